@@ -1,4 +1,4 @@
-"""How long cases take, measured: what the constants of oracle/catalogue/measure/cost.py are chosen by.
+"""How long cases take, measured: what the constants of oracle/catalogue/measure.py are chosen by.
 
     python benchmarks/case_cost.py [OPERATOR ...]
 
@@ -22,7 +22,7 @@ from oracle.case.one_case import run_case
 from oracle.catalogue import select
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.loader import load_default
-from oracle.catalogue.measure.cost import constants, cost, elements
+from oracle.catalogue.measure import constants, cost, elements
 from oracle.operators.answers.registry import operator_named
 from oracle.settings.settings import Settings
 

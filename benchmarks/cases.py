@@ -28,7 +28,7 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load_all, select
 from oracle.catalogue.data.case import Case
-from oracle.catalogue.measure.cost import elements
+from oracle.catalogue.measure import elements
 from oracle.settings.settings import Settings
 
 ROUNDS = 7

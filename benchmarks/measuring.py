@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from oracle.case.memory import Memory
+from oracle.case.prepare import Memory
 from oracle.catalogue import load_all
 from oracle.catalogue.data.case import Case
-from oracle.catalogue.measure.cost import elements
-from oracle.model.platforms import DEFAULT_SOC
+from oracle.catalogue.measure import elements
+from oracle.model.aclnn import DEFAULT_SOC
 
 ROUNDS = 7
 BATCH = 0.02  # seconds of processor time that one measurement takes at least

@@ -37,7 +37,7 @@ from oracle.backends import Backend, load
 from oracle.case.judge import judge_values
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case
-from oracle.catalogue.measure.cost import elements
+from oracle.catalogue.measure import elements
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.numerics.compiled.engine import installed

@@ -43,28 +43,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .numerics.floats.probe import wrong
-from .system import loaded as _first  # noqa: F401  notes the time, before other modules are read
+from .system.start import wrong  # notes the time, before other modules are read
 
 if TYPE_CHECKING:
     from . import power
+    from .model.aclnn import Status
     from .model.call import Call, TensorSpec
     from .model.errors import OracleError
-    from .model.status import Status
     from .operators import golden, operators, validate
-    from .operators.answers.compared import reference
+    from .operators.answers.parts import reference
     from .standards import Verdict, judge, recheck
 
 _HOME = {
     "Call": "model.call",
     "OracleError": "model.errors",
-    "Status": "model.status",
+    "Status": "model.aclnn",
     "TensorSpec": "model.call",
     "Verdict": "standards",
     "golden": "operators",
     "judge": "standards",
     "recheck": "standards",
-    "reference": "operators.answers.compared",
+    "reference": "operators.answers.parts",
     "validate": "operators",
 }
 __all__ = [
@@ -99,9 +98,9 @@ def _imported(name: str) -> Any:
 
     if not wrong():
         return import_module(f"oracle.{name}")
-    from .numerics.floats import fpu
+    from .numerics.floats import environment
 
-    with fpu.right():
+    with environment.right():
         return import_module(f"oracle.{name}")
 
 

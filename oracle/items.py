@@ -31,8 +31,7 @@ RUN: pytest.StashKey[Run] = pytest.StashKey()
 def run_of(config: pytest.Config) -> Run:
     """Return this process's run, made on first use. Raises UsageError for a wrong option."""
     if RUN not in config.stash:
-        from .run.choosing import ChoosingHooks
-        from .run.starting import start
+        from .run.starting import ChoosingHooks, start
 
         with usage_errors():
             run = config.stash[RUN] = start(config)

@@ -34,10 +34,10 @@ Written into a module of yours, it is known to a command as ``--operator my_page
 
 from __future__ import annotations
 
+from .model.aclnn import Platform
 from .model.call import Array, TensorSpec
 from .model.dtypes import FORMATS, dtype_of
-from .model.platforms import Platform
-from .numerics.formula.expressions import (
+from .numerics.expressions import (
     PI,
     Expression,
     Function,
@@ -80,56 +80,46 @@ from .operators.definition.checks import (
     bfloat16_where_supported,
     broadcast_shape,
     broadcast_together,
+    broadcasting,
     broadcasts_to,
     can_cast,
     can_cast_promoted,
     castable,
     check,
+    common_shape,
     dtype_in,
     ends_if_all_empty,
     ends_if_empty,
+    filled,
     float_types,
+    gradient_per_sample,
     has_axes,
+    has_rank,
     in_range,
     is_empty,
     launched,
+    loss_shape,
     max_rank,
     not_null,
     not_null_inside,
     one_element,
+    one_number,
+    promoted,
+    promoted_type,
     promotes,
     public_format,
+    reduced_shape,
     same_dtype,
     same_format,
     same_shape,
     scalar_casts,
     scalar_in,
     scalar_type,
+    size_of,
     source_only,
     source_unless,
     tiled,
     unconfigured,
-)
-from .operators.definition.elsewhere import (
-    Aten,
-    Forward,
-    KernelName,
-    MindSpore,
-    common_room,
-    common_size,
-    differentiated,
-    torch_npu,
-)
-from .operators.definition.losses import (
-    broadcasting,
-    common_shape,
-    filled,
-    gradient_per_sample,
-    has_rank,
-    loss_shape,
-    one_number,
-    reduced_shape,
-    size_of,
     widened,
 )
 from .operators.definition.operator import Arguments, Operator, Result, float32
@@ -152,11 +142,18 @@ from .operators.definition.parameters import (
     SAME,
     SUM,
     UNREAD,
+    Aten,
+    Forward,
+    KernelName,
+    MindSpore,
     Parameter,
     Role,
     Shape,
     axis,
     choice,
+    common_room,
+    common_size,
+    differentiated,
     extent,
     flag,
     groups,
@@ -167,8 +164,8 @@ from .operators.definition.parameters import (
     output,
     reduction,
     tensor,
+    torch_npu,
 )
-from .operators.definition.promotion import promoted, promoted_type
 
 __all__ = [
     "BROADCAST",

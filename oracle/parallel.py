@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from .model.errors import OracleError, OracleWarning
 from .system.cache import code_digest
-from .system.memory import keep_freed
+from .system.process import keep_freed
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
+import threading
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,9 +32,54 @@ from .items import (
     text_of,
     usage_errors,
 )
-from .run.reports_in_bulk import gathering, packed, unpacked
-from .settings.options import GROUPS, OPTIONS, PROPERTY
-from .settings.project import Project
+from .settings.options import GROUPS, OPTIONS, PROPERTY, Project
+
+# A case's report on its way from a worker: one string, where xdist takes apart and puts together every object of a
+# message in Python; and the controller takes many at a time, for waking up for a report costs it more than the report.
+
+_KIND = "$report_type"  # as pytest has it
+_PACKED = "aclnn_oracle_packed"
+WAITED_S = 0.0005  # between two reports: the second was not there yet
+GATHER_S = 0.01  # some twenty reports of a worker: its pipe holds thirty, also when it dies
+
+
+class Gathering(threading.local):
+    """The thread of the controller that reads a worker's reports."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def pause(self) -> None:
+        """After a report that had to be waited for, let others gather in the worker's pipe."""
+        if time.monotonic() - self.last > WAITED_S:
+            time.sleep(GATHER_S)
+        self.last = time.monotonic()
+
+
+gathering = Gathering()
+
+
+def packed(data: dict[str, Any]) -> dict[str, Any]:
+    """Return what pytest makes of a report as one string; unchanged where it is not of a case, or no JSON."""
+    if not any(key == PROPERTY for key, _ in data.get("user_properties", ())):
+        return data
+    try:
+        return {_KIND: _PACKED, _PACKED: json.dumps(data)}
+    except (TypeError, ValueError):  # another plug-in's attributes
+        return data
+
+
+def unpacked(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what :func:`packed` was given, with what xdist added since; None for anything else."""
+    if data.get(_KIND) != _PACKED:
+        return None
+    found = {**{key: value for key, value in data.items() if key != _PACKED}, **json.loads(data[_PACKED])}
+    found["location"] = tuple(found["location"])
+    found["user_properties"] = [tuple(pair) for pair in found["user_properties"]]
+    return found
+
+
+# The pytest plug-in ``aclnn_oracle``: catalogue files become items, items become record lines.
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -195,7 +243,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     if not config.option.collectonly and not config.pluginmanager.hasplugin("dsession"):
         run_of(config).bench.begin()
-    from .system.memory import collector_paused
+    from .system.process import collector_paused
 
     with collector_paused():
         return (yield)
@@ -235,9 +283,8 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
-    from .run.choosing import catalogue_files
     from .run.controller import ControllerHooks
-    from .run.starting import report_path
+    from .run.starting import catalogue_files, report_path
 
     run = run_of(config)
     run.begin(planned, catalogue_files(config))

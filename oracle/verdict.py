@@ -20,9 +20,8 @@ import numpy as np
 
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of, find
-from .numerics.floats.codes import castable, code, is_finite, sizes
+from .numerics.floats.codes import castable, code, every, highest, is_finite, sizes, some
 from .numerics.floats.environment import ieee_arithmetic
-from .numerics.floats.extremes import every, highest, some
 from .numerics.floats.rounding import quantize
 from .operators.answers.reference import Reference
 

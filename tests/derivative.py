@@ -10,19 +10,9 @@ from gmpy2 import mpq
 
 from oracle.numerics.exact import enclosures
 from oracle.numerics.exact.rationals import numbers, rational
-from oracle.numerics.formula.expressions import (
-    ONE,
-    PI,
-    ZERO,
-    Expression,
-    exp,
-    sign,
-    sqrt,
-    tanh,
-    where,
-)
-from oracle.numerics.formula.traversal import is_rational, walk
+from oracle.numerics.expressions import ONE, PI, ZERO, Expression, exp, sign, sqrt, tanh, where
 from oracle.numerics.orders.kernel_orders import is_elementwise
+from oracle.numerics.traversal import is_rational, walk
 from oracle.operators.answers.registry import operator_named
 
 BITS = 600  # the terms of a derivative may cancel

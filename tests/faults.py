@@ -34,9 +34,9 @@ import numpy as np
 import pytest
 from misbehaving import Device
 
+from oracle.model.aclnn import Status
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault, OracleError
-from oracle.model.status import Status
 
 SURROGATE = "half of a character: \ud800"
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(90)"]

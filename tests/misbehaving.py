@@ -16,9 +16,9 @@ import numpy as np
 
 from oracle.backends.cpu import Backend as Cpu
 from oracle.catalogue.data.case import Case, TensorPlan
+from oracle.model.aclnn import Status
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
-from oracle.model.status import Status
 
 
 def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", view: str = "contiguous") -> TensorPlan:

@@ -16,7 +16,7 @@ from synthetic import case, write
 from oracle import cli
 from oracle.catalogue import default_dir, load_all, select
 from oracle.commands.run import _free_name, _link
-from oracle.model.platforms import PLATFORMS
+from oracle.model.aclnn import PLATFORMS
 from oracle.settings.settings import Settings
 
 RUNNER = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])

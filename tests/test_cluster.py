@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from small import HEAD
 
-import oracle.place.cluster
+import oracle.place
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.fixtures import files as fixtures
@@ -144,7 +144,7 @@ def pytest_runtest_logreport(report):
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, catalogue, pytester, monkeypatch):
-    monkeypatch.setattr(oracle.place.cluster, "PART_CASES", 2)
+    monkeypatch.setattr(oracle.place, "PART_CASES", 2)
     pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
     catalogue = catalogue.rename(pytester.path / catalogue.name)  # beside its conftest
     words = ["--cluster", cluster.address, "--record", "r.jsonl"]
@@ -174,7 +174,7 @@ def test_what_a_lost_cluster_leaves_is_not_run_and_resumed_as_if_nothing_had_bee
     whose, catalogue, pytester, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("oracle.parallel.WAIT_S", 2)
-    monkeypatch.setattr(oracle.place.cluster, "PART_CASES", 2)
+    monkeypatch.setattr(oracle.place, "PART_CASES", 2)
     cluster = Cluster(tmp_path)
     try:
         lost = cluster.processes[:1] if whose == "scheduler" else cluster.workers

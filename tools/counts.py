@@ -1,6 +1,6 @@
 """Count the cases of the built-in catalogue, for `aclnn-oracle info` and `list`, and write the table of all operators.
 
-python tools/counts.py      write oracle/catalogue/measure/counts.json and docs/operators.md (minutes without a cache)
+python tools/counts.py      write oracle/catalogue/counts.json and docs/operators.md (minutes without a cache)
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oracle.catalogue import load_all
-from oracle.catalogue.measure.counts import FILE, Counts, counted, written
-from oracle.model.platforms import DEFAULT_SOC, PLATFORMS
+from oracle.catalogue.measure import FILE, Counts, counted, written
+from oracle.model.aclnn import DEFAULT_SOC, PLATFORMS
 from oracle.operators import OPERATORS
-from oracle.operators.answers.describe import served_dtypes
+from oracle.operators.answers.parts import served_dtypes
 from oracle.operators.definition.operator import Operator
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from oracle.record.reader import read  # noqa: E402
-from oracle.reporting import markdown  # noqa: E402
+from oracle.reporting import summary  # noqa: E402
 from oracle.reporting.html import page as html  # noqa: E402
 from oracle.reporting.language.translate import CHINESE, ENGLISH  # noqa: E402
 
@@ -40,8 +40,8 @@ def rendered() -> dict[Path, str]:
     records = [read(RECORD)]
     return {
         REPORTS / "sample.html": html.render(records),
-        REPORTS / "sample.md": markdown.render(records, ENGLISH),
-        REPORTS / "sample.zh.md": markdown.render(records, CHINESE),
+        REPORTS / "sample.md": summary.render(records, ENGLISH),
+        REPORTS / "sample.zh.md": summary.render(records, CHINESE),
     }
 
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 from benchmarks.blind import SETS
 from benchmarks.blind.kernel import Right, Wrong, answered
-from oracle.case.memory import Memory
 from oracle.case.one_case import outcome_on
-from oracle.case.prepare import Prepared
+from oracle.case.prepare import Memory, Prepared
 from oracle.catalogue import select
 from oracle.catalogue.loader import load_default
-from oracle.power.share import cheap_first
+from oracle.power.trial import cheap_first
 from oracle.settings.settings import Settings
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from oracle.backends.cpu import Backend
+from oracle.model.aclnn import Status
 from oracle.model.call import Array, Call
 from oracle.model.dtypes import dtype_of
-from oracle.model.status import Status
 from oracle.operators import validate, writes
 
 CPU = Backend()

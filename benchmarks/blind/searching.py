@@ -23,7 +23,7 @@ from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import Drawer
 from oracle.operators import OPERATORS
 from oracle.record.types import CaseRecord
-from oracle.search.seeking import Search
+from oracle.search import Search
 from oracle.settings.settings import Settings
 
 LAYERS = ("structure", "strict")  # as aclnn-oracle search

@@ -22,10 +22,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from ..model.aclnn import Status
 from ..model.call import Call
 from ..model.errors import OracleError, meant, unknown
-from ..model.status import Status
-from ..system.imported import attribute_of
+from ..system.process import attribute_of
 
 GROUP = "aclnn_oracle.backends"
 # Built-in name -> the option that ``--third-party NAME:VALUE`` sets.

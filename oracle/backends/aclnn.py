@@ -19,11 +19,10 @@ import numpy as np
 
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
-from ..cann.two_in_flight import Beside
+from ..cann.calls import Beside
+from ..model.aclnn import Status, platform
 from ..model.call import Call
 from ..model.errors import OracleError
-from ..model.platforms import platform
-from ..model.status import Status
 
 
 class Backend:

@@ -7,9 +7,9 @@ numerics=native   the same with every intermediate rounded to the input type
 
 from __future__ import annotations
 
+from ..model.aclnn import Status
 from ..model.call import Call
 from ..model.errors import unknown
-from ..model.status import Status
 from ..operators import compute, validate, written
 from ..operators.answers.api import NUMERICS
 from ..operators.answers.parts import parts

@@ -1,6 +1,6 @@
 """MindSpore's gradient primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
 
-The operator's page names the primitive (``MindSpore``, ``oracle.operators.definition.elsewhere``). On an NPU it is the
+The operator's page names the primitive (``MindSpore``, ``oracle.operators.definition.parameters``). On an NPU it is the
 same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
 gradient is run as MindSpore composes it, and the record's device says so: ``CPU, composed gradient``. What MindSpore
 cannot do is skipped, with its own words.
@@ -23,10 +23,10 @@ from mindspore.ops.auto_generate import as_strided, gen_ops_prim
 
 from ..adapter import Takes, from_bits, sent, store
 from ..cann import soc_of
+from ..model.aclnn import Status
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..model.status import Status
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import BROADCAST, MAIN, MUTUAL

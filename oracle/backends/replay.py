@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..model import limits
+from ..model import errors
+from ..model.aclnn import SUCCESS, Status
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..model.status import SUCCESS, Status
 from ..system import npy, strictjson
 
 
@@ -119,7 +119,7 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]]:
         raise OracleError(f"{folder}: no recording here (no index-*.jsonl); make one with --record-outputs {folder}")
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
-        lines = limits.read_bytes(file, limits.MANIFEST_BYTES).splitlines()
+        lines = errors.read_bytes(file, errors.MANIFEST_BYTES).splitlines()
         for number, text in enumerate(lines, 1):
             line = _checked(strictjson.loads(text, f"{file}:{number}"), f"{file}:{number}")
             entries[line["id"]] = line
@@ -144,14 +144,14 @@ def _checked(line: Any, where: str) -> dict[str, Any]:
 def load_output(folder: Path, entry: dict[str, Any]) -> Array:
     """Return one recorded output in its own dtype and shape. No file outside the folder is opened."""
     name = f"{folder / entry['file']}"
-    path = limits.inside(folder, entry["file"])
+    path = errors.inside(folder, entry["file"])
     if path is None:
         raise OracleError(f"{name}: leads out of the recording's folder; it is not opened")
     dtype = dtype_of(entry["dtype"]).numpy
     shape = entry["shape"]
-    if len(shape) > limits.RANK or not all(type(n) is int and 0 <= n < 2**63 for n in shape):
+    if len(shape) > errors.RANK or not all(type(n) is int and 0 <= n < 2**63 for n in shape):
         raise OracleError(f"{name}: the index gives the shape {str(shape)[:80]}")
-    array = npy.loads(limits.read_bytes(path, math.prod(shape) * dtype.itemsize + npy.HEADER_BYTES, name), name)
+    array = npy.loads(errors.read_bytes(path, math.prod(shape) * dtype.itemsize + npy.HEADER_BYTES, name), name)
     if list(array.shape) != shape or array.dtype.itemsize != dtype.itemsize:
         raise OracleError(f"{name}: {array.dtype}{list(array.shape)}, the index says otherwise")
     return np.asarray(array.view(dtype))

@@ -5,7 +5,7 @@ lies). What aten cannot do is skipped with the reason, not imitated.
 
 * aten has no GetWorkspaceSize: calls that must be refused are skipped, and so are calls the host ends early.
 * Which function of aten an operator is, what it wants expanded (aten's CPU kernels may squeeze each operand on its own)
-  and whether it takes mixed dtypes stands with the operator (``Aten`` in ``oracle.operators.definition.elsewhere``).
+  and whether it takes mixed dtypes stands with the operator (``Aten`` in ``oracle.operators.definition.parameters``).
 * A null scalar is its usual value.
 * A result of another dtype than the output is cast at the end, which is what the host does.
 """
@@ -20,12 +20,12 @@ import numpy as np
 import torch
 
 from ..adapter import Takes, bits, from_bits, sent, store
+from ..model.aclnn import Status
 from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
-from ..model.status import Status
 from ..operators import OPERATORS, validate
-from ..operators.definition.elsewhere import Aten
 from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Aten
 
 Function = Callable[[Any, Mapping[str, Any]], Any]
 

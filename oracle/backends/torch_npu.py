@@ -21,10 +21,10 @@ import torch
 
 from ..cann import find_toolkit, is_emulated, soc_of
 from ..cann.discovery import check_visible_devices
+from ..model.aclnn import Status
 from ..model.call import Call
 from ..model.errors import DeviceFault, OracleError
-from ..model.status import Status
-from ..operators.definition.elsewhere import Aten
+from ..operators.definition.parameters import Aten
 from . import torch as on_cpu
 
 _EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")

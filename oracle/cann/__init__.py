@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .device import Session
+from .calls import execute
+from .device import Session, unsupported
 from .discovery import find_toolkit
-from .launch import execute
 from .library import Cann, CannError, is_emulated, load, soc_of
-from .tensors import unsupported
 
 __all__ = ["Cann", "CannError", "Session", "execute", "find_toolkit", "is_emulated", "load", "soc_of", "unsupported"]

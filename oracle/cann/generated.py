@@ -18,10 +18,10 @@ import numpy as np
 from ..emulator import add_custom, build, build_custom, served
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
-from ..numerics.formula.expressions import LENGTH, Expression, symbol
-from ..numerics.formula.traversal import names_of, walk
+from ..numerics.expressions import LENGTH, Expression, symbol
 from ..numerics.orders.kernel_orders import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.reducing import Graph, reduces, reducing
+from ..numerics.traversal import names_of, walk
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import (

@@ -4,28 +4,99 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from ctypes import byref, c_int32, c_uint32
+from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint32
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..emulator.toolkit import find_compiler
+from ..model.aclnn import PLATFORMS, Status, platform_of_device
+from ..model.call import FORMAT_ENUM, Call, TensorSpec
+from ..model.dtypes import DTYPES
 from ..model.errors import DeviceFault, OracleError
-from ..model.platforms import PLATFORMS, platform_of_device
-from ..operators import operator
+from ..operators import operator, validate, writes
 from . import abi
+from .abi import Messages, remedy
 from .discovery import (
     OBJECT_LIBRARY,
     OPERATOR_LIBRARIES,
     RUNTIME_LIBRARIES,
+    VARIABLES,
+    VISIBLE,
     Toolkit,
     check_visible_devices,
+    custom_libraries,
     find_toolkit,
     operator_libraries,
 )
 from .generated import add_missing
-from .messages import Messages, remedy
-from .outside import offer_checks
+
+# The checks of operators from outside, answered to the emulated CANN: their kernels are C++, their checks Python.
+
+_ANSWER = CFUNCTYPE(c_int32, c_char_p, POINTER(c_char), c_size_t, POINTER(c_int32))
+_INNER = 561000  # the checks themselves went wrong
+_DTYPES = {dtype.enum: dtype for dtype in DTYPES.values()}
+_FORMATS = {enum: name for name, enum in FORMAT_ENUM.items()}
+_PYTHON: dict[str, type] = {"bool": bool, "int64": int, "float64": float, "complex128": complex}
+
+
+def offer_checks(objects: ctypes.CDLL) -> None:
+    """Let the emulated CANN's libnnopbase.so ask `oracle.validate`; a process does this once."""
+    objects.aclemuSetChecks.argtypes, objects.aclemuSetChecks.restype = [_ANSWER], None
+    objects.aclemuSetChecks(_ANSWERS)
+
+
+def _answer(call: bytes, message: Any, room: int, runs: Any) -> int:
+    try:
+        asked = called(json.loads(call))
+        status = validate(asked)
+        runs[0] = int(status.ok and writes(asked))
+    except BaseException as error:  # nothing may leave a function that C calls: it would pass for success
+        status = Status(_INNER, f"the operator's own checks failed: {type(error).__name__}: {error}")
+    words = status.reason.encode(errors="replace")[: room - 1] + b"\0"
+    ctypes.memmove(message, words, len(words))
+    return status.code
+
+
+_ANSWERS = _ANSWER(_answer)  # lives as long as the process: the emulator keeps its address
+
+
+def called(told: dict[str, Any]) -> Call:
+    """Return the call that the emulator describes, its tensors without data."""
+    op = operator(told["op"])
+    values: dict[str, Any] = {}
+    for parameter in op.parameters:
+        value = told["arguments"][parameter.name]
+        if parameter.kind != "attr":
+            value = None if value is None else _spec(value)
+        elif isinstance(value, dict):
+            value = _scalar(value)
+        values[parameter.name] = value
+    kinds = (op.names("input"), op.names("attr"), op.outputs)
+    inputs, attributes, outputs = ({name: values[name] for name in names} for names in kinds)
+    return Call(told["op"], told["soc"], inputs, attributes, outputs)
+
+
+def _spec(told: dict[str, Any]) -> TensorSpec:
+    keys = ("strides", "offset", "storage_shape")
+    return TensorSpec(
+        told["shape"], _DTYPES[told["dtype"]], format=_FORMATS[told["format"]], **{key: told[key] for key in keys}
+    )
+
+
+def _scalar(told: dict[str, Any]) -> Any:
+    """Return the number an aclScalar was made of: Python's own types come back as themselves."""
+    dtype = _DTYPES[told["dtype"]]
+    value = complex(*told["value"]) if dtype.kind == "complex" else told["value"][0]
+    return _PYTHON[dtype.name](value) if dtype.name in _PYTHON else np.array(value).astype(dtype.numpy)[()]
+
+
+# CANN's libraries, loaded once per process, with every function declared.
 
 
 class CannError(DeviceFault):
@@ -220,3 +291,45 @@ def _declaration(name: str) -> abi.Declaration:
 
 def _operator_of(function: str) -> str:
     return function.removesuffix("GetWorkspaceSize")
+
+
+# What ``aclnn-oracle info`` says of CANN: where it is, its libraries and versions, the devices; or what to set.
+
+_SHOWN = (*VARIABLES, "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH", "LD_LIBRARY_PATH", VISIBLE)
+
+
+def describe() -> Iterator[str]:
+    """Yield lines. What is missing is told with what to do; nothing raises."""
+    for variable in _SHOWN:
+        yield f"{variable:<26} {os.environ.get(variable, '(not set)')}"
+    try:
+        yield from _installed()
+    except (OracleError, CannError) as error:
+        yield str(error)
+    yield f"{'emulated CANN':<26} {_emulated()}"
+
+
+def _installed() -> Iterator[str]:
+    toolkit = find_toolkit()
+    yield f"{'CANN':<26} {toolkit.root} ({toolkit.named_by}), version {toolkit.version or 'unknown'}"
+    cann = load()
+    for path in cann.paths.values():
+        yield f"{'library':<26} {path}"
+    for operators in map(str, operator_libraries(toolkit) or ("none: no " + " or ".join(OPERATOR_LIBRARIES),)):
+        yield f"{'operators':<26} {operators}"
+    if not custom_libraries():
+        yield f"{'custom operators':<26} none"
+    versions = cann.versions()
+    yield f"{'ACL runtime':<26} {versions.get('acl runtime', 'does not tell its version')}"
+    count = cann.device_count()
+    yield f"{'devices':<26} {count}" + (f", --devices 0..{count - 1}" if count else ": is there a driver, and npu-smi?")
+    if count:
+        name = cann.soc_name()
+        yield f"{'device':<26} {name}: --soc {soc_of(name)}"
+
+
+def _emulated() -> str:
+    try:
+        return f"--emulate builds it with {find_compiler()}"
+    except OracleError as error:
+        return str(error)

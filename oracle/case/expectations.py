@@ -31,9 +31,9 @@ from typing import Any
 from ..catalogue.data.case import Case
 from ..catalogue.written.reading import Document, read
 from ..explain.where import Where
+from ..model.aclnn import PLATFORMS
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS
 from ..record.types import CaseRecord
 
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}

@@ -10,23 +10,208 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from .. import verdict
 from ..backends import Backend
 from ..catalogue.data.case import Case
-from ..explain import broken_rules
-from ..guest.apart import Apart
-from ..model.limits import free_memory
-from ..model.status import Status
+from ..explain import detail, diagnosis
+from ..explain.diagnosis import WRITTEN
+from ..guest.process import Apart
+from ..model.aclnn import Status
+from ..model.call import Array
+from ..model.errors import free_memory
+from ..numerics.floats.codes import words
 from ..operators import Reference, references
+from ..operators.answers.parts import part_of
 from ..record.types import Detail
 from ..settings.settings import Settings
-from ..verdict import Judgement
+from ..verdict import Comparison, Judgement
 from .execute import Stopwatch, answer, unsupported
-from .huge_memory import HugeMemory, bytes_of
-from .huge_verdict import Judged, judge_output
-from .outcome import Outcome, first_failed, outside_the_gate
+from .huge_memory import POISON, HugeMemory, along, bytes_of
+from .judge import Outcome, first_failed, judge_values, outside_the_gate
+from .prepare import holding
+
+# The verdict on an output beyond 32 bits: that of its blocks, in sum.
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block's answer and what the layers say of it."""
+
+    actual: Array
+    compared: Comparison
+    layers: Mapping[str, Judgement]
+
+    @property
+    def bad(self) -> Array | None:
+        """The elements that some layer blames; None where no single one is to blame."""
+        marks = [layer.bad for layer in self.layers.values() if not layer.passed and layer.bad is not None]
+        return None if not marks else np.logical_or.reduce(marks)
+
+
+@dataclass
+class Judged:
+    """An output of a case in sum.
+
+    ``counts``: how many elements each layer rejects; of the standard layer, how many blocks. ``first``: the flat index
+    of the first wrong element. ``told``: what each layer says of the first block that it rejects, or else of the first.
+    ``failed``: the first block that any layer rejects, where it begins along the cut, and its reference.
+    """
+
+    memory: HugeMemory
+    name: str
+    blocks: int = 0
+    budget_used: float = 0.0
+    kernel_share: float | None = None
+    unwritten: int = 0
+    first: int | None = None
+    bad: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    told: dict[str, Judgement] = field(default_factory=dict)
+    failed: tuple[Block, int, Reference] | None = None
+
+    def add(self, block: Block, start: int, reference: Reference) -> None:
+        """Count a block that begins at a slice."""
+        self.blocks += 1
+        compared = block.compared
+        self.budget_used = max(self.budget_used, compared.budget_used)
+        if compared.kernel_share is not None:
+            self.kernel_share = max(self.kernel_share or 0.0, compared.kernel_share)
+        rejected = False
+        for name, layer in block.layers.items():
+            rejected |= not layer.passed
+            if name not in self.told or (self.told[name].passed and not layer.passed):
+                self.told[name] = layer
+            if not layer.passed:
+                self.counts[name] = self.counts.get(name, 0) + (1 if layer.bad is None else int(layer.bad.sum()))
+        if rejected:
+            self.failed = self.failed or (block, start, reference)
+            self._blame(block, start)
+
+    def _blame(self, block: Block, start: int) -> None:
+        """Note which elements a rejected block is rejected for, and those among them that were never written."""
+        bad = block.bad
+        if bad is None:
+            return
+        self.bad += int(bad.sum())
+        place = self._flat(int(np.argmax(bad)), bad.shape, start)
+        self.first = place if self.first is None else min(self.first, place)
+        still = holding(POISON, np.ascontiguousarray(block.actual).reshape(-1)).reshape(bad.shape)
+        self.unwritten += int(np.count_nonzero(still & bad))
+
+    def _flat(self, flat: int, shape: tuple[int, ...], start: int) -> int:
+        """Where an element of a block that begins at a slice lies in the whole output, in order."""
+        axis, whole = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
+        index = [int(i) for i in np.unravel_index(flat, shape)]
+        if axis is not None:
+            index[axis] += start
+        place = 0
+        for i, n in zip(index, whole, strict=True):
+            place = place * n + i
+        return place
+
+    @property
+    def size(self) -> int:
+        return self.memory.outputs[self.name].view.size
+
+    @property
+    def layers(self) -> dict[str, Judgement]:
+        """What each layer says of the whole output."""
+        return {name: layer if layer.passed else self._rejected(name, layer) for name, layer in self.told.items()}
+
+    def _rejected(self, name: str, layer: Judgement) -> Judgement:
+        count, where = self.counts[name], "" if self.first is None else f"; the first is element {self.first:,}"
+        if name == "structure" and self.unwritten:
+            reason = f"{self.unwritten:,} of {self.size:,} elements of {self.name} were not written{where}"
+            return Judgement(False, reason, WRITTEN, layer.metrics, output=self.name)
+        if name == "structure":
+            reason = f"{layer.rule}: {count:,} of {self.size:,} elements not so{where}"
+        elif name == "strict":
+            worst = f"{self.budget_used:.4g} times the bound" if self.budget_used < np.inf else "unbounded"
+            reason = f"{count:,} of {self.size:,} elements outside the error bound, the worst {worst}{where}"
+        else:
+            reason = f"{count:,} of {self.blocks:,} blocks, in the first: {layer.reason}"
+        return replace(layer, reason=reason, bad=None, output=self.name)
+
+    def detail(self, rule: str) -> Detail:
+        """Explain the first rejected block: its worst elements, and where they lie in the whole output."""
+        assert self.failed is not None, "a layer rejected this output"
+        block, start, reference = self.failed
+        bad = np.zeros(block.actual.shape, bool) if block.bad is None else block.bad
+        axis = self.memory.axes[self.name]
+        cut = self.memory.cut
+        call = part_of(self.memory.block, cut.axis, slice(0, min(cut.block, cut.length - start)))
+        found = detail.elements(self.name, rule, reference, block.actual, bad, call)
+        moved = tuple(
+            replace(row, index=tuple(i + (start if k == axis else 0) for k, i in enumerate(row.index)))
+            for row in found.worst
+        )
+        cause = wrap_told(self.first, self._slice, block.actual.itemsize) or found.cause
+        return Detail(
+            rule=rule,
+            output=self.name,
+            worst=moved,
+            bad=self.bad,
+            total=self.size,
+            pattern=self._pattern(),
+            cause=cause,
+        )
+
+    @property
+    def _slice(self) -> int:
+        """Elements of one slice, where slices lie behind each other."""
+        axis, shape = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
+        return self.size // shape[0] if axis == 0 else 1
+
+    def _pattern(self) -> str:
+        return "" if self.first is None else f"the first wrong element is {self.first:,} of {self.size:,}"
+
+
+def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:
+    """Say which limit of 32 bits the first wrong element lies at ("" if at none): it, or the slice that it begins."""
+    if first is None:
+        return ""
+    limits = {"2^31 elements": 1 << 31, "2^32 bytes": (1 << 32) // itemsize, "2^31 bytes": (1 << 31) // itemsize}
+    found = [name for name, place in limits.items() if 0 <= place - first < slice_size]
+    if not found:
+        return ""
+    return f"everything before {' or '.join(found)} is right: an index, an offset or a count of 32 bits"
+
+
+def judge_output(memory: HugeMemory, name: str, reference: Reference, settings: Settings) -> Judged:
+    """Judge an output block by block. An answer that equals the one before, bit for bit, has its verdict."""
+    judged, last = Judged(memory, name), None
+    whole, axis = memory.call.outputs[name], memory.axes[name]
+    for piece in memory.cut.pieces():
+        actual = np.ascontiguousarray(along(whole, axis, piece))
+        if last is None or actual.shape != last.actual.shape or (words(actual) != words(last.actual)).any():
+            part = _part(reference, axis, piece.stop - piece.start)
+            last = Block(actual, *judge_values(part, actual, settings))
+        judged.add(last, piece.start, part)
+    return judged
+
+
+def _part(reference: Reference, axis: int | None, length: int) -> Reference:
+    """The reference of the first slices of a block."""
+    shape = reference.golden.shape
+    if axis is None or shape[axis] == length:
+        return reference
+
+    def cut(array: Array) -> Array:
+        return along(np.broadcast_to(array, shape), axis, slice(0, length))
+
+    masks = {name: getattr(reference, name) for name in ("unspecified", "zeros", "exact", "lost", "undecided")}
+    arrays: dict[str, Any] = {name: None if array is None else cut(array) for name, array in masks.items()}
+    golden, value, bound = map(cut, (reference.golden, reference.value, reference.bound))
+    return replace(reference, golden=golden, value=value, bound=bound, **arrays)
+
+
+# One case of the huge tier: run as a whole, judged block by block.
 
 _GIB = 1 << 30
 
@@ -56,7 +241,7 @@ def outcome_of_answer(
     """Judge what a device answered and left in the memory."""
     problems = list(_problems(memory, status, memory.case.expected(settings.soc, settings.cann)))
     judged = {}
-    if status.ok and not any(problem.rule in broken_rules.OF_ARRAY for problem in problems):
+    if status.ok and not any(problem.rule in diagnosis.OF_ARRAY for problem in problems):
         judged = {name: judge_output(memory, name, reference, settings) for name, reference in references.items()}
     return _outcome(memory, settings, problems, judged)
 
@@ -87,13 +272,13 @@ def _alone() -> Iterator[None]:
 
 def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Judgement]:
     """Yield what is wrong with everything that is not a value."""
-    yield from broken_rules.of_call(status, expected, memory.changed_inputs())
+    yield from diagnosis.of_call(status, expected, memory.changed_inputs())
     for name, output in memory.outputs.items():
-        problem = next(broken_rules.of_array(name, memory.call.outputs.get(name), output.view), None)
+        problem = next(diagnosis.of_array(name, memory.call.outputs.get(name), output.view), None)
         if problem is not None:
             yield problem
         else:
-            yield from broken_rules.of_guards(name, memory.damaged(name))
+            yield from diagnosis.of_guards(name, memory.damaged(name))
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:

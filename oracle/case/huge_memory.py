@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.data.case import Case, TensorPlan
-from ..catalogue.data.inputs import make_values, spec_of_plan, stored_shape
+from ..catalogue.data.case import Case, TensorPlan, make_values, spec_of_plan, stored_shape
 from ..catalogue.data.layout import Buffer, allocate, arrange
 from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, dtype_of
@@ -24,7 +23,7 @@ from ..numerics.floats.codes import words
 from ..operators import OPERATORS
 from ..operators.answers.parts import axis_in, slice_axes
 from ..operators.definition.parameters import Shape
-from .memory import PATTERN, Output, holding
+from .prepare import PATTERN, Output, holding
 
 BLOCK = 1 << 21  # elements of a block, about
 LARGEST_BLOCK = 1 << 23  # of one whose slices are long

@@ -1,28 +1,106 @@
-"""Catalogue files and folders: find, recognise, load, select, hash."""
+"""Catalogue files and folders: find, recognise, load, select, hash, keep."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import pickle
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from ..model import limits
+from ..model import errors
+from ..model.aclnn import platform
 from ..model.errors import OracleError, unknown
-from ..model.platforms import platform
 from ..numerics.floats.environment import ieee_arithmetic
 from ..operators import OPERATORS, Operator
-from ..system.memory import collector_paused
-from .data.case import HUGE, TIERS, Case
+from ..system.cache import (
+    code_digest,
+    code_is_as_loaded,
+    make_private,
+    opened,
+    recalled,
+    sealed,
+    shrink,
+    store,
+    user_cache,
+)
+from ..system.process import collector_paused
+from .data.case import HUGE, TIERS, Case, TensorPlan
 from .expand.ecosystem import Volume
 from .expand.expand import expand
-from .expand.kept import cases_of, place_of
 from .expand.of_class import FOLDER
-from .written.reading import display, parsed
-from .written.schema import validate
-from .written.sizes import FILE
+from .written.layers import FILE
+from .written.reading import display, parsed, validate
+
+# Expanded catalogues, kept in the user's cache: the built-in ones take seconds to expand and a tenth of that to read.
+#
+# An entry is named by the sha256 of everything that decides it: the file, the code and data that expand it, and the
+# tier that was asked for. It is read as data: nothing but cases, tensor plans and plain values can come out of it. A
+# cache that cannot be written or is damaged is no error: the file is expanded again.
+
+ROOMS = ("catalogue", "model", "numerics", "operators", "page", "system")  # whose code expands a file
+WORTH = 50  # cases; fewer are expanded as fast as they are read
+MOST = 600  # entries; the built-in catalogue has one per operator and tier asked for
+_CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, TensorPlan, frozenset)}
+
+
+def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]) -> list[Case]:
+    """Return the cases of the file that is shown as ``name``: those kept under what ``decides``, else expanded."""
+    path = place_of(decides)
+    kept = _read(path, name)
+    if kept is not None:
+        return kept
+    cases = expand()
+    if len(cases) >= WORTH and code_is_as_loaded():
+        with suppress(OSError):  # read-only, full, not there: everything works without
+            make_private(path.parent)
+            store(path, _packed(cases, name))
+            shrink(path.parent.glob("*.cases"), MOST, cost=lambda status: 1)
+    return cases
+
+
+def place_of(decides: Sequence[str]) -> Path:
+    """Return where the cases under what ``decides`` are kept, if they are."""
+    key = hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest()
+    return user_cache() / "catalogue" / f"{key}.cases"
+
+
+def _packed(cases: Sequence[Case], name: str) -> bytes:
+    """The cases as bytes. Sources lose the name of the file: it depends on the folder one stands in."""
+    bare = [replace(case, source=case.source.removeprefix(name)) for case in cases]
+    return sealed(pickle.dumps(bare, 5))
+
+
+def _read(path: Path, name: str) -> list[Case] | None:
+    content = recalled(path)
+    body = None if content is None else opened(content)
+    if body is None:
+        return None
+    try:
+        cases: list[Case] = _Plain(io.BytesIO(body)).load()
+    except pickle.UnpicklingError:
+        return None
+    for case in cases:
+        object.__setattr__(case, "source", name + case.source)  # just made, and nobody else has it
+    return cases
+
+
+class _Plain(pickle.Unpickler):
+    """Reads cases and plain values; nothing that an entry says is looked up or called."""
+
+    def find_class(self, module: str, name: str, /) -> type:
+        try:
+            return _CLASSES[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a case") from None
+
+
+# Catalogue files and folders: find, recognise, load, select, hash.
 
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")
@@ -73,7 +151,7 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
     may be left out; without one, those of the huge tier are.
     """
     name = display(path)
-    content = limits.read_bytes(path, limits.CATALOGUE_BYTES, name)
+    content = errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
 
     def expanded() -> list[Case]:
         document = parsed(content, name)
@@ -100,7 +178,7 @@ def _decides(content: bytes, tier: str | None) -> tuple[str, str]:
 
 def is_kept(path: PathLike, tier: str | None = None) -> bool:
     """Whether the cases that ``load(path, tier=tier)`` returns need not be expanded."""
-    content = limits.read_bytes(path, limits.CATALOGUE_BYTES, display(path))
+    content = errors.read_bytes(path, errors.CATALOGUE_BYTES, display(path))
     return _is_built_in(content) and place_of(_decides(content, tier)).is_file()
 
 

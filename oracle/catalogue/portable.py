@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..model import limits
+from ..model import errors
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
@@ -14,8 +14,7 @@ from ..operators.answers.registry import unknown_operator
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from .data import generators
-from .data.case import Case, TensorPlan
-from .data.inputs import spec_of_plan
+from .data.case import Case, TensorPlan, spec_of_plan
 from .data.layout import arrange
 
 
@@ -97,8 +96,8 @@ def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:
 def _dims(written: Any) -> tuple[int, ...]:
     if not isinstance(written, list) or not all(type(n) is int and 0 <= n < 2**63 for n in written):
         raise ValueError(f"{str(written)[:80]} is no shape")
-    if len(written) > limits.RANK or generators.size_of(tuple(written)) > limits.ELEMENTS:
-        raise ValueError(f"{str(written)[:80]}: at most rank {limits.RANK} and 2^32 elements")
+    if len(written) > errors.RANK or generators.size_of(tuple(written)) > errors.ELEMENTS:
+        raise ValueError(f"{str(written)[:80]}: at most rank {errors.RANK} and 2^32 elements")
     return tuple(written)
 
 

@@ -27,13 +27,13 @@ COMMANDS = {
     "sweep": ("sweep", "visit all 2^32 pairs of 16-bit inputs of an operator"),
     "search": ("search", "draw calls that no catalogue holds, and write down what fails"),
     "convert": ("convert", "write cases as ATK JSON or TTK CSV"),
-    "export-golden": ("export_golden", "write a golden.py for TTK and ATK that calls the oracle"),
+    "export-golden": ("golden", "write a golden.py for TTK and ATK that calls the oracle"),
     "coverage": ("coverage", "show what the catalogue covers of the ecosystem standard, and the holes by name"),
     "new-operator": ("new_operator", "write the two files of an operator of your own"),
     "info": ("info", "show versions, backends, SoCs, the catalogue and devices, or one operator"),
     "doctor": ("doctor", "say whether an NPU can be used here, and if not, what to do"),
     "judge": ("judge", "judge an output file, or a folder of results against a folder of fixtures"),
-    "emulator": ("emulate", "build the emulated CANN, print its environment"),
+    "emulator": ("doctor", "build the emulated CANN, print its environment"),
 }
 
 

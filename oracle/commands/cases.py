@@ -10,18 +10,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..case.memory import Memory
+from ..case.prepare import Memory
 from ..catalogue import TIERS, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import default_catalogues, load_files
-from ..catalogue.measure.cost import cost
-from ..catalogue.measure.counts import Counts, of_builtin
+from ..catalogue.measure import Counts, cost, of_builtin
 from ..explain.detail import describe
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import case_files
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ..model.call import Array
 from ..model.errors import OracleError
-from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds

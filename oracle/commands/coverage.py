@@ -13,8 +13,7 @@ from . import Subparsers, at_least
 
 if TYPE_CHECKING:
     from ..catalogue.data.case import Case
-    from ..catalogue.measure.coverage import Dimension
-    from ..catalogue.measure.information import Information
+    from ..catalogue.measure import Dimension, Information
 
 LARGEST = 1 << 16  # elements of an output that is measured
 _SHOWN = 8  # holes named in the text table
@@ -62,9 +61,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def show_coverage(args: argparse.Namespace) -> int:
     """Print the table; exit status 1 where --require is not met."""
-    from ..catalogue.measure.coverage import NOT_GENERATED, coverage
-    from ..catalogue.measure.information import information
-    from ..power.interactions import THREES, interactions
+    from ..catalogue.measure import NOT_GENERATED, coverage, information
+    from ..power.conditions import THREES, interactions
     from ..power.values import NOT_COUNTED, values
 
     _require_sense(args)

@@ -1,19 +1,21 @@
-"""``aclnn-oracle doctor``: will the suite work on this machine's NPU, and if not, what to do."""
+"""``aclnn-oracle doctor`` and ``aclnn-oracle emulator``: can this machine's NPU be used, and one that is emulated."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..emulator import build, environment
-from ..model.platforms import DEFAULT_SOC, platform
+from ..emulator import DEVICES, build, environment
+from ..model.aclnn import DEFAULT_SOC, platform
 from . import Subparsers
 
 if TYPE_CHECKING:
     from ..doctor import Finding
+
 
 _DESCRIPTION = """\
 Look at CANN, the driver, the devices, the operators' libraries and torch_npu, make one tiny call per operator and
@@ -24,7 +26,7 @@ Otherwise 0, also on a machine without an NPU: a warning says so.
 """
 
 
-def add_parser(subparsers: Subparsers) -> None:
+def _add_doctor(subparsers: Subparsers) -> None:
     """Register ``doctor`` with argparse."""
     parser = subparsers.add_parser(
         "doctor",
@@ -40,10 +42,10 @@ def add_parser(subparsers: Subparsers) -> None:
         "--pack", type=Path, metavar="FILE.tar.gz",
         help="write the findings, a smoke record and CANN's newest logs, to send to somebody: no data, paths shortened",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_examine)
 
 
-def run(args: argparse.Namespace) -> int:
+def _examine(args: argparse.Namespace) -> int:
     """Print the findings as they are made; return 1 if any failed."""
     from ..doctor import examine, pack, worst
 
@@ -78,3 +80,38 @@ def _soc(findings: list[Finding]) -> str:
     told = next((finding.told for finding in findings if finding.topic == "SoC"), "")
     found = re.search(r"--soc (\w+)", told)
     return found[1] if found else ""
+
+
+# ``aclnn-oracle emulator``: build the emulated CANN, print what to export.
+
+
+def _add_emulator(subparsers: Subparsers) -> None:
+    """Add the ``emulator`` command with its actions ``build`` and ``env``."""
+    parser = subparsers.add_parser("emulator")
+    actions = parser.add_subparsers(dest="action", required=True)
+    make = actions.add_parser("build", help="compile it into DIR (default: the user's cache) and print the folder")
+    make.add_argument("directory", nargs="?", type=Path, metavar="DIR")
+    make.add_argument("--sanitize", metavar="NAMES", help="GCC sanitizers: address, thread, undefined")
+    make.set_defaults(run=_build)
+    env = actions.add_parser("env", help='print the exports for a shell: eval "$(aclnn-oracle emulator env)"')
+    env.add_argument("directory", nargs="?", type=Path, metavar="DIR")
+    env.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(DEVICES)} (default {DEFAULT_SOC})")
+    env.set_defaults(run=_env)
+
+
+def _build(args: argparse.Namespace) -> int:
+    print(build(args.directory, sanitize=args.sanitize))
+    return 0
+
+
+def _env(args: argparse.Namespace) -> int:
+    """Print exports that serve C++ programs and torch_npu alike, building the tree first where it is not there."""
+    for name, value in environment(build(args.directory), soc=args.soc, torch_npu=True).items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register the commands of this module."""
+    _add_doctor(subparsers)
+    _add_emulator(subparsers)

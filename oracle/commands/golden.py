@@ -1,4 +1,4 @@
-"""The command ``aclnn-oracle golden``: write golden fixtures, or recompute and compare them."""
+"""``aclnn-oracle golden`` and ``export-golden``: golden fixtures, and a ``golden.py`` for others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import LAYOUTS, Progress, verify, write
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ..model.errors import OracleError
-from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
+from ..reporting.formats import save
 from . import Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ CHOOSING = {
 }  # fmt: skip
 
 
-def add_parser(subparsers: Subparsers) -> None:
+def _add_golden(subparsers: Subparsers) -> None:
     """Register ``golden`` with argparse."""
     parser = subparsers.add_parser(
         "golden",
@@ -168,3 +169,49 @@ def _progress(word: str) -> Progress | None:
         print(f"\r{done} of {total} cases {word}", end=end, file=sys.stderr, flush=True)
 
     return show
+
+
+# The command ``aclnn-oracle export-golden``.
+
+EPILOG = """\
+example:
+  aclnn-oracle export-golden tests/st        writes tests/st/golden.py, whose __golden__ and __spec__ TTK and ATK read
+  aclnn-oracle export-golden DIR --op aclnnSoftmaxBackward
+"""
+
+
+def _add_export(subparsers: Subparsers) -> None:
+    """Register ``export-golden`` with argparse."""
+    parser = subparsers.add_parser(
+        "export-golden",
+        description="Write golden.py: the goldens of this package in the form other tools load. Kernels take NumPy "
+        "arrays in the kernel's order, aclnn operators torch tensors. Whoever uses it needs this package.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("--op", action="append", metavar="NAME", help="only this operator; repeatable")
+    parser.add_argument("--force", action="store_true", help="replace a golden.py that is there")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file. OracleError for an unknown operator, or where a golden.py is there already."""
+    from ..interop.golden_py import golden_py
+    from ..operators import OPERATORS
+    from ..operators.answers.registry import operator_named
+
+    chosen = [operator_named(name) for name in args.op or ()] or list(OPERATORS.values())
+    path = args.directory / "golden.py"
+    if path.exists() and not args.force:
+        raise OracleError(f"{path} is there already; --force replaces it")
+    save(path, golden_py(chosen, OPERATORS.added))
+    kernels = sum(op.kernel is not None for op in chosen)
+    print(f"{path}: {len(chosen)} aclnn operators, {kernels} of them by their kernel's name too")
+    return 0
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register the commands of this module."""
+    _add_golden(subparsers)
+    _add_export(subparsers)

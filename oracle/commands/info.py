@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
-from ..cann.describe import describe
+from ..cann.library import describe
 from ..catalogue import TIERS, default_dir, digest, files
 from ..catalogue import load as load_catalogue
-from ..catalogue.measure.counts import counted, of_builtin
+from ..catalogue.measure import counted, of_builtin
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError, meant
-from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..numerics.compiled.engine import asked_for
 from ..numerics.floats.blocks import block_size, thread_count
 from ..numerics.orders.given import NOT_JUDGED
 from ..numerics.orders.kernel_orders import Formula
 from ..operators import OPERATORS
-from ..operators.answers.describe import accepted_dtypes, checks_of, served_dtypes
+from ..operators.answers.parts import accepted_dtypes, checks_of, served_dtypes
 from ..operators.answers.registry import operator_named
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Role
 from ..run.session import versions
 from ..standards import STANDARDS
-from ..system.variables import BLOCK, ENGINE, THREADS, Variable
+from ..system.process import BLOCK, ENGINE, THREADS, Variable
 from . import Subparsers
 
 # Products of the public documents on which none of the operators is supported; no SoC of this project.

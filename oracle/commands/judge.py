@@ -11,12 +11,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..case.judge import Outcome, record_of
 from ..case.one_case import run_case
-from ..case.outcome import Outcome, record_of
 from ..explain.groups import groups
-from ..fixtures.files import read_manifest
-from ..fixtures.results import Results, cases_of
-from ..model import limits
+from ..fixtures.files import Results, cases_of, read_manifest
+from ..model import errors
 from ..model.errors import OracleError
 from ..record.writer import RecordWriter, dumps
 from ..reporting.language.translate import ENGLISH
@@ -140,8 +139,8 @@ def _load(path: Path) -> Array:
     """Read one array; pickled objects are refused."""
     try:
         size = path.stat().st_size  # 0 of a pipe or a device, which may be endless
-        limits.require_memory(2 * size, str(path))
-        return npy.loads(limits.read_bytes(path, size or limits.MANIFEST_BYTES), str(path))
+        errors.require_memory(2 * size, str(path))
+        return npy.loads(errors.read_bytes(path, size or errors.MANIFEST_BYTES), str(path))
     except OracleError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path

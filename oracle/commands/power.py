@@ -15,8 +15,8 @@ from ..catalogue import is_catalogue, load, operator_of, select
 from ..catalogue.data.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues, default_files, load_default, load_files
 from ..explain.where import HELP, chosen_by
+from ..model.aclnn import PLATFORMS, platform
 from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS, platform
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
@@ -186,7 +186,7 @@ def show_power(args: argparse.Namespace) -> int:
 
 def _show_huge(args: argparse.Namespace) -> int:
     """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
-    from ..power import huge
+    from ..power import measure
 
     names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
     given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
@@ -196,18 +196,18 @@ def _show_huge(args: argparse.Namespace) -> int:
     only = _only(args)
     cases = load_files(args.files, only, None, HUGE) if args.files else load_default(only, None, HUGE)
     settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers, "oracle_soc": args.soc})
-    result = huge.score(cases, settings, tell=lambda line: print(line, file=sys.stderr, flush=True))
+    result = measure.score(cases, settings, tell=lambda line: print(line, file=sys.stderr, flush=True))
     for case, reason in result.skipped.items():
         print(f"skipped: {case}: {reason}")
     for case, reason in result.flagged.items():
         print(f"a right answer fails: {case}: {reason}")
     for kernel in result.survivors:
-        print(f"survives: {huge.key(kernel)}")
+        print(f"survives: {measure.key(kernel)}")
     print(
         f"{len(result.noticed)} of {len(result.tried)} wrong kernels noticed, {len(result.flagged)} right ones flagged"
     )
     _write_json(args.json, {"noticed": result.noticed, "flagged": result.flagged, "skipped": result.skipped,
-                            "survivors": [huge.key(kernel) for kernel in result.survivors]})  # fmt: skip
+                            "survivors": [measure.key(kernel) for kernel in result.survivors]})  # fmt: skip
     return 1 if result.survivors or result.flagged else 0
 
 
@@ -241,7 +241,7 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 
 def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
-    from ..power import conditions, diagnosis, failures
+    from ..power import conditions, failures
     from ..power import failures as scripts
 
     operators = sorted({case.op for case in cases})
@@ -261,12 +261,12 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         print("".join(f"  {f.defect.op} {f.defect.id}: {f.case.id}: {why}\n" for f, why in rate.lost), end="")
         _write_json(args.json, rate.to_json())
         return 0 if rate.share >= SCRIPTS else 1
-    matrix = diagnosis.matrix_of(found)
+    matrix = failures.matrix_of(found)
     count = sum(len(kernels) for kernels in matrix.kernels.values())
     told = ", ".join(map(str, seeds))
     print(f"{count} wrong kernels of {len(operators)} operators, drawn by seed {told}, two failures of each at most")
-    print(aligned(*diagnosis.table(matrix)))
-    print(diagnosis.sentence(matrix))
+    print(aligned(*failures.table(matrix)))
+    print(failures.sentence(matrix))
     print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")
     named = conditions.score(
         operators, cases, _settings_on(args), seed=seeds[0], many=2 * args.per_class, only=args.only

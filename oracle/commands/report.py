@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..explain.baseline import baseline, baseline_text
-from ..explain.groups import explained
+from ..explain.groups import baseline, baseline_text, explained
 from ..explain.where import HELP, Where
 from ..model.errors import OracleError
-from ..record.merge import merged
 from ..record.reader import Record, read
+from ..record.writer import merged
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase

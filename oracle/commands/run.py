@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model.errors import OracleError, closest
-from ..settings.options import GROUPS, OPTIONS, Invocation, add_options, spell
-from ..settings.project import Project
+from ..settings.options import GROUPS, OPTIONS, Invocation, Project, add_options, spell
 from . import Subparsers
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     from ..backends import require_known
     from ..catalogue.loader import default_files
     from ..reporting.formats import format_of
-    from ..run.expand_ahead import expand_ahead
+    from ..run.before import expand_ahead
     from ..run.starting import language_of
     from ..settings.settings import settings_of
 
@@ -317,8 +316,8 @@ def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
     from ..catalogue.data.case import HUGE
     from ..explain.detail import full_text
-    from ..place.bench import Bench
-    from ..reduce.handover import in_a_process
+    from ..place import Bench
+    from ..reduce.script import in_a_process
     from ..settings.settings import settings_of
 
     Project.near(Path.cwd()).fill(vars(args))
@@ -346,8 +345,8 @@ def replay_case(args: argparse.Namespace) -> int:
 def _shrink(case: Case, settings: Settings) -> int:
     """Reduce a failing case; its script alone goes to standard output, everything else to standard error."""
     from ..explain.detail import full_text
-    from ..place.bench import Bench
-    from ..reduce.handover import hand_over, output_kept_free
+    from ..place import Bench
+    from ..reduce.script import hand_over, output_kept_free
 
     with output_kept_free():
         bench = Bench(settings)
@@ -369,7 +368,7 @@ def _shrink(case: Case, settings: Settings) -> int:
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
-    from ..catalogue.plan.pairs import after, case_before
+    from ..catalogue.plan.asked import after, case_before
     from ..operators.answers.registry import operator_named
 
     if (pair := case_before(case_id)) is not None:

@@ -13,7 +13,7 @@ from ..model.errors import OracleError
 from . import Subparsers
 
 if TYPE_CHECKING:
-    from ..search.seeking import Search, Searched
+    from ..search import Search, Searched
     from ..settings.settings import Settings
 
 _DESCRIPTION = """\
@@ -59,8 +59,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def search(args: argparse.Namespace) -> int:
     """Search, write what was found, and say so; the exit status. OracleError for bad input."""
     from ..operators import OPERATORS
-    from ..place.bench import Bench
-    from ..search.seeking import Search
+    from ..place import Bench
+    from ..search import Search
     from ..settings.options import OPTIONS
     from ..settings.settings import settings_of
 
@@ -95,7 +95,7 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     """Write families and the record; print a summary. The exit status."""
     from ..operators import OPERATORS
     from ..reporting.formats import save
-    from ..search.family import catalogue_text
+    from ..search import catalogue_text
 
     states = list(found.found.values())
     failing = [state for state in states if state.failures]

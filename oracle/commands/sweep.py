@@ -56,7 +56,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def show_sweep(args: argparse.Namespace) -> int:
     """Sweep, and print what was found; the exit status."""
-    from ..model.platforms import platform
+    from ..model.aclnn import platform
     from ..operators import OPERATORS
     from ..operators.answers.registry import register
     from ..operators.definition.checks import float_types

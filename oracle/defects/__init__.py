@@ -7,8 +7,7 @@ checks, the tilings, memory layouts and numerics of its class, so that the score
 
 from __future__ import annotations
 
-from .base.base import CLASSES, Argument, Defect, Right
-from .base.device import Device
+from .base.device import CLASSES, Argument, Defect, Device, Right
 from .registry import defects, right_kernels
 
 __all__ = ["CLASSES", "Argument", "Defect", "Device", "Right", "defects", "right_kernels"]

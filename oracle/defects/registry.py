@@ -1,6 +1,6 @@
 """All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
 
-What was published of an operator of this package stands in ``oracle/defects/published/<slug>.py`` as ``rows``, of one
+What was published of an operator of this package stands in ``oracle/defects/published/`` (``ROWS``), of one
 from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
 for generated mutants that no right verdict may flag, :class:`Argument`. A file of this package may also hold these as
 ``ARGUMENTS``, why by the mutant's id; of an operator of which nothing was published they stand in
@@ -9,43 +9,286 @@ for generated mutants that no right verdict may flag, :class:`Argument`. A file 
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
-from importlib.util import find_spec
+from itertools import product
+from typing import Any
 
+import numpy as np
+
+from ..model.call import Array, Call
+from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..operators import operator, validate, writes
+from ..numerics.bounds.exact_steps import Facts
+from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite
+from ..numerics.orders.kernel_orders import Formula
+from ..numerics.traversal import walk
+from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator
-from .base.asking import is_written
-from .base.base import Argument, Defect, Right
-from .base.device import nothing
-from .base.pieces import Kernel
+from ..operators.definition.parameters import REDUCTIONS
+from .base import elementwise
+from .base.asking import call_of, is_written, kinds, mixes, narrows, rounds_to_another
+from .base.device import Argument, Defect, Device, Right, nothing
+from .base.elementwise import Kernel
 from .base.right import generated as right_of
-from .meetings import combinations, pairs
-from .one_change import api, checks, formula, indices, layouts, masks, numbers, numerics, refusals
-from .published import equivalent
-from .sizes import cores, corners, lost, tiles
-from .unseen import unseen
+from .meetings import pairs
+from .one_change import api, formula, layouts, numbers, numerics, refusals
+from .one_change.numbers import signs
+from .sizes import cores, corners, lost
+
+# Mutants whose answers are those of right kernels, bit for bit: found by asking both, on values that would tell.
+#
+# A comparison may turn at a point where both its branches agree, an infinity may be as far away as the largest number,
+# a factor of zero may leave zero alone; of a formula with a way of its own for what is not finite, kernels take either
+# way. No verdict can tell such a kernel from a right one. Asked are the elementwise mutants of few kinds, in every
+# float type, under every flag, word and sign of the numbers, on every two of the special values, the ends of the types,
+# the points of the formula with their neighbours, and ordinary numbers.
+
+WHY = (
+    "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"
+    " types, the points of the formula with their neighbours, and ordinary numbers, in every type and under every"
+    " attribute"
+)
+EITHER_SIDE = (
+    "every result but the gradient itself, which is a number of the output's type, goes through an irrational function"
+    " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
+)
+NOTHING_ROUNDED = (
+    "the result is an operand or 0, numbers of every type on its way to the output's, so that neither the host nor a"
+    " store rounds"
+)
+NOTHING_COMPUTED = "the result is an operand or 0, chosen by its sign: in 16 bits it is the same"
+NAN_IS_FREE = (
+    "a result is NaN only where nothing is specified, for every two of the special values, the ends of the types, the"
+    " points of the formula with their neighbours, and ordinary numbers, in every type and under every attribute"
+)
+SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
+NEVER_BELOW = "no result of its formula is below 0"
+_SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
+_ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
+_OF_INFINITIES = re.compile(r"spec/.* inf (to (largest|nan|zero)|loses its sign)$")
+_OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
+_ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
+_ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
+_MOST = 20000  # elements of a call
+
+
+def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> str:
+    """Say why no verdict may notice a mutant that answers as right kernels do, the published ones among them; "" where
+    one was seen to differ, or it is not of the kinds that are asked."""
+    device = defect.device
+    if device.output not in ("", op.output):
+        return ""
+    if not elementwise.fits(op) or op.written:
+        return ""
+    if defect.id.startswith("host/"):
+        return _unseen_of_host(op, defect.id.rpartition("/")[2])
+    if re.match(r"num/.*(half away|truncate|upwards)$", defect.id) and _is_the_gradient(op) and not narrows(op):
+        return NOTHING_ROUNDED
+    if re.match(r"num/\S+/(b?float16) in \1$", defect.id) and _is_the_gradient(op) and _is_chosen_by_sign(op):
+        return NOTHING_COMPUTED
+    if _OF_NAN.match(defect.id) and _is_free_somewhere(op):
+        asked_too = _asked(op, published)
+        return "" if any(_differs(device, c, right, _free_in(op, c)) for c, right in asked_too) else NAN_IS_FREE
+    if re.match(r"num/.* ?half away$", defect.id):
+        return EITHER_SIDE if _meets_no_tie(op) else ""
+    if defect.id.endswith("inf loses its sign") and _is_never_below(op):
+        return NEVER_BELOW
+    of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
+    asked = (_ASKED, _SWAPPED, *((_OF_INFINITIES,) if _is_of_one_operand(op) else ()))
+    if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
+        return ""
+    return "" if any(_differs(device, call, right) for call, right in _asked(op, published)) else WHY
+
+
+def _is_never_below(op: Operator) -> bool:
+    """Whether every result is at least 0, or NaN."""
+    facts = Facts()
+    return all(facts.sign(root) > 0 for _, root, _ in elementwise.roots(op))
+
+
+def _meets_no_tie(op: Operator) -> bool:
+    """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
+    found = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
+    return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in found)
+
+
+def _unseen_of_host(op: Operator, what: str) -> str:
+    """Why no verdict may notice a host that rounds to another type on the way to the output's."""
+    if what not in ("no rounding", f"{op.output}'s type"):
+        return ""
+    if _is_the_gradient(op):
+        return NOTHING_ROUNDED
+    return SAME_TYPE if what != "no rounding" and not rounds_to_another(op) else ""
+
+
+def _is_the_gradient(op: Operator) -> bool:
+    """Whether every result is an operand, the gradient mostly, of either sign, or 0: no mean divides it."""
+    if op.attribute("reduction") is not None:
+        return False
+    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
+    numbers = {n.value for branch in found for n in branch if n.op == "constant"}
+    read = {n.value for branch in found for n in branch if n.op == "symbol"}
+    return all(_bare(b) for b in found) and numbers <= {0, 1, -1} and read.isdisjoint(p.symbol for p in op.attributes)
+
+
+def _is_chosen_by_sign(op: Operator) -> bool:
+    """Whether what a formula compares with is 0, and no number among the attributes."""
+    constants = {n.value for _, root, _ in elementwise.roots(op) for n in walk(root) if n.op == "constant"}
+    return constants <= {0, 1, -1} and all(p.role != "number" for p in op.attributes)
+
+
+def _is_of_one_operand(op: Operator) -> bool:
+    """Whether one operand alone decides a result: no other, and no number among the attributes."""
+    return len(op.operands) == 1 and all(p.role != "number" for p in op.attributes)
+
+
+def _is_free_somewhere(op: Operator) -> bool:
+    """Whether a formula leaves some results open on every SoC, and none of them are summed."""
+    return isinstance(op.computes, Formula) and "" in op.computes.unspecified and op.reduction is None
+
+
+def _free_in(op: Operator, call: Call) -> Array:
+    """Which results of a call are open."""
+    found = references(call)[op.output].unspecified
+    return np.zeros((), bool) if found is None else found
+
+
+def _branches(node: Expression, choosing: tuple[str, ...] = ("where",)) -> list[frozenset[Expression]]:
+    """The nodes that a graph's result may come from, for every way its conditions may turn out. ``choosing``: the
+    functions that answer one of their arguments."""
+    if node.op in choosing:
+        args = node.args[1:] if node.op == "where" else node.args
+        return [branch for arg in args for branch in _branches(arg, choosing)]
+    if node.op == "sign":
+        return [frozenset({ONE})]
+    chosen = product(*(_branches(arg, choosing) for arg in node.args))
+    return list(dict.fromkeys(frozenset({node}).union(*each) for each in chosen))
+
+
+def _rounded(branch: frozenset[Expression]) -> bool:
+    return any((node.op in IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
+
+
+def _endless(node: Expression) -> bool:
+    """Whether a constant has no end in binary digits."""
+    value = node.value
+    return node.op == "constant" and (not isinstance(value, Fraction) or value.denominator.bit_count() != 1)
+
+
+def _bare(branch: frozenset[Expression]) -> bool:
+    return {n.op for n in branch} <= {"*", "neg", "symbol", "constant"} and sum(n.op == "symbol" for n in branch) <= 1
+
+
+def _only_at_a_tie(name: str) -> bool:
+    """Whether a mutant of a formula has < for <=, or the other way round."""
+    old, arrow, new = name.rpartition("/")[2].partition(" -> ")
+    return bool(arrow) and name.startswith("formula/") and old.replace("<=", "<") == new.replace("<=", "<")
+
+
+@cache
+def _has_a_way_beside(op: Operator) -> bool:
+    """Whether a formula asks whether something is finite, and has a way of its own where it is not."""
+    sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
+    return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
+
+
+def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
+    """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs. Where
+    results are ``free`` every answer is right."""
+    own = device.result(call, call.outputs[_output(call)])
+    known = [(own == each) | ((own != own) & (each != each)) for each in right]
+    return not (np.logical_or.reduce(known) | free).all()
+
+
+def _output(call: Call) -> str:
+    return next(iter(call.outputs))
+
+
+@cache
+def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
+    """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
+    found = []
+    forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
+    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
+    right = [Device("right", kernel) for kernel in kernels]
+    for kind, attrs in product(kinds(op), _attributes(op)):
+        call = call_of(op, (1,), dtype=kind, attrs=attrs)
+        arrays = _operands(op, kind)
+        size = next(iter(arrays.values())).size
+        outputs = {name: np.zeros(size, dtype_of(kind).numpy) for name in op.outputs}
+        inputs = {name: arrays.get(name, np.zeros(size, dtype_of(kind).numpy)) for name in call.inputs}
+        asked = Call(op.name, call.soc, inputs, call.attrs, outputs)
+        found.append((asked, tuple(device.result(asked, outputs[op.output]) for device in right)))
+    return tuple(found)
+
+
+def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
+    """Every flag, word, reduction, and sign of a number that goes together."""
+    values: dict[str, tuple[Any, ...]] = {}
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "number":
+            values[p.name] = (*signs(p).values(), 1.5, *_constants(op))
+        elif p.role in ("flag", "choice"):
+            values[p.name] = p.choices or (False, True)
+        elif p.role == "reduction":
+            values[p.name] = tuple(range(len(REDUCTIONS)))
+    for chosen in product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _constants(op: Operator) -> tuple[float, ...]:
+    """The numbers of a formula, where a number among the attributes may meet them."""
+    numbers = [p for p in op.parameters if p.kind == "attr" and p.role == "number"]
+    found = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
+    return tuple(float(v) for v in found if isinstance(v, Fraction)) if len(numbers) == 1 else ()
+
+
+def _operands(op: Operator, kind: str) -> dict[str, Array]:
+    """Every two values of different operands; where there are more than two operands, the others in turn."""
+    dtype = dtype_of(kind).numpy
+    columns = [_values(op, p.symbol, dtype) for p in op.operands]
+    rng = np.random.default_rng(0)
+    count = min(_MOST, 4 * max(a.size * b.size for a in columns for b in columns))
+    found = {
+        p.name: column[rng.integers(0, column.size, count)] for p, column in zip(op.operands, columns, strict=True)
+    }
+    if len(columns) == 2:
+        one, two = (g.reshape(-1) for g in np.meshgrid(*columns, indexing="ij"))
+        return {p.name: grid for p, grid in zip(op.operands, (one, two), strict=True)}
+    return found
+
+
+def _values(op: Operator, symbol: str, dtype: Any) -> Array:
+    points = np.array(op.points.get(symbol, ()), dtype)
+    ends = np.array([v for e in (*_ENDS, *_ORDINARY) for v in (e, -e)], np.float64)
+    with np.errstate(all="ignore"):
+        near = [np.nextafter(points.astype(np.float32), np.float32(way)).astype(dtype) for way in (-np.inf, np.inf)]
+        return np.concatenate([points, *near, ends.astype(dtype), np.array([np.nan], dtype)])
+
+
+# All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
 
 Entry = Defect | Right | Argument
 ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
 GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
     formula.mutants,
-    numbers.mutants,
-    indices.mutants,
-    combinations.mutants,
+    numbers.of_numbers,
+    numbers.of_indices,
+    pairs.of_combinations,
     pairs.mutants,
     numerics.mutants,
     layouts.mutants,
     lost.mutants,
-    tiles.mutants,
-    cores.mutants,
+    cores.of_tiles,
+    cores.of_cores,
     corners.mutants,
-    masks.mutants,
+    formula.of_masks,
     api.misbehaviour,
-    checks.missing,
+    api.missing,
     refusals.mutants,
 )
 
@@ -120,10 +363,10 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return tuple(op.published())
     if not op.is_built_in:
         return ()
-    place = f"oracle.defects.published.{op.slug}"
-    if find_spec(place) is None:
-        return tuple(equivalent.arguments(op))
-    module = importlib.import_module(place)
-    rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)
-    arguments: Mapping[str, str] = getattr(module, "ARGUMENTS", {})
-    return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
+    from .published import class_losses, equivalent, losses, piecewise, reductions, smooth  # each imports its pages
+
+    for kind in (class_losses, losses, piecewise, reductions, smooth):
+        if op.slug in kind.ROWS or op.slug in kind.ARGUMENTS:
+            rows, arguments = kind.ROWS.get(op.slug, tuple), kind.ARGUMENTS.get(op.slug, {})
+            return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
+    return tuple(equivalent.arguments(op))

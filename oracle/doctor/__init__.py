@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .examination import examine
-from .findings import Finding, failed, worst
-from .packing import pack
+from .examination import examine, pack
+from .probe import Finding, failed, worst
 
 __all__ = ["Finding", "examine", "failed", "pack", "worst"]

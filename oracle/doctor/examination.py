@@ -1,40 +1,297 @@
-"""The whole examination, in the order in which things are needed."""
+"""The whole examination, in the order in which things are needed: the machine first; and what to send to somebody."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+import io
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+from ..cann.abi import closed_devices, device_files
+from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices, find_toolkit
 from ..emulator import served
 from ..emulator.toolkit import find_compiler
 from ..model.errors import OracleError
 from ..operators import operators
-from . import machine
-from .calls import calls
-from .findings import Finding, ok, warning
-from .probe import probe
+from ..system.cache import home
+from .probe import Finding, calls, failed, ok, probe, warning
+
+# What can be seen without calling CANN: its folder and version, the driver, the devices' files, the packages.
+
+# What a report may show of the environment, and nothing else.
+NAMED = (*VARIABLES, "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH", "LD_LIBRARY_PATH", VISIBLE, "ASCEND_VISIBLE_DEVICES")
+DRIVER = Path("/usr/local/Ascend/driver/version.info")
+FIRMWARE = Path("/usr/local/Ascend/firmware/version.info")
+SET_ENV = "`source <CANN>/set_env.sh` of an installed CANN"
+SMI_LIMIT = 30.0  # seconds npu-smi may take: with a sick driver it hangs
+
+
+def present() -> bool:
+    """Whether anything of an NPU is here: a device, a driver, a CANN or its variables."""
+    if device_files() or DRIVER.is_file() or any(os.environ.get(name) for name in VARIABLES):
+        return True
+    try:
+        find_toolkit()
+    except OracleError:
+        return False
+    return True
+
+
+def found_toolkit() -> tuple[Finding, Toolkit | None]:
+    """Return where CANN is and which version, or what to set."""
+    try:
+        found = find_toolkit()
+    except OracleError as error:
+        named = any(os.environ.get(name, "").strip() for name in VARIABLES)
+        return (failed if named else warning)("CANN", str(error)), None
+    emulated = " (emulated)" if found.emulated else ""
+    if not found.version:
+        return warning("CANN", f"{found.root} ({found.named_by}) does not tell its version{emulated}"), found
+    return ok("CANN", f"{found.root} ({found.named_by}), version {found.version}{emulated}"), found
+
+
+def environment(emulated: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the variables; nothing where they are right."""
+    opp = os.environ.get("ASCEND_OPP_PATH", "").strip()
+    if not opp:
+        yield warning("ASCEND_OPP_PATH", "is not set: CANN does not find its kernels", SET_ENV)
+    elif not Path(opp).is_dir():
+        yield failed("ASCEND_OPP_PATH", f"{opp} is no folder: CANN does not find its kernels", SET_ENV)
+    elif not emulated and not any(Path(opp).iterdir()):
+        yield failed("ASCEND_OPP_PATH", f"{opp} is empty", "install the kernels package of the product")
+    try:
+        check_visible_devices()
+    except OracleError as error:
+        yield failed(VISIBLE, str(error), "set it anew, or unset it to see all devices")
+
+
+def driver() -> Iterator[Finding]:
+    """Yield the driver's and the firmware's version and whether they fit, and the devices' files and health."""
+    versions = info(DRIVER)
+    files = device_files()
+    if not versions and not files:
+        yield warning("driver", f"none: no {DRIVER} and no /dev/davinci*", "install the driver, or mount it and the "
+                      "devices into the container")  # fmt: skip
+        return
+    said = versions.get("package_version") or versions.get("version", "")
+    if said:
+        yield ok("driver", f"{said} ({DRIVER})")
+    else:
+        yield warning("driver", f"{DRIVER} is not readable here", "mount /usr/local/Ascend/driver into the container")
+    yield from _firmware(versions.get("compatible_version_fw", ""))
+    yield from _files(files)
+    yield from _health()
+
+
+def info(path: Path) -> dict[str, str]:
+    """Return the KEY=VALUE lines of an installed package's version.info, keys in small letters; {} without it."""
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {key.strip().lower(): value.strip() for key, _, value in pairs}
+
+
+def _firmware(compatible: str) -> Iterator[Finding]:
+    found = info(FIRMWARE)
+    said = found.get("version", "")
+    if not said:
+        return
+    limits = re.fullmatch(r"\[([\d.]+),([\d.]+)\]", compatible)
+    if limits and not _numbers(limits[1]) <= _numbers(said)[:3] <= _numbers(limits[2]):
+        yield failed(
+            "firmware",
+            f"{said}, and the driver works with {limits[1]} to {limits[2]}",
+            "install the firmware of the driver's release",
+        )
+    else:
+        yield ok("firmware", said)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
+def _files(files: list[Path]) -> Iterator[Finding]:
+    if not files:
+        yield failed(
+            "devices", "the driver is installed and there is no /dev/davinci*",
+            "is the driver loaded (`npu-smi info`)? In a container: pass the devices to it",
+        )  # fmt: skip
+        return
+    closed = list(closed_devices())
+    if closed:
+        names = ", ".join(map(str, closed))
+        yield failed(
+            "devices",
+            f"this user may not open {names}",
+            "join the group that owns them (often HwHiAiUser), log in anew",
+        )
+    else:
+        yield ok("devices", ", ".join(map(str, files)))
+
+
+def _health() -> Iterator[Finding]:
+    """Yield what npu-smi says of the devices' health."""
+    if shutil.which("npu-smi") is None:
+        yield warning("npu-smi", "not found", "it comes with the driver; in a container, mount /usr/local/bin/npu-smi")
+        return
+    try:
+        done = subprocess.run(["npu-smi", "info"], capture_output=True, text=True, timeout=SMI_LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        yield failed("npu-smi", f"`npu-smi info` did not answer in {SMI_LIMIT:.0f} s", "restart the driver or the host")
+        return
+    words = (done.stdout + done.stderr).strip().splitlines()
+    if done.returncode != 0:
+        said = words[-1] if words else f"exit status {done.returncode}"
+        yield failed("npu-smi", f"`npu-smi info` failed: {said}", "the driver does not work: reinstall it or restart")
+        return
+    ill = [line.strip(" |") for line in words if re.search(r"\|\s*(Alarm|Warning|Critical|UNKNOWN)\s*\|", line)]
+    for line in ill:
+        yield failed("health", f"npu-smi: {line}", "`npu-smi info -t health -i N` says more; take another device")
+    if not ill:
+        well = sum(1 for line in words if re.search(r"\|\s*OK\s*\|", line))
+        yield ok("health", f"`npu-smi info` calls {well} devices OK")
+
+
+def packages(npu: bool) -> Iterator[Finding]:
+    """Yield the versions of Python and its packages, and whether torch and torch_npu fit.
+
+    Only where there is something of an NPU (``npu``) is a torch_npu missed.
+    """
+    found = {name: _version(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
+    needed = ", ".join(f"{name} {found[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if found[name])
+    yield ok("Python", f"{platform.python_version()} on {platform.machine()}, {needed}")
+    torch, torch_npu = found["torch"], found["torch_npu"]
+    if not torch_npu or importlib.util.find_spec("torch_npu") is None:
+        if npu:
+            yield warning(
+                "torch_npu", "not installed: of the backends on the NPU only aclnn can be used",
+                f"pip install torch_npu=={_release(torch)}" if torch else "pip install torch torch_npu, of one version",
+            )  # fmt: skip
+    elif not torch:
+        yield failed("torch_npu", f"{torch_npu} without torch", f"pip install torch=={_release(torch_npu)}")
+    elif _release(torch) != _release(torch_npu):
+        wanted = f"pip install torch_npu=={_release(torch)}, or torch=={_release(torch_npu)}"
+        yield failed("torch_npu", f"torch {torch} and torch_npu {torch_npu} are not of one version", wanted)
+    else:
+        yield ok("torch_npu", f"torch {torch}, torch_npu {torch_npu}")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _release(text: str) -> str:
+    """The x.y.z that torch and torch_npu have in common."""
+    found = re.match(r"\d+\.\d+\.\d+", text)
+    return found[0] if found else text
+
+
+# What to send to somebody: findings, a smoke record and logs, without data and with shortened paths.
+
+SMOKE_LIMIT = 1200.0  # seconds of the smoke run
+LOGS, LOG_BYTES = 3, 200_000  # how many of the newest logs, and how much of each one's end
+
+
+def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: str = "", emulate: bool = False) -> None:
+    """Write a .tar.gz: doctor.txt, environment.txt, the logs and, with a backend, the record of a smoke run.
+
+    Raises OracleError where it cannot be written.
+    """
+    lines = [line for finding in findings for line in finding.lines()]
+    members = {"doctor.txt": "\n".join(lines) + "\n", "environment.txt": "".join(_environment())}
+    members |= dict(_logs())
+    if backend:
+        members |= _smoke(backend, soc, emulate=emulate)
+    try:
+        with tarfile.open(target, "w:gz") as archive:
+            for name, text in members.items():
+                body = shortened(text).encode()
+                member = tarfile.TarInfo(f"doctor/{name}")
+                member.size = len(body)
+                archive.addfile(member, io.BytesIO(body))
+    except OSError as error:
+        raise OracleError(f"--pack {target}: cannot be written: {error.strerror or error}") from None
+
+
+def shortened(text: str) -> str:
+    """Replace the folders that say who and where somebody is: home, this folder, the temporary one."""
+    here, temporary = str(Path.cwd()), tempfile.gettempdir()
+    for folder, short in sorted({here: ".", str(home()): "~", temporary: "<tmp>"}.items(), key=lambda p: -len(p[0])):
+        if len(folder) > 1:
+            text = re.sub(re.escape(folder) + r"(?![\w.-])", short, text)
+    return text
+
+
+def _environment() -> Iterator[str]:
+    for name in NAMED:
+        yield f"{name}={os.environ.get(name, '(not set)')}\n"
+
+
+def _logs() -> Iterator[tuple[str, str]]:
+    """The newest logs of CANN's, the end of each."""
+    folder = Path(os.environ.get("ASCEND_PROCESS_LOG_PATH", "") or home() / "ascend" / "log")
+    found = [path for path in folder.rglob("*.log") if path.is_file()] if folder.is_dir() else []
+    for path in sorted(found, key=lambda path: path.stat().st_mtime)[-LOGS:]:
+        yield f"logs/{path.name}", path.read_bytes()[-LOG_BYTES:].decode(errors="replace")
+
+
+def _smoke(backend: str, soc: str, *, emulate: bool) -> dict[str, str]:
+    """Run the smoke tier and return its record and what it printed last."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / "smoke.jsonl"
+        command = [sys.executable, "-m", "oracle.cli", "run", "--backend", backend, "--soc", soc, "--tier", "smoke"]
+        command += ["--timeout-per-case", "120", "--record", str(record), "-q", "--no-header"]
+        command += ["--emulate"] if emulate else []
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=env, capture_output=True, text=True, timeout=SMOKE_LIMIT, check=False
+            )
+            said = f"exit status {done.returncode}\n{(done.stdout + done.stderr)[-20_000:]}"
+        except subprocess.TimeoutExpired:
+            said = f"not finished within {SMOKE_LIMIT:.0f} s\n"
+        text = record.read_text() if record.exists() else ""
+    return {"smoke.jsonl": text, "smoke.txt": said}
+
+
+# The whole examination, in the order in which things are needed.
 
 
 def examine(*, emulate: bool = False) -> Iterator[Finding]:
     """Yield findings as they are made. ``emulate``: the environment is that of the emulated CANN."""
-    npu = machine.present()
-    yield from machine.packages(npu)
+    npu = present()
+    yield from packages(npu)
     if not npu:
         yield warning(
             "NPU", "there is none on this machine: no device, no driver, no CANN",
-            f"where there is one: {machine.SET_ENV}; in a container, pass the devices and the driver to it",
+            f"where there is one: {SET_ENV}; in a container, pass the devices and the driver to it",
         )  # fmt: skip
         yield _instead()
         return
-    finding, toolkit = machine.toolkit()
+    finding, toolkit = found_toolkit()
     yield finding
     emulated = toolkit is not None and toolkit.emulated
     if not emulated:
-        yield from machine.driver()
+        yield from driver()
     if toolkit is None:
         yield _instead()
         return
-    yield from machine.environment(emulated)
+    yield from environment(emulated)
     findings, soc = probe()
     yield from findings
     if not soc:

@@ -1,4 +1,4 @@
-"""CANN itself, called in a process of its own: libraries, devices, memory, operators' symbols, a forced reset.
+"""CANN itself, called in a process of its own: libraries, devices, memory, operators, and calls of them.
 
 The process writes one JSON line before and after each step, so that one that dies or hangs names its step.
 """
@@ -11,20 +11,120 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import byref, c_int32, c_size_t, c_void_p
+from dataclasses import dataclass
+from functools import cache
 from queue import Empty, Queue
+from typing import Literal
 
 from ..cann import Cann, CannError, Session, execute, load, soc_of
-from ..cann.abi import MEMORY
+from ..cann.abi import MEMORY, remedy
 from ..cann.discovery import OPERATOR_LIBRARIES
-from ..cann.messages import remedy
-from ..case.memory import Memory
+from ..case.prepare import Memory
+from ..catalogue import select
+from ..catalogue.data.case import Case
+from ..catalogue.loader import load_default
 from ..emulator import served
 from ..model.errors import OracleError
 from ..operators import operators
-from .calls import cases
-from .findings import Finding, failed, ok, warning
+from ..place import Bench
+from ..record.types import CaseRecord
+from ..settings.settings import Settings
+
+# One line of the doctor: what was looked at, how it is, and what to do where it is not well.
+
+State = Literal["ok", "warning", "failed"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``failed``: something that is there is broken. ``warning``: it is missing, or worth a look."""
+
+    state: State
+    topic: str
+    told: str
+    remedy: str = ""
+
+    def lines(self) -> Iterable[str]:
+        """Yield the finding for a terminal, the remedy below it."""
+        yield f"{self.state:<8} {self.topic:<26} {self.told}"
+        if self.remedy:
+            yield f"{'':<8} {'':<26} -> {self.remedy}"
+
+
+def ok(topic: str, told: str) -> Finding:
+    return Finding("ok", topic, told)
+
+
+def warning(topic: str, told: str, remedy: str = "") -> Finding:
+    return Finding("warning", topic, told, remedy)
+
+
+def failed(topic: str, told: str, remedy: str = "") -> Finding:
+    return Finding("failed", topic, told, remedy)
+
+
+def worst(findings: Iterable[Finding]) -> State:
+    """Return the worst state there is; ok for no findings."""
+    order: tuple[State, ...] = ("ok", "warning", "failed")
+    return max((finding.state for finding in findings), key=order.index, default="ok")
+
+
+# One right and one refused call per operator and backend, each in a process that may die.
+
+CALL_LIMIT = 120.0  # seconds per call: kernels are loaded at the first
+
+
+def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -> Iterator[Finding]:
+    """Yield the verdict on each operator's first right call, and on one that must be refused (``ops``: all)."""
+    options = (("jit_compile", "0"),) if backend == "torch_npu" else ()
+    settings = Settings(backend=backend, backend_options=options, soc=soc, timeout=CALL_LIMIT, emulate=emulate)
+    bench = Bench(settings)
+    try:
+        bench.open()
+    except OracleError as error:
+        yield failed(f"backend {backend}", str(error))
+        return
+    try:
+        for op in ops or operators():
+            right, refused = cases(op, soc)
+            if right is not None:
+                yield _told(bench.run_case(right), settings, "")
+            if refused is not None and backend == "aclnn":
+                yield _told(bench.run_case(refused), settings, "refused call")
+    finally:
+        try:
+            bench.close()
+        except OracleError as error:
+            yield failed(f"backend {backend}", str(error))
+
+
+def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
+    """Return an operator's first smoke case that must succeed, and its first that must be refused."""
+    planned = select(_smoke(op), tier="smoke", soc=soc)
+    right = [case for case in planned if case.computes(soc)]
+    refused = [case for case in planned if case.expected(soc) == "ACLNN_ERR_PARAM_INVALID"]
+    return next(iter(right), None), next(iter(refused), None)
+
+
+def _told(record: CaseRecord, settings: Settings, what: str) -> Finding:
+    topic = f"{settings.backend}: {record.op}"
+    said = ": ".join(filter(None, (record.status, what, record.reason)))
+    if record.status == "pass":
+        return ok(topic, said)
+    if record.status == "skip":
+        return warning(topic, said)
+    again = f"aclnn-oracle replay '{record.id}' --backend {settings.backend} --soc {settings.soc}"
+    return failed(topic, said, f"`{again}{' --emulate' if settings.emulate else ''}` shows the whole verdict")
+
+
+@cache
+def _smoke(op: str) -> tuple[Case, ...]:
+    return tuple(load_default((op,), None, "smoke"))
+
+
+# CANN itself, called in a process of its own: libraries, devices, memory, operators' symbols, a forced reset.
 
 LIMIT = 120.0  # seconds a step may take: a device's first opening takes long
 MEGABYTE = 2**20

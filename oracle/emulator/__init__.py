@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .custom import add_custom, build_custom
 from .environment import DEVICES, activate, environment
-from .toolkit import build, served
+from .toolkit import add_custom, build, build_custom, served
 
 __all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment", "served"]

@@ -6,8 +6,8 @@ import ctypes
 import os
 from pathlib import Path
 
+from ..model.aclnn import DEFAULT_SOC, cann_version, platform
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, cann_version, platform
 from .toolkit import LIBRARIES, SHELLS, build
 
 # --soc name -> the device that aclrtGetSocName answers (ACLNN_EMULATOR_SOC).

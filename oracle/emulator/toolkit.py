@@ -1,4 +1,4 @@
-"""Compile the emulated CANN with the system compiler into a toolkit tree."""
+"""Compile the emulated CANN, and operators from outside for it, with the system compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,7 +166,9 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
         flags += [f"-I{objects}", *_precompiled(Path(objects), flags)]
         compiled = {path: Path(objects) / f"{i}.o" for i, path in enumerate(p for ps in sources.values() for p in ps)}
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            jobs = [pool.submit(compile, [*flags, *INCLUDES, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()]
+            jobs = [
+                pool.submit(run_compiler, [*flags, *INCLUDES, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()
+            ]
             for job in jobs:
                 job.result()
         for name, (_, needed) in LIBRARIES.items():
@@ -186,7 +188,7 @@ def _precompiled(folder: Path, flags: list[str]) -> list[str]:
     headers = sorted({name for text in texts for name in re.findall(r"^#include <(\w+)>", text, re.M)})
     prefix = folder / "standard.h"
     prefix.write_text("".join(f"#include <{name}>\n" for name in headers))
-    compile([*flags, "-x", "c++-header", str(prefix), "-o", f"{prefix}.gch"])
+    run_compiler([*flags, "-x", "c++-header", str(prefix), "-o", f"{prefix}.gch"])
     return ["-include", str(prefix)]
 
 
@@ -228,13 +230,81 @@ def link(flags: list[str], library: Path, inputs: Sequence[Path], lib64: Path, n
     if "-fsanitize" not in " ".join(flags):
         linker.append("-Wl,-z,defs")
     libraries = [f"-L{lib64}", *(f"-l:{name}" for name in needed)]
-    compile([*flags, *linker, *map(str, inputs), "-o", str(new), *libraries])
+    run_compiler([*flags, *linker, *map(str, inputs), "-o", str(new), *libraries])
     new.replace(library)
 
 
-def compile(command: list[str], what: str = "the emulated CANN") -> None:
+def run_compiler(command: list[str], what: str = "the emulated CANN") -> None:
     """Run the compiler. Raises OracleError with its first words where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = "\n".join(done.stderr.splitlines()[:20])
         raise OracleError(f"{what} did not compile: {' '.join(command)}\n{lines}")
+
+
+# Compile operators from outside into a package of custom operators for the emulated CANN.
+
+LIBRARY = Path("op_api") / "lib" / "libcust_opapi.so"
+
+
+def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None = None) -> Path:
+    """Compile C++ texts into a package of custom operators and return its folder; one that is there is not built again.
+
+    ``name`` is part of the folder's name in the user's cache. ``sources`` maps file names to C++ text that is written
+    like the emulator's own operators: it sees their headers (``ops/op.h``, ``ops/checks.h``) and links with
+    libnnopbase.so. ``toolkit`` is the tree that `build` made (default: that of the user's cache). Raises OracleError
+    for a name that is no word, without a compiler, and with the compiler's words where it fails.
+    """
+    for word in (name, *sources):
+        if not re.fullmatch(r"\w[\w.-]*", word):
+            raise OracleError(f"the custom operators {name!r}: {word!r} must be a word, for a file is named by it")
+    toolkit = build() if toolkit is None else toolkit.resolve()
+    compiler = find_compiler()
+    digest = _custom_digest(toolkit, compiler, sources)
+    target = user_cache() / f"custom-{name}-{digest[:16]}"
+    try:
+        require_trusted(target)
+        if (target / LIBRARY).is_file():
+            return target
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_trusted(target)
+        (target / LIBRARY).parent.mkdir(parents=True, exist_ok=True)
+        with locked(target):
+            if not (target / LIBRARY).is_file():
+                _compile(target, compiler, name, sources, toolkit)
+                make_ours(target)
+    except OSError as error:
+        raise OracleError(
+            f"the custom operators {name!r} cannot be built in {target}: {error.strerror or error}. Name another cache "
+            "by the environment variable XDG_CACHE_HOME"
+        ) from None
+    return target
+
+
+def add_custom(package: Path) -> None:
+    """Let the CANN of this process, and of its children, find a package's operators before all others."""
+    before = [entry for entry in os.environ.get("ASCEND_CUSTOM_OPP_PATH", "").split(":") if entry]
+    entries = [str(package), *(entry for entry in before if entry != str(package))]
+    os.environ["ASCEND_CUSTOM_OPP_PATH"] = ":".join(entries)
+
+
+def _custom_digest(toolkit: Path, compiler: str, sources: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for part in (str(toolkit), (toolkit / STAMP).read_text(), compiler, *FLAGS):
+        digest.update(part.encode() + b"\0")
+    for file, text in sorted(sources.items()):
+        digest.update(file.encode() + b"\0" + text.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _compile(target: Path, compiler: str, name: str, sources: Mapping[str, str], toolkit: Path) -> None:
+    flags = [*compiler.split(), *FLAGS]
+    with tempfile.TemporaryDirectory(prefix="objects-", dir=target) as folder:
+        objects = []
+        for file, text in sources.items():
+            source, made = Path(folder) / file, Path(folder) / f"{file}.o"
+            source.write_text(text)
+            command = [*flags, *INCLUDES, "-x", "c++", "-c", str(source), "-o", str(made)]
+            run_compiler(command, f"the kernel of the custom operators {name!r}")
+            objects.append(made)
+        link(flags, target / LIBRARY, objects, toolkit / "lib64", ("libnnopbase.so", "libascendcl.so"))

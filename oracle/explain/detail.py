@@ -15,12 +15,11 @@ from ..model.dtypes import find
 from ..numerics.orders.kernel_orders import picks
 from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
-from ..record.fields import Number
+from ..record.codec import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from ..settings.settings import Settings
-from . import diagnosis, pattern
-from .findings import Findings
-from .ulps import histogram, is_float, real, ulp_distance
+from . import diagnosis, findings
+from .findings import Findings, histogram, is_float, real, ulp_distance
 
 WORST = 5
 
@@ -100,8 +99,8 @@ def elements(
     places, cause = "", ""
     shape = actual.shape
     if bad.any():
-        places = pattern.describe(bad, ignored_rows(reference))
-        where = places if np.array_equal(wrong, bad) else pattern.describe(wrong, ignored_rows(reference))
+        places = findings.describe(bad, ignored_rows(reference))
+        where = places if np.array_equal(wrong, bad) else findings.describe(wrong, ignored_rows(reference))
         cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
     return Detail(
         rule=rule,

@@ -1,14 +1,17 @@
-"""What a failed output is, as the rules of the diagnosis look at it."""
+"""What a failed output is: which elements, where they lie, and how far off they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..model.call import Array, Call
-from ..model.dtypes import FORMATS
+from ..model.dtypes import FORMATS, find
+from ..numerics.floats.codes import code, codes, has_nan, highest, lowest, sizes, some
 from ..operators import Reference
+from ..record.types import ULPS
 
 LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
 NEAR = 4  # units in the last place within which two values are the same
@@ -58,3 +61,219 @@ def spreads(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another."""
     lead = (1,) * (len(shape) - len(own)) + own
     return len(own) <= len(shape) and all(n in (1, m) for n, m in zip(lead, shape, strict=True))
+
+
+# Where the bad elements lie, in words: the simplest description that fits all of them exactly.
+
+LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
+
+
+def describe(bad: Array, ignored: Array | None = None) -> str:
+    """Name the pattern of the bad elements (bool mask); ``ignored``: the rows an operator ignores, per first axis."""
+    count = int(np.count_nonzero(bad))
+    if count == bad.size:
+        return "all" if count > 1 else "the only element"
+    if count == 1:
+        return f"one element, {index_text(bad)}"
+    return next((found for rule in _RULES for found in rule(bad, ignored)), f"scattered: {count} of {bad.size}")
+
+
+def index_text(bad: Array) -> str:
+    """Return the index of the first bad element as one writes it."""
+    return str([int(i[0]) for i in np.nonzero(bad)])
+
+
+def _ignored_rows(bad: Array, ignored: Array | None) -> Iterator[str]:
+    if ignored is not None and bad.ndim and len(ignored) == len(bad):
+        rows = bad.reshape(len(bad), -1).any(axis=1)
+        if not (rows & ~ignored).any():
+            yield f"ignored rows ({np.count_nonzero(rows)} of {np.count_nonzero(ignored)})"
+
+
+def _tail(bad: Array, _: Array | None) -> Iterator[str]:
+    flat = bad.reshape(-1)
+    first = int(flat.argmax())
+    if flat[first:].all():
+        yield f"tail from element {first} of {flat.size}"
+
+
+def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
+    """The same stretch at the end of every row, along the last axis first."""
+    for axis in reversed(range(bad.ndim)):
+        rows = np.moveaxis(bad, axis, -1).reshape(-1, bad.shape[axis])
+        line = rows[0]
+        if (rows == line).all() and not line.all() and line[int(line.argmax()) :].all():
+            yield f"tail of every row from {int(line.argmax())} of {line.size} along axis {axis}"
+
+
+def _slices(bad: Array, _: Array | None) -> Iterator[str]:
+    """Whole slices of one axis: one of them, a stretch, or every nth."""
+    for axis in range(bad.ndim):
+        other = tuple(i for i in range(bad.ndim) if i != axis)
+        any_, all_ = bad.any(axis=other), bad.all(axis=other)
+        if bad.ndim < 2 or any_.all() or not (any_ == all_).all():
+            continue
+        where = np.flatnonzero(any_)
+        one, many = ("row", "rows") if axis == 0 else (f"index of axis {axis}", f"indices of axis {axis}")
+        if where.size == 1:
+            yield f"one {one}: {where[0]} of {any_.size}"
+        yield from _progression(where, any_.size, one, many)
+        yield from _period(where, any_.size, many)
+
+
+def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
+    """Every nth of ``size``, from the first to where the next would lie outside; or one contiguous stretch."""
+    steps = np.diff(where)
+    if not steps.size or (steps != steps[0]).any():
+        return
+    step = int(steps[0])
+    if step == 1:
+        yield f"one contiguous block of {many}: {where[0]} to {where[-1]} of {size}"
+    elif where.size > 2 and where[0] < step and where[-1] + step >= size:
+        yield f"every {_ordinal(step)} {one} from {where[0]}"
+
+
+def _period(where: Array, size: int, many: str) -> Iterator[str]:
+    """Several of every so many of ``size``, the same in each period, of which there are two at least."""
+    mask = np.zeros(size, bool)
+    mask[where] = True
+    for period in range(3, size // 2 + 1):
+        if (mask[period:] == mask[:-period]).all():
+            yield f"{np.count_nonzero(mask[:period])} of every {period} {many}, the first {where[0]} of {size}"
+            return
+
+
+def _lane(bad: Array, _: Array | None) -> Iterator[str]:
+    """One remainder modulo a vector length, in the flattened tensor, present in most of its vectors."""
+    where = np.flatnonzero(bad)
+    if where.size < 3:
+        return
+    for lanes in reversed(LANES):
+        if (where % lanes == where[0] % lanes).all() and where.size * lanes * 2 > bad.size:
+            yield f"one lane: element {where[0] % lanes} of every {lanes}"
+            return
+
+
+def _flat_progression(bad: Array, _: Array | None) -> Iterator[str]:
+    yield from _progression(np.flatnonzero(bad), bad.size, "element", "elements")
+
+
+def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
+    """Rows of the last axis that are all bad, in no regular order."""
+    if bad.ndim >= 2:
+        rows = bad.reshape(-1, bad.shape[-1])
+        whole = rows.all(axis=1)
+        if (rows.any(axis=1) == whole).all():
+            yield f"whole rows: {np.count_nonzero(whole)} of {len(rows)}"
+
+
+_RULES: tuple[Callable[[Array, Array | None], Iterator[str]], ...] = (
+    _ignored_rows, _tail, _row_tail, _slices, _lane, _flat_progression, _whole_rows,
+)  # fmt: skip
+
+
+def _ordinal(n: int) -> str:
+    suffix = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
+
+
+# How many numbers of its type lie between an output and its golden.
+#
+# The bits of a float, read as an integer, count the numbers of its type in order: what most elements need is one
+# subtraction of such codes.
+
+BUCKETS = (0, 1, 2, 4, 16, 64, 256, 4096, 65536)  # distance in each bucket of ULPS but the last two
+BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
+
+
+def ordered(array: Array) -> Array:
+    """Return float bits as integers in the order of the numbers: neighbours differ by one, +0 and -0 are both 0."""
+    flat = array.reshape(-1)
+    magnitude = sizes(flat).astype(np.int64)
+    return np.where(codes(flat) < 0, -magnitude, magnitude)
+
+
+def ulp_distance(actual: Array, golden: Array) -> Array:
+    """Return the number of representable values between two float arrays of one dtype, as uint64.
+
+    Counted right across zero; infinity is the neighbour of the largest finite value. NaN against NaN is 0, NaN against
+    a number the largest uint64.
+    """
+    a, g = ordered(np.ascontiguousarray(actual)), ordered(np.ascontiguousarray(golden))
+    mag_a, mag_g = np.abs(a).astype(np.uint64), np.abs(g).astype(np.uint64)
+    same = (a < 0) == (g < 0)
+    distance = np.where(same, np.maximum(mag_a, mag_g) - np.minimum(mag_a, mag_g), mag_a + mag_g)
+    nan_a, nan_g = np.isnan(actual).reshape(-1), np.isnan(golden).reshape(-1)
+    distance[nan_a & nan_g] = 0
+    distance[nan_a != nan_g] = np.iinfo(np.uint64).max
+    return np.asarray(distance)
+
+
+def histogram(distance: Array) -> dict[str, int]:
+    """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own."""
+    edges = np.asarray([0, *(n + 1 for n in BUCKETS)], np.uint64)
+    nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
+    counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
+    *near, far = counts.tolist()
+    found = dict(zip(ULPS, (*near, far - nan, nan), strict=True))
+    return {name: n for name, n in found.items() if n or name in ULPS[:3]}
+
+
+def spread(actual: Array, reference: Reference) -> dict[str, int]:
+    """Return how many elements lie how many ULPs from the golden: ``histogram`` without what is 0; {} for no floats.
+
+    Elements of one sign at most two apart are counted by their codes, all others measured.
+    """
+    actual, golden = real(actual), real(reference.golden)
+    if not is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
+        return {}
+    a, g = actual.reshape(-1), golden.reshape(-1)
+    if reference.unspecified is not None and some(reference.unspecified):
+        judged = ~reference.unspecified.reshape(-1)
+        a, g = a[judged], g[judged]
+    near, far = [0, 0, 0], []
+    for start in range(0, a.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        far.append(start + _count_near(a[part], g[part], near))
+    where = far[0] if len(far) == 1 else np.concatenate(far or [np.empty(0, np.int64)])
+    found = dict(zip("012", near, strict=True))
+    if where.size:
+        for name, n in histogram(ulp_distance(a[where], g[where])).items():
+            found[name] = found.get(name, 0) + n
+    return {name: n for name, n in found.items() if n}
+
+
+def _count_near(a: Array, g: Array, near: list[int]) -> Array:
+    """Add to ``near`` how many elements are 0, 1 and 2 apart; return the indices of those left to be measured."""
+    if has_nan(a) or has_nan(g):
+        return np.arange(a.size)
+    apart = codes(a) - codes(g)  # of two signs: far from zero on either side, for no code is near the sign's bit
+    np.abs(apart, out=apart)
+    most = highest(apart)
+    left = np.flatnonzero((apart > 2) | (apart < 0)) if most > 2 or lowest(apart) < 0 else np.empty(0, np.int64)
+    one, two = (int(np.count_nonzero(apart == apart.dtype.type(n))) if most >= n else 0 for n in (1, 2))
+    near[0] += a.size - left.size - one - two
+    near[1] += one
+    near[2] += two
+    return left
+
+
+def magnitude(golden: Array) -> float:
+    """Return the largest finite magnitude of a float array, 0 where there is none."""
+    size = sizes(golden.reshape(-1))
+    infinity = code(golden.dtype, np.inf)
+    largest = highest(size) if size.size else 0
+    if largest >= infinity:
+        largest = size.max(where=size < infinity, initial=0)
+    return float(np.asarray(largest, size.dtype).view(golden.dtype))
+
+
+def real(array: Array) -> Array:
+    """Return the real part of a complex array; any other as it is."""
+    return np.ascontiguousarray(array.real) if array.dtype.kind == "c" else array
+
+
+def is_float(array: Array) -> bool:
+    """Whether an array is of a floating-point type that aclnn has."""
+    found = find(array.dtype)
+    return found is not None and found.kind == "float"

@@ -18,18 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.data.case import Case, TensorPlan
-from ..catalogue.data.inputs import arguments_of
+from ..catalogue.data.case import Case, TensorPlan, arguments_of
 from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
 from ..catalogue.expand.drawing import takes
-from ..catalogue.measure.cost import elements
+from ..catalogue.measure import elements
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import SAME
-from .conditions import Condition, Fact, facts_of
-from .contrast import rivals
+from .conditions import Condition, Fact, facts_of, rivals
 from .detail import described
 
 Shape = tuple[int, ...]

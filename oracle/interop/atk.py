@@ -14,16 +14,14 @@ from typing import Any
 
 from ..catalogue.data.case import TensorPlan
 from ..catalogue.written.reading import display
-from ..model import limits
+from ..model import errors
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
-from ..operators.definition.attributes import attribute_value
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter
+from ..operators.definition.parameters import Parameter, attribute_value
 from ..system.strictjson import decoder, guarded
 from .foreign import LIMIT, Collector, Foreign, Loaded
-from .names import drawn, dtype_named, operator_named, same_name
-from .ranges import Unfit, from_atk, normal_value, number
+from .names import Unfit, drawn, dtype_named, from_atk, normal_value, number, operator_named, same_name
 
 KIND = "atk"
 _TENSOR, _ATTRIBUTE = ("tensor",), ("attr", "attrs", "scalar")
@@ -52,7 +50,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each element of the list with the line it begins on."""
     name = display(path)
-    text, space = limits.decoded(limits.read_bytes(path, limits.FOREIGN_BYTES, name), name), " \t\r\n"
+    text, space = errors.decoded(errors.read_bytes(path, errors.FOREIGN_BYTES, name), name), " \t\r\n"
     read = decoder(constants=True).raw_decode
     at = _skip(text, 0, space)
     if text[at : at + 1] != "[":

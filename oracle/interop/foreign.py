@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.case import Case, TensorPlan, arguments
 from ..catalogue.data.generators import size_of
-from ..catalogue.data.inputs import arguments
 from ..catalogue.data.layout import shares_elements
-from ..model import limits
+from ..model import errors
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError, Unserved
-from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import validate
 from ..operators.answers.api import served
 from ..operators.definition.operator import Operator
@@ -96,8 +95,8 @@ class Collector:
 
     def add(self, foreign: Foreign) -> None:
         """Take a case over, or count why not."""
-        if len(self.loaded.cases) >= limits.CASES:
-            raise OracleError(f"{foreign.where}: more than {limits.CASES:,} cases in one file; split it")
+        if len(self.loaded.cases) >= errors.CASES:
+            raise OracleError(f"{foreign.where}: more than {errors.CASES:,} cases in one file; split it")
         case = self._case(foreign)
         plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
         largest = max((size_of(p.shape) for p in plans), default=0)

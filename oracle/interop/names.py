@@ -1,4 +1,4 @@
-"""What other catalogues call things: dtypes, SoCs and operators. A kernel's own names stand with its operator.
+"""What other catalogues call things, and their value ranges as our generators.
 
 Sources: ACLNN_Case_Writing.md and Test_Case_Generation.md of ops-test-kit (dtype names), the files themselves
 (``Output`` for ``output``, ``int``).
@@ -7,18 +7,23 @@ Sources: ACLNN_Case_Writing.md and Test_Case_Generation.md of ops-test-kit (dtyp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from ..model.dtypes import DTYPES
+from ..catalogue.data.case import TensorPlan, make_values, stored_shape
+from ..catalogue.data.generators import size_of
+from ..model.aclnn import PLATFORMS
+from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError, unknown
-from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
-from ..operators.definition.attributes import attribute_value
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter
+from ..operators.definition.parameters import Parameter, attribute_value
 
 _DTYPE_ALIASES = {
     "fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "fp64": "float64",
@@ -98,3 +103,203 @@ def _socs(name: str) -> list[str]:
         raise OracleError(f"unknown SoC {name!r}; known: {', '.join(PLATFORMS)}")
     found = [soc for soc in PLATFORMS if word.startswith(soc)]
     return [max(found, key=len)] if found else []
+
+
+# Value ranges of other catalogues as our generators, and ours as ranges.
+#
+# TTK (ops-test-kit, Test_Case_Generation.md and ttk/utilities/data.py): ``(low, high, must, ...)`` is a closed
+# interval; None stands for -2 and 2; both bounds and every further value appear, together in a quarter of the places,
+# unless the tensor has more than 10^7 elements; integers are real numbers cut towards zero; an infinite bound is the
+# dtype's largest number, a NaN bound 0; equal bounds are a constant; float bounds that cover the dtype give random
+# decimal exponents.
+#
+# ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform, an object with mean
+# and std a normal distribution.
+
+Number = int | float
+LARGEST = int(FORMATS["float64"].max)
+Data = dict[str, Any]
+
+
+class Unfit(OracleError):
+    """A value the tensor's integer dtype cannot hold: the case cannot be made as it is meant."""
+
+
+TTK_DEFAULT = (-2, 2)
+TTK_MIXED = 10_000_000  # elements; larger tensors are not given their must values
+_COVERS = 0.99  # of the dtype's largest number: decimal exponents instead of a uniform draw
+_WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def number(value: Any) -> Number:
+    """Return a number written as such or as ``inf``, ``-inf``, ``nan``. Raises OracleError for anything else."""
+    if isinstance(value, str) and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise OracleError(f"{value!r} is not a number; write a number, 'inf', '-inf' or 'nan'")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise OracleError(f"an integer of {value.bit_length()} bits is no value of any dtype")
+    return value
+
+
+def constant(value: Number) -> Data:
+    """The generator of one value everywhere."""
+    return {"gen": "constant", "value": value}
+
+
+def normal_of(values: Mapping[str, Any], label: str) -> tuple[float, float]:
+    """Return mean and standard deviation of ATK's ``{"name": "nd", "mean": [low, high], "std": [low, high]}``, each
+    drawn from its range by a label. Raises OracleError."""
+    if values.get("name", "nd") != "nd" or not {"mean", "std"} <= set(values):
+        raise OracleError(f"range_values {values!r}: by name only 'nd' is known, with mean and std")
+    mean, std = (_between(values[name], f"{label}\n{name}") for name in ("mean", "std"))
+    if not (math.isfinite(mean) and 0 <= std < math.inf):
+        raise OracleError(f"range_values {values!r}: mean and std must be finite, std at least 0")
+    return mean, std
+
+
+def normal_value(values: Mapping[str, Any], label: str) -> float:
+    """Return one number of a normal distribution, the same for the same label."""
+    mean, std = normal_of(values, label)
+    return float(np.float32(mean + std * NormalDist().inv_cdf(_share(f"{label}\nvalue"))))
+
+
+def _between(given: Any, label: str) -> float:
+    low, high = (number(v) for v in (given if isinstance(given, list) and len(given) == 2 else (given, given)))
+    return low + (high - low) * _share(label)
+
+
+def _share(label: str) -> float:
+    """A number in (0, 1), the same for the same label."""
+    return (int.from_bytes(hashlib.sha256(label.encode()).digest()[:6], "little") + 0.5) / 2**48
+
+
+def from_atk(values: Any, dtype: str, *, label: str = "") -> Data:
+    """Return the generator of ATK's ``range_values``; ``label``: what decides a mean drawn from a range. Raises
+    OracleError."""
+    if isinstance(values, dict):
+        mean, std = normal_of(values, label)
+        return {"gen": "normal", "mean": mean, "std": std}
+    listed = [number(v) for v in (values if isinstance(values, list) else [values])]
+    if len(listed) == 1 or (len(listed) == 2 and _same(*listed)):
+        return constant(_storable(listed[0], dtype))
+    if len(listed) != 2:
+        raise OracleError(f"range_values {values!r}: a number, [value] or [low, high] is needed")
+    low, high = (_finite(v, dtype) for v in listed)
+    if low > high:
+        raise OracleError(f"range_values {values!r}: low is above high")
+    return {"gen": "within", "low": low, "high": high}
+
+
+def from_ttk(cell: Any, plan: TensorPlan) -> Data:
+    """Return the generator of one entry of TTK's ``input_data_ranges``. Raises OracleError."""
+    values = list(TTK_DEFAULT) if cell is None else list(cell) if isinstance(cell, (tuple, list)) else None
+    if values is None or len(values) < 2:
+        raise OracleError(f"range {cell!r}: (low, high) or (low, high, must, ...) is needed")
+    defaults = (*TTK_DEFAULT, *values[2:])
+    listed = [number(d if v is None else v) for v, d in zip(values, defaults, strict=True)]
+    low, high = listed[:2]
+    must = _distinct(_storable(v, plan.dtype) for v in listed) if size_of(plan.shape) <= TTK_MIXED else []
+    if _same(low, high):
+        low = high = _storable(low, plan.dtype)
+        return constant(low) if len(must) < 2 else {"gen": "within", "low": low, "high": high, "must": must}
+    low, high = _finite(low, plan.dtype), _finite(high, plan.dtype)
+    if low > high:
+        raise OracleError(f"range {cell!r}: low is above high")
+    data: Data = {"gen": "within", "low": low, "high": high, "whole": False, "must": must}
+    largest = _largest(plan.dtype)
+    if DTYPES[plan.dtype].kind == "float" and low < 0 < high and max(-low, high) >= _COVERS * largest:
+        data["decades"] = True
+    return data
+
+
+def _same(low: Number, high: Number) -> bool:
+    return low == high or (low != low and high != high)
+
+
+def _largest(dtype: str) -> float:
+    if DTYPES[dtype].kind in ("int", "uint"):
+        return float(ml_dtypes.iinfo(DTYPES[dtype].numpy).max)
+    return FORMATS[dtype].max if dtype in FORMATS else 1.0
+
+
+def _finite(value: Number, dtype: str) -> Number:
+    """A bound that numbers can be drawn between."""
+    if value != value:
+        return 0
+    return _storable(math.copysign(_largest(dtype), value) if math.isinf(value) else value, dtype)
+
+
+def _storable(value: Number, dtype: str) -> Number:
+    """An integer tensor holds whole numbers only."""
+    if DTYPES[dtype].kind not in ("int", "uint"):
+        return value
+    if not math.isfinite(value):
+        raise Unfit(f"{value} cannot be a value of {dtype}")
+    info = ml_dtypes.iinfo(DTYPES[dtype].numpy)
+    if not info.min <= int(value) <= info.max:
+        raise Unfit(f"{value} does not fit into {dtype}")
+    return int(value)
+
+
+def _distinct(values: Any) -> list[Number]:
+    """Each value once; 0 and -0 are two, all NaNs are one."""
+    found: dict[str, Number] = {}
+    for value in values:
+        found.setdefault(repr(value + 0.0) if value or value != value else repr(math.copysign(1, value) * 0.0), value)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a range format can say of a tensor's data. ``exact``: it means the same data as the plan's generator."""
+
+    low: Number
+    high: Number
+    must: tuple[Number, ...] = ()
+    exact: bool = True
+
+
+def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None, seed: int = 0) -> Range:
+    """Return the range that says what a plan's data is.
+
+    A generator that is no range gives the one that spans the values it makes with this seed, with infinities and NaN
+    as ``must``; so does ``ignored`` (a class index that stands for no class).
+    """
+    data = plan.data or {}
+    if data.get("gen") in _EXACT and not set(data) & _MODIFIED:
+        return _EXACT[data["gen"]](data)
+    made = make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed).reshape(-1)
+    values = made.astype(np.float64)
+    special = [v for v in (math.inf, -math.inf) if (values == v).any()] + [math.nan] * bool(np.isnan(values).any())
+    if ignored is not None and (values == ignored).any():
+        special.append(ignored)
+    kept = made[np.isfinite(values) & (values != (math.nan if ignored is None else ignored))]
+    if not kept.size:
+        low = special[0] if special else 0
+        return Range(low, low, tuple(special[1:]), len(special) < 2)
+    number_type = float if DTYPES[plan.dtype].kind == "float" else int
+    low, high = number_type(kept.min()), number_type(kept.max())
+    return Range(low, high, tuple(special), low == high and not special)
+
+
+def _constant(data: Mapping[str, Any]) -> Range:
+    return Range(data["value"], data["value"])
+
+
+def _uniform(data: Mapping[str, Any]) -> Range:
+    return Range(data.get("low", -1.0), data.get("high", 1.0))
+
+
+def _within(data: Mapping[str, Any]) -> Range:
+    ends = (data["low"], data["high"])
+    return Range(*ends, tuple(v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)))
+
+
+def _probabilities(data: Mapping[str, Any]) -> Range:
+    margin = data.get("margin", 0.05)
+    return Range(margin, 1.0 - margin)
+
+
+_EXACT = {"constant": _constant, "uniform": _uniform, "within": _within, "probabilities": _probabilities}
+_MODIFIED = {"scale", "spots", "stream", "decades", "share"}  # what a range does not say

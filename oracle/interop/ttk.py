@@ -21,15 +21,26 @@ from ..catalogue.data.case import TensorPlan
 from ..catalogue.data.generators import size_of
 from ..catalogue.data.layout import as_view
 from ..catalogue.written.reading import display
-from ..model import limits
+from ..model import errors
 from ..model.call import FORMAT_ENUM, row_major
 from ..model.errors import OracleError
-from ..operators.definition.attributes import attribute_value
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter
+from ..operators.definition.parameters import Parameter, attribute_value
 from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
-from .names import drawn, dtype_named, operator_named, operators_of_kernel, plain, same_name, socs_named
-from .ranges import TTK_DEFAULT, Unfit, constant, from_ttk, number
+from .names import (
+    TTK_DEFAULT,
+    Unfit,
+    constant,
+    drawn,
+    dtype_named,
+    from_ttk,
+    number,
+    operator_named,
+    operators_of_kernel,
+    plain,
+    same_name,
+    socs_named,
+)
 
 KIND = "ttk"
 _NUMBERS = {"nan": math.nan, "inf": math.inf}
@@ -131,7 +142,7 @@ class _Numbers(ast.NodeTransformer):
 
 def _rows(path: Path) -> Iterator[Row]:
     name = display(path)
-    text = limits.decoded(limits.read_bytes(path, limits.FOREIGN_BYTES, name), name)
+    text = errors.decoded(errors.read_bytes(path, errors.FOREIGN_BYTES, name), name)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]

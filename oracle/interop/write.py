@@ -18,14 +18,13 @@ from typing import Any
 
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.data.layout import arrange
+from ..model.aclnn import PLATFORMS
 from ..model.errors import unknown
-from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from ..system.strictjson import finite
-from .names import ATK_DTYPES, kernel_value, operators_of_kernel
-from .ranges import Number, Range, range_of
+from .names import ATK_DTYPES, Number, Range, kernel_value, operators_of_kernel, range_of
 
 KERNEL_COLUMNS = (
     "testcase_name", "network_name", "op_name", "input_shapes", "input_dtypes", "input_formats", "output_shapes",

@@ -8,7 +8,7 @@ from types import ModuleType
 from .answers.api import bind, compute, golden, operator, operators, reference, references, validate, writes, written
 from .answers.reference import Reference
 from .answers.registry import OPERATORS
-from .definition.elsewhere import Aten, KernelName
+from .definition.parameters import Aten, KernelName
 from .definition.operator import Operator, Result
 
 __all__ = [

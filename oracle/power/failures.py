@@ -1,6 +1,6 @@
-"""Failures of kernels whose fault is known: a seeded sample of every class of wrong kernel, each with its first cases.
+"""Failures of kernels whose fault is known, and the score of the diagnosis on them.
 
-The diagnosis and the shrinker are scored on them (:mod:`.diagnosis`, :mod:`.scripts`).
+The diagnosis and the shrinker are scored on them (``failures``, :mod:`.scripts`).
 """
 
 from __future__ import annotations
@@ -8,29 +8,29 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..case.execute import Stopwatch, execute
-from ..case.judge import judge
-from ..case.one_case import run_case
-from ..case.outcome import Outcome, outcome_of
+from ..case.judge import Outcome, judge, outcome_of
+from ..case.one_case import run_case, told_of_a_rerun
 from ..case.prepare import Prepared
-from ..case.rerun import told_of_a_rerun
 from ..catalogue.data.case import Case
-from ..defects.base.base import CLASSES, Defect
+from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import defects
-from ..guest.faults import DeviceError
+from ..explain.diagnosis import FAMILIES, family_of
+from ..guest.opening import DeviceError
 from ..model.errors import OracleError
-from ..reduce.handover import fails
-from ..reduce.script import script
+from ..operators import OPERATORS
+from ..reduce.script import fails, script
 from ..reduce.shrink import shrink_with
 from ..settings.settings import Settings
 from .measure import cases_of
-from .share import cheap_first, size_of
-from .trial import Plain
+from .summary import wilson
+from .trial import Plain, cheap_first, size_of
 
 
 @dataclass(frozen=True)
@@ -170,3 +170,154 @@ def _problem(failure: Failure) -> str:
     except Exception as error:
         return "" if fails(shrunk.record, 1, "", type(error).__name__) else f"{type(error).__name__}: {error}"
     return "" if fails(shrunk.record, code, out.getvalue(), "") else f"the script says: {out.getvalue().strip()[:300]}"
+
+
+# The score of the diagnosis: what it claims of failures whose fault is known.
+#
+# A claim is right where it is of a family that the kernel's class allows. ``precision``: right claims among all;
+# ``recall``: right claims among failures for which some family would be right. Where none would be, silence is right;
+# so it is of a changed formula, of which a sign, a factor or a zero may truly be told, and of a race; neither need be.
+
+NONE = "none"
+# The families that are right of a class of wrong kernel; an empty set: no cause is known, and none may be claimed.
+RIGHT: dict[str, frozenset[str]] = {
+    "IDX": frozenset(),
+    "RED": frozenset({"factor", "sign", "zero"}),
+    "NUM": frozenset({"rounding", "flush", "clamp"}),
+    "DTY": frozenset({"rounding", "other array"}),
+    "LAY": frozenset({"layout", "outside"}),
+    "TAIL": frozenset({"lost", "zero"}),
+    "BIG": frozenset({"lost", "zero"}),
+    "SPEC": frozenset({"special", "sign"}),
+    "API": frozenset({"check", "changed input", "lost"}),
+    "DET": frozenset({"state", "lost"}),
+    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute"}),
+    "COMB": frozenset({"sign"}),
+}
+# An attribute that is a mere factor of the result, and is misread, cannot be told from a wrong factor.
+ATTRIBUTE = frozenset({"attribute", "factor", "sign", "zero"})
+OPEN = ("FORM", "DET")  # a right claim of them is no more than luck
+# What a kernel says of itself decides before its class.
+BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"ignoreIndex|ignored class|ignored row", frozenset({"index", "sign"})),
+    (r"off by 2", frozenset({"factor", "rounding"})),
+    (r"wider dtype|flattened|leading axis", frozenset({"other array"})),
+    (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
+    (r"read backwards|shifted by one|gives its first|is read at the flat index|aligned with", frozenset({"layout"})),
+    (r"dim is ignored|negative dim becomes", frozenset({"attribute"})),
+    (r"checker", frozenset({"check"})),
+    (r"flat offsets", frozenset({"lost", "outside"})),
+    (r"wraps|again", frozenset()),
+    (r"the other way round", frozenset({"type"})),
+    # The same function as that of an operand without its sign; as that of another reduction.
+    (r"on both sides", frozenset({"sign"})),
+    (r"sum is divided by totalWeight", frozenset({"attribute", "factor"})),
+    (r"^an absent .* is read as", frozenset({"factor", "zero"})),
+    (r"counts as absent", frozenset({"optional"})),
+    (r"is read as (0|the largest number)", frozenset({"special"})),
+    (r"are read as 0", frozenset({"flush"})),
+    (r"sign is wrong", frozenset({"sign"})),
+    (r"not written|are lost|left over", frozenset({"lost"})),
+    (r"returns? zero", frozenset({"zero", "lost"})),
+    (r"is used as scratch", frozenset({"changed input"})),
+)
+
+
+def right_of(defect: Defect) -> frozenset[str]:
+    """Return the families that would be a right claim of a kernel."""
+    if re.search(rf"number of {OPERATORS[defect.op].output} wraps", defect.what):
+        return frozenset({"lost"})
+    if defect.id.startswith("attribute/"):
+        return ATTRIBUTE
+    found = (families for words, families in BY_WORDS if re.search(words, defect.what))
+    return next(found, RIGHT[defect.kind])
+
+
+@dataclass
+class Matrix:
+    """How many failures of each class got a claim of each family, and which claims were wrong."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    kernels: dict[str, set[str]] = field(default_factory=dict)
+    claims: int = 0
+    right: int = 0
+    known: int = 0
+    told: int = 0  # right claims among the known
+    wrong: list[tuple[Failure, str]] = field(default_factory=list)
+    missed: list[Failure] = field(default_factory=list)
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.claims if self.claims else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.told / self.known if self.known else 1.0
+
+    def add(self, failure: Failure) -> None:
+        """Count one failure."""
+        cause, may_be = failure.outcome.detail.cause, right_of(failure.defect)
+        family = family_of(cause) or cause or NONE
+        kind = failure.defect.kind
+        self.counts.setdefault(kind, Counter())[family] += 1
+        self.kernels.setdefault(kind, set()).add(failure.defect.id)
+        must_be = bool(may_be) and kind not in OPEN
+        self.known += must_be
+        if cause:
+            self.claims += 1
+            self.right += family in may_be
+            self.told += must_be and family in may_be
+            if family not in may_be:
+                self.wrong.append((failure, cause))
+        elif must_be:
+            self.missed.append(failure)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "precision": round(self.precision, 4),
+            "precision_interval": wilson(self.right, self.claims),
+            "recall": round(self.recall, 4),
+            "recall_interval": wilson(self.told, self.known),
+            "claims": self.claims,
+            "right": self.right,
+            "known": self.known,
+            "told": self.told,
+            "matrix": {kind: dict(counted) for kind, counted in self.counts.items()},
+            "wrong": [{"kernel": f.defect.id, "case": f.case.id, "cause": cause} for f, cause in self.wrong],
+            "missed": [{"kernel": f.defect.id, "case": f.case.id, "what": f.defect.what} for f in self.missed],
+        }
+
+
+def matrix_of(found: Iterable[Failure]) -> Matrix:
+    """Score the diagnosis on failures."""
+    matrix = Matrix()
+    for failure in found:
+        matrix.add(failure)
+    return matrix
+
+
+def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
+    """The confusion matrix: a row per class of wrong kernel, a column per family of causes."""
+    columns = [*FAMILIES, NONE]
+    rows = []
+    for kind in CLASSES:
+        counted = matrix.counts.get(kind)
+        if counted is not None:
+            cells = [str(counted[name]) if counted[name] else "." for name in columns]
+            rows.append([kind, str(len(matrix.kernels[kind])), str(counted.total()), *cells])
+    return ["class", "kernels", "failures", *columns], rows
+
+
+def sentence(matrix: Matrix) -> str:
+    """The score in a sentence, with Wilson's intervals."""
+    return (
+        f"{matrix.claims} claims on {sum(c.total() for c in matrix.counts.values())} failures: precision "
+        f"{100 * matrix.precision:.1f} % ({matrix.right} right; {_between(matrix.right, matrix.claims)}), recall "
+        f"{100 * matrix.recall:.1f} % ({matrix.told} of {matrix.known} failures for which a claim would be right; "
+        f"{_between(matrix.told, matrix.known)})"
+    )
+
+
+def _between(some: int, all: int) -> str:
+    low, high = wilson(some, all)
+    return f"{low:.1f} to {high:.1f} % with 95 % confidence"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ..reporting.markdown import code, table
-from ..reporting.markdown import escape as plain
-from .brought import Finding
+from ..reporting.summary import code, table
+from ..reporting.summary import escape as plain
 from .summary import Noticed, OfClass, Summary
-from .supplied import Result
+from .supplied import Finding, Result
 
 Table = tuple[list[str], list[list[str]]]  # head and rows
 SHOWN = 40  # survivors and alarms shown; the JSON has all

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from ..catalogue.data.case import Case
-from ..defects.base.base import CLASSES, Defect
+from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import right_kernels
 from ..operators import operator
 from .measure import Score

@@ -1,26 +1,338 @@
-"""The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels it knows to be right.
+"""The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels known to be right.
 
 A kernel is a backend that also says which operator it is of (``op``), by ``soc`` where it is run, and by ``wrong``
 whether it must be noticed (the default) or must not be flagged. It may keep state and need not be picklable: it sees
 the cases one after the other, in one process, whatever other kernels there are. Kernels named ``module:ATTRIBUTE`` run
-in processes of their own (:mod:`.processes`); each imports the module itself.
+in processes of their own (``supplied``); each imports the module itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import multiprocessing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..backends import Backend
+from ..case.execute import unsupported
+from ..case.judge import Outcome, outcome_of_device
+from ..case.one_case import outcome_on
+from ..case.prepare import Prepared
 from ..catalogue import select
 from ..catalogue.data.case import Case
 from ..catalogue.loader import load_default, load_files
+from ..guest.keeper import how_ended
+from ..guest.opening import DeviceError
+from ..model.aclnn import DEFAULT_SOC, platform
 from ..model.errors import OracleError
-from ..model.platforms import DEFAULT_SOC, platform
+from ..operators import OPERATORS
+from ..operators.answers.registry import operator_named, register
+from ..parallel import alone
 from ..settings.settings import Settings
-from .brought import Finding, Supplied, described, found_at, keys, run_group
-from .measure import Progress
+from ..system.process import attribute_of
+from .measure import Progress, cases_of
+from .trial import Plain, cheap_first
+
+# Kernels that the caller brings: found, described, and run on cases one after the other.
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """What a kernel says of itself. ``place``: its number in the iterable."""
+
+    place: int
+    name: str
+    op: str
+    soc: str
+    wrong: bool
+
+
+@dataclass
+class Finding:
+    """How a kernel fared. ``case``: the first that it failed, "" if none did; ``judged``: how many it took."""
+
+    kernel: Supplied
+    case: str = ""
+    reason: str = ""
+    judged: int = 0
+    refused: str = ""  # why it did not take a case, the last time
+
+    @property
+    def good(self) -> bool:
+        """Whether a wrong kernel was noticed, or a right one was not flagged."""
+        return bool(self.case) == self.kernel.wrong
+
+
+class Key(NamedTuple):
+    """What a kernel is known by in every process: an iterable without an order (a set) has another one in each."""
+
+    name: str
+    op: str
+    soc: str
+    wrong: bool
+    turn: int  # among those that are alike
+
+
+# what was brought -----------------------------------------------------------------------------------------------------
+
+
+def found_at(text: str) -> list[Any]:
+    """Import ``module:ATTRIBUTE`` and return its kernels in their order. Raises OracleError."""
+    who = f"power --kernels {text}"
+    module, colon, attribute = text.partition(":")
+    if not (module and colon and attribute):
+        raise OracleError(f"{who}: write module:ATTRIBUTE, for example past_bugs:KERNELS")
+    found = attribute_of(who, module, attribute)
+    if not isinstance(found, Iterable) and callable(found):
+        found = found()
+    if not isinstance(found, Iterable):
+        raise OracleError(f"{who} is {type(found).__name__}; it must be an iterable of backends")
+    return list(found)
+
+
+def described(kernels: Iterable[Any], soc: str) -> list[Supplied]:
+    """Return what each kernel says of itself. Raises OracleError where it does not say it well."""
+    return [_described(kernel, place, soc) for place, kernel in enumerate(kernels)]
+
+
+def _described(kernel: Any, place: int, soc: str) -> Supplied:
+    name = getattr(kernel, "name", None)
+    who = f"kernel {place} ({name if isinstance(name, str) else type(kernel).__name__})"
+    lacks = [what for what in ("op", "name") if not isinstance(getattr(kernel, what, None), str)]
+    lacks += [] if callable(getattr(kernel, "run", None)) else ["run(call)"]
+    if lacks or not isinstance(name, str):
+        raise OracleError(
+            f"{who} has no {' and no '.join(lacks)}; a kernel has op, name, run(call), may have soc, wrong"
+        )
+    wrong = getattr(kernel, "wrong", True)
+    if not isinstance(wrong, bool):
+        raise OracleError(
+            f"{who}: wrong is {wrong!r}; it must be True (must be noticed) or False (must not be flagged)"
+        )
+    own = getattr(kernel, "soc", None)
+    try:
+        return Supplied(place, name, operator_named(kernel.op).name, platform(soc if own is None else own).soc, wrong)
+    except OracleError as error:
+        raise OracleError(f"{who}: {error}") from None
+
+
+def keys(kernels: Iterable[Supplied]) -> dict[int, Key]:
+    """Return what each kernel is known by in another process, by its place here."""
+    seen: dict[tuple[str, str, str, bool], int] = {}
+    made = {}
+    for kernel in kernels:
+        alike = (kernel.name, kernel.op, kernel.soc, kernel.wrong)
+        seen[alike] = seen.get(alike, -1) + 1
+        made[kernel.place] = Key(*alike, seen[alike])
+    return made
+
+
+# running --------------------------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A kernel takes a case."""
+
+    place: int
+    case: str
+
+
+def run_group(
+    group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings
+) -> tuple[list[Finding], dict[str, str]]:
+    """Run kernels of one operator on one SoC in this process; return how they fared, and cases that prove nothing."""
+    running = Running(group, cases, settings)
+    for _ in running.steps():
+        pass
+    return running.findings, running.unusable
+
+
+class Running:
+    """Kernels of one operator on one SoC at work: data and golden of a case are made once for all."""
+
+    def __init__(self, group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings) -> None:
+        self.backends = {told.place: backend for told, backend in group}
+        self.findings = [Finding(told) for told, _ in group]
+        first = group[0][0]
+        self.settings = replace(settings, soc=first.soc)
+        self.cases = cheap_first(cases_of(cases, first.op, first.soc))
+        self.unusable: dict[str, str] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """Run case by case; yield before each kernel's turn. A kernel leaves with the first case that it fails."""
+        for case in self.cases:
+            live = [finding for finding in self.findings if not finding.case]
+            if not live:
+                return
+            try:
+                prepared = Prepared.make(case, self.settings)
+            except OracleError as error:
+                self.unusable[case.id] = str(error)
+                continue
+            plain = Plain(prepared)
+            for finding in live:
+                yield Step(finding.kernel.place, case.id)
+                self._judge(finding, prepared, plain)
+
+    def _judge(self, finding: Finding, prepared: Prepared, plain: Plain) -> None:
+        outcome = _outcome(prepared, self.backends[finding.kernel.place])
+        if outcome.status == "skip":
+            finding.refused = outcome.reason
+            return
+        finding.judged += 1
+        if outcome.status == "pass":
+            return
+        case = prepared.case.id
+        if plain.passes:
+            finding.case, finding.reason = case, outcome.reason
+        else:
+            self.unusable.setdefault(case, f"a right kernel fails: {plain.reason}")
+
+
+def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
+    """How a kernel fares with a case; "skip" where it does not take it."""
+    if hasattr(backend, "unsupported"):
+        try:
+            if reason := unsupported(backend, prepared.again().memory.call):
+                return Outcome("skip", reason)
+        except DeviceError as error:
+            return outcome_of_device(error)
+    return outcome_on(prepared, backend)
+
+
+# Kernels named ``module:ATTRIBUTE``, scored in processes that each import the module: nothing of a kernel travels.
+#
+# A kernel may end its process, or never answer. Memory that one kernel damaged may end another one's turn, so a process
+# that dies says nothing of kernels that shared it: each is run again from the first case in a process of its own, where
+# a death or a silence is its own.
+
+SILENCE = 600.0  # seconds without a word from a process before it is ended; a large case's golden takes a few
+
+Answer = tuple[list[Finding], dict[str, str]]
+
+
+@dataclass
+class Work:
+    """What every process is given, and those at work (to be ended with this one)."""
+
+    text: str
+    soc: str  # of kernels that name none
+    keys: Mapping[int, Key]
+    cases: tuple[Case, ...]
+    settings: Settings
+    running: set[Any] = field(default_factory=set)
+    stopped: bool = False
+
+
+def run_all(groups: Sequence[Sequence[Supplied]], work: Work, jobs: int) -> Iterator[Answer]:
+    """Yield how the kernels of each group fared, group by group. Raises OracleError where one cannot be loaded."""
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(_run, group, work) for group in groups]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            work.stopped = True
+            for future in futures:
+                future.cancel()
+            for process in list(work.running):
+                process.kill()
+
+
+def _run(group: Sequence[Supplied], work: Work) -> Answer:
+    """Run a group in one process or, if that one dies, each kernel in its own."""
+    answer = _in_process(group, work)
+    if not isinstance(answer, tuple):
+        findings, unusable = [], dict[str, str]()
+        for kernel in group:
+            alone = answer if len(group) == 1 else _in_process([kernel], work)
+            if isinstance(alone, tuple):
+                findings += alone[0]
+                unusable |= alone[1]
+            else:
+                findings.append(alone)
+        return findings, unusable
+    return answer
+
+
+def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
+    """Run a group in one process; where that dies or falls silent, return the kernel whose turn it was, and why."""
+    if work.stopped:
+        raise OracleError("power --kernels: interrupted")
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    wanted = {kernel.place: work.keys[kernel.place] for kernel in group}
+    given = (theirs, work.text, work.soc, wanted, work.cases, work.settings, OPERATORS.added)
+    process = context.Process(target=serve, args=given)
+    process.start()
+    theirs.close()
+    work.running.add(process)
+    turn = Step(group[0].place, "")
+    judged = 0
+    try:
+        while True:
+            if not ours.poll(SILENCE):
+                return _ended(group, turn, judged, f"timeout: no answer in {SILENCE:.0f} s")
+            word, said = ours.recv()
+            if word == "answer":
+                return said  # type: ignore[no-any-return]
+            if word == "refused":
+                raise OracleError(said)
+            turn, judged = said, judged + 1
+    except (EOFError, OSError):
+        process.join()
+        return _ended(group, turn, judged, f"crash: the process running it died: {how_ended(process.exitcode or 0)}")
+    finally:
+        process.kill()
+        process.join()
+        work.running.discard(process)
+        ours.close()
+
+
+def _ended(group: Sequence[Supplied], turn: Step, judged: int, reason: str) -> Finding:
+    kernel = next(kernel for kernel in group if kernel.place == turn.place)
+    if not turn.case:
+        raise OracleError(f"power --kernels: the process of {kernel.name} ended before its first case: {reason}")
+    return Finding(kernel, turn.case, reason, judged)
+
+
+def serve(
+    pipe: Connection[Any, Any],
+    text: str,
+    soc: str,
+    wanted: Mapping[int, Key],
+    cases: tuple[Case, ...],
+    settings: Settings,
+    operators: tuple[str, ...],
+) -> None:
+    """The process' life: import the kernels, say whose turn it is, answer."""
+    alone()
+    register(operators)
+    try:
+        group = _chosen(text, soc, wanted)
+    except OracleError as error:
+        pipe.send(("refused", str(error)))
+        return
+    running = Running(group, cases, settings)
+    for step in running.steps():
+        pipe.send(("turn", step))
+    pipe.send(("answer", (running.findings, running.unusable)))
+
+
+def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Supplied, Any]]:
+    """Return the wanted kernels out of this process' own, each under its place in the parent's order."""
+    found = found_at(text)
+    here = {key: place for place, key in keys(described(found, soc)).items()}
+    lost = [key.name for key in wanted.values() if key not in here]
+    if lost:
+        raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
+    return [(Supplied(place, key.name, key.op, key.soc, key.wrong), found[here[key]]) for place, key in wanted.items()]
+
+
+# The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels it knows to be right.
 
 
 @dataclass(frozen=True)
@@ -106,8 +418,6 @@ def score_on(
         raise OracleError(f"power --kernels: there is no kernel{f' whose name contains {only!r}' if only else ''}")
     groups = grouped(told, jobs if isinstance(kernels, str) else 1)
     if isinstance(kernels, str):
-        from .processes import Work, run_all
-
         work = Work(kernels, default, keys(told), cases, settings)
         answers: Iterator[tuple[list[Finding], dict[str, str]]] = run_all(groups, work, jobs)
     else:

@@ -1,4 +1,4 @@
-"""One process' share of a score: wrong kernels until they are noticed (right ones: :mod:`.alarms`).
+"""One process' share of a score: right kernels on every case, wrong ones until noticed.
 
 Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does
 on a call what the plain one does, bit for bit, is not judged there: it cannot be noticed.
@@ -7,32 +7,301 @@ on a call what the plain one does, bit for bit, is not judged there: it cannot b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from ..case.judge import Outcome, judge_values, outcome_of_layers
 from ..case.one_case import outcome_on
-from ..case.outcome import Outcome
-from ..case.prepare import Prepared
-from ..defects.base.base import Defect
+from ..case.prepare import Memory, Prepared
+from ..catalogue import make_inputs
+from ..catalogue.data.case import Case
 from ..defects.base.device import (
+    Defect,
     Device,
+    Right,
     everything,
     has_memory,
     kernel_type,
     nothing,
     own_output,
+    plain,
     read_plainly,
     right_device,
     store,
+    store_result,
     write_in_place,
 )
-from ..defects.base.kernels import plain
-from ..defects.base.pieces import Kernel, Where
+from ..defects.base.elementwise import Kernel, Where
+from ..defects.base.right import flushing
+from ..defects.registry import defects, right_kernels, sampled
+from ..model.aclnn import platform
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..operators import operator, validate, writes
-from .alarms import run_right
-from .share import Answer, Hit, Share, cheap_first, failed_layers
+from ..operators import Reference, operator, references, validate, writes
+from ..settings.settings import Settings
+
+# What one process of a score does, and what it answers.
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process does: wrong kernels (``ids``) on one SoC or, with none, an operator's right kernels on some."""
+
+    op: str
+    settings: Settings
+    cases: tuple[Case, ...]
+    ids: tuple[str, ...] = ()
+    full_matrix: bool = False
+    socs: tuple[str, ...] = ()
+    sample: int | None = None  # the seed of a sample, whose kernels the ids name instead of the registry's
+
+    def kernels(self) -> list[Defect]:
+        """Return the wrong kernels that the ids name."""
+        wanted = set(self.ids)
+        found = defects(self.op) if self.sample is None else sampled(self.op, self.sample)
+        return [defect for defect in found if defect.id in wanted]
+
+    @property
+    def weight(self) -> float:
+        """A guess of its cost: what is long is started first."""
+        kernels = len(self.ids) / 10 if self.ids else 12
+        return kernels * sum(600 + size_of(case) for case in self.cases)
+
+
+@dataclass
+class Hit:
+    """A case that a kernel failed."""
+
+    id: str
+    case: str
+    layers: tuple[str, ...]
+    reason: str
+    soc: str
+
+
+@dataclass
+class Answer:
+    """What a share found. ``hits``: wrong kernels noticed, or right ones flagged. ``unusable``: cases and why."""
+
+    share: Share
+    hits: list[Hit] = field(default_factory=list)
+    judged: int = 0
+    unusable: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+
+def size_of(case: Case) -> int:
+    """Return the elements of a case's tensors."""
+    plans = (*case.inputs.values(), *case.outputs.values())
+    return sum(int(np.prod(p.shape, dtype=np.float64)) for p in plans if p is not None and not p.spec_only)
+
+
+def cheap_first(cases: Iterable[Case]) -> list[Case]:
+    """Return cases in the order of their size."""
+    return sorted(cases, key=lambda case: (size_of(case), case.id))
+
+
+def failed_layers(outcome: Outcome) -> tuple[str, ...]:
+    """The layers that failed; a device that raised is a matter of structure."""
+    return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
+
+
+def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
+    """Deal ids out to some parts, neighbours (which cost alike) to different ones."""
+    return [tuple(ids[k::parts]) for k in range(parts) if ids[k::parts]]
+
+
+# Right kernels on every case: what a verdict flags here is a false alarm.
+#
+# A case's data and what the kernels compute of them are made once for all SoCs. The plain kernel takes the whole road
+# with its memory checks; the others write through the same steps, so only their values can be wrong. These are judged
+# together first: stores are monotone and every rule asks for small errors, so an output made of each element's worst
+# answer that passes proves that all pass (:func:`worst_of`). Where it does not, each answer is judged by itself.
+
+GOLDEN = "right/exact"  # the golden itself, which no kernel computes
+
+
+def run_right(share: Share, answer: Answer) -> None:
+    """Judge the right kernels of a share on its cases, on every SoC where a case is planned."""
+    for case in cheap_first(share.cases):
+        try:
+            _on_every_soc(case, share, answer)
+        except OracleError as error:
+            answer.unusable[case.id] = str(error)
+
+
+def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
+    """Judge one case. A reference depends on the SoC by kernel type and by what is flushed, and is made once."""
+    inputs, specs = make_inputs(case, seed=share.settings.seed)
+    made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
+    computed: dict[str, Computed] = {}
+    for soc in (s for s in share.socs if not case.soc or s in case.soc):
+        settings = replace(share.settings, soc=soc)
+        memory = Memory(case, soc, inputs, specs)
+        if not case.computes(soc) or not writes(memory.call) or _ends_early(memory.call):
+            _judge_steps(Prepared.make(case, settings, memory), answer)
+            continue
+        kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
+        made_for = kind, platform(soc).flushes
+        if made_for not in made:
+            made[made_for] = references(memory.call)
+        prepared = Prepared(case, settings, memory, made[made_for])
+        for output in prepared.values:
+            if output not in computed:
+                computed[output] = Computed(memory.call, output)
+            _judge_values(prepared, computed[output], kind, answer)
+            _judge_flushing(prepared, output, answer)
+
+
+def _ends_early(call: Call) -> bool:
+    return operator(call.op).ends_early({**call.inputs, **call.attrs})
+
+
+class Computed:
+    """What the right kernels of an output compute of one case's data: float32 or float64 values, before any store."""
+
+    def __init__(self, call: Call, output: str) -> None:
+        self.output = output
+        first = operator(call.op).output
+        self.kernels = [right for right in right_kernels(call.op) if (right.output or first) == output]
+        self.values = values_of(self.kernels, call)
+        self.judged_whole = False
+        self.proved: set[str] = set()  # kernel types for which all stored values are finite and pass
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array] | None:
+        """Each element's smallest and largest value; None where some are not finite."""
+        first, *others = sorted(self.values, key=lambda values: values.itemsize)  # float64 last: one cast, not many
+        low = high = first
+        with np.errstate(invalid="ignore"):
+            for values in others:
+                low, high = np.minimum(low, values), np.maximum(high, values)
+            return (low, high) if np.isfinite(low).all() and np.isfinite(high).all() else None
+
+
+def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
+    """Return what kernels compute of a call's inputs, before any store. Raises OracleError where one fails."""
+    wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
+    given: dict[str, Any] = {**call.attrs, **wide}
+    found = []
+    with np.errstate(all="ignore"):
+        for right in kernels:
+            try:
+                found.append(np.asarray(right.kernel(given, platform(call.soc))))
+            except Exception as error:  # of PyTorch, say: the other cases' results are not lost with it
+                raise OracleError(f"{right.id} fails: {type(error).__name__}: {error}") from error
+    return found
+
+
+def _floats(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind not in "biu"
+
+
+def _judge_steps(prepared: Prepared, answer: Answer) -> None:
+    """A call that is refused or ends early: every right kernel takes the same steps."""
+    kernels = right_kernels(prepared.case.op)
+    answer.judged += len(kernels)
+    _tell(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
+
+
+def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Answer) -> None:
+    """Judge all right kernels of an output, and the golden, on one case on one SoC; finite results are the same on
+    every SoC."""
+    call, kernels, reference = prepared.memory.call, computed.kernels, prepared.references[computed.output]
+    golden = reference.golden
+    answer.judged += len(kernels) + 1
+    if not computed.judged_whole:
+        _tell(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
+        computed.judged_whole = True
+    if kind in computed.proved:
+        return
+    ends = computed.ends and [store_result(values, call, computed.output) for values in computed.ends]
+    if ends and _pass(prepared, reference, [*ends, golden]):
+        if not prepared.settings.saturates:
+            computed.proved.add(kind)
+        return
+    told: dict[bytes, Outcome] = {}
+    values = zip(kernels, computed.values, strict=True)
+    answers = [(right.id, store_result(found, call, computed.output)) for right, found in values]
+    for id, actual in [*answers, (GOLDEN, golden)]:
+        key = actual.tobytes()
+        if key not in told:
+            told[key] = _outcome(prepared, reference, actual)
+        _tell(prepared, answer, [id], told[key])
+
+
+def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
+    """Judge the SoC's own kernel where its instructions flush subnormal numbers, as they do there."""
+    call, reference = prepared.memory.call, prepared.references[output]
+    kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
+    answer.judged += len(kernels)
+    for right, values in zip(kernels, values_of(kernels, call), strict=True):
+        _tell(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
+
+
+def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:
+    if outcome.status != "pass":
+        soc, case = prepared.settings.soc, prepared.case.id
+        answer.hits += [Hit(id, case, failed_layers(outcome), outcome.reason, soc) for id in ids]
+
+
+def _outcome(prepared: Prepared, reference: Reference, actual: Array) -> Outcome:
+    _, layers = judge_values(reference, actual, prepared.settings)
+    return outcome_of_layers({name: layers[name] for name in prepared.settings.layers if name in layers})
+
+
+# ---- all at once -----------------------------------------------------------------------------------------------------
+
+
+def _pass(prepared: Prepared, reference: Reference, answers: list[Array]) -> bool:
+    """Whether the worst of some answers pass, and prove with it that each does; False proves nothing."""
+    settings = elementwise(prepared.settings)
+    worst = worst_of(reference, answers)
+    if settings is None or worst is None:
+        return False
+    _, layers = judge_values(reference, worst, settings)
+    return all(layers[name].passed for name in settings.layers if name in layers)
+
+
+def elementwise(settings: Settings) -> Settings | None:
+    """Return settings whose standard grows stricter with every element's error, and is no laxer than the given ones.
+
+    The mixed standards are so with the limit of the largest error taken element by element: a kernel whose every
+    element respects its own limit also respects the limit at its largest error.
+    """
+    if "standard" not in settings.layers:
+        return settings
+    if not settings.standard.startswith("mixed") or settings.standard_options:
+        return None
+    return replace(settings, standard_options=(("anchor", "per_element"),))
+
+
+def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
+    """Return each element's answer that lies farthest from the reference's value.
+
+    None where the errors alone do not decide: values that are not finite, elements that must equal the golden and do
+    not, a host that rounds to a narrower type first.
+    """
+    low = high = answers[0]
+    if low.dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(low.dtype)):
+        return None
+    with np.errstate(invalid="ignore"):
+        for found in answers[1:]:
+            low, high = np.minimum(low, found), np.maximum(high, found)
+        middle = (high.astype(np.float64) + low.astype(np.float64)) / 2  # infinite or NaN where either is
+    if not np.isfinite(middle).all() or not np.isfinite(reference.value).all():
+        return None
+    if reference.exact is not None and ((low != high) & reference.exact).any():
+        return None
+    return np.asarray(np.where(middle >= reference.value, high, low))
+
+
+# One process' share of a score: wrong kernels until they are noticed (right ones: ``trial``).
 
 
 def run(share: Share) -> Answer:

@@ -1,6 +1,6 @@
-"""How a dataclass is a JSON object: every field says once how it travels, and reading and writing follow from that.
+"""How a record's line is a typed object: its fields, and how each of them travels.
 
-    budget_used: Number | None = field(default=None, metadata=NUMBER)
+budget_used: Number | None = field(default=None, metadata=NUMBER)
 
 is the whole of a field: its name is the key, the order of the fields is the order of the keys. A field without
 metadata does not travel.
@@ -8,12 +8,158 @@ metadata does not travel.
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
-from .fields import Fields
+from ..model.errors import OracleError, fit, is_fit
+from ..system import strictjson
+
+# Typed access to one JSON object of a record, with errors that name the file and the line.
+
+Number = int | float
+Scalar = str | int | float | bool | None
+NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers
+
+
+def parse_object(text: str, where: str) -> Fields:
+    """Parse one line of strict JSON that must hold an object."""
+    value = strictjson.loads(text, where)
+    if not isinstance(value, dict):
+        raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
+    return Fields(value if "\\u" not in text and is_fit(text) else _shown(value), where)
+
+
+def _shown(value: Any) -> Any:
+    """Write what no terminal, table or page shows as text, and halves of characters, as escapes: whoever reads a record
+    shows its texts."""
+    if isinstance(value, str):
+        return fit(value)
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    if isinstance(value, dict):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    return value
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Fields:
+    """One JSON object: each accessor checks the type and says ``file:line: field`` when it is wrong.
+
+    A missing key or null gives the accessor's default: a record of an older or newer writer still reads.
+    """
+
+    __slots__ = ("data", "where")
+
+    def __init__(self, data: Mapping[str, Any], where: str) -> None:
+        self.data = data
+        self.where = where
+
+    def wrong(self, key: str, expected: str) -> OracleError:
+        return OracleError(f"{self.where}: field {key!r} must be {expected}, not {_short(self.data.get(key))}")
+
+    def text(self, key: str, default: str | None = "") -> str:
+        """A string; a number or a list of words is written out. ``default=None`` makes the field required."""
+        value = self.data.get(key)
+        if value is None:
+            if default is None:
+                raise OracleError(f"{self.where}: field {key!r} is missing")
+            return default
+        if isinstance(value, str):
+            return value if default is None else sys.intern(value)  # few differ but the required ones, which are names
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return shlex.join(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return str(value)
+        raise self.wrong(key, "a string")
+
+    def number(self, key: str) -> Number | None:
+        """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
+        value = self.data.get(key)
+        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+            return value
+        if isinstance(value, str) and value in NON_FINITE:
+            return NON_FINITE[value]
+        raise self.wrong(key, 'a number, "nan", "inf" or "-inf"')
+
+    def count(self, key: str) -> int | None:
+        """A whole number of at least zero; None when absent."""
+        value = self.data.get(key)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        raise self.wrong(key, "a whole number of at least 0")
+
+    def flag(self, key: str) -> bool:
+        value = self.data.get(key)
+        if isinstance(value, bool):
+            return value
+        raise self.wrong(key, "true or false")
+
+    def mapping(self, key: str) -> Fields:
+        """An object; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return Fields({}, self.where)
+        if isinstance(value, dict):
+            return Fields(value, f"{self.where}: {key}")
+        raise self.wrong(key, "an object")
+
+    def rows(self, key: str) -> list[Fields]:
+        """A list of objects; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+            return [Fields(row, f"{self.where}: {key}[{i}]") for i, row in enumerate(value)]
+        raise self.wrong(key, "a list of objects")
+
+    def numbers(self, key: str) -> tuple[Number, ...]:
+        """A list of numbers; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, list):
+            row = Fields({f"{key}[{i}]": item for i, item in enumerate(value)}, self.where)
+            found = tuple(row.number(name) for name in row.data)
+            if None not in found:
+                return found  # type: ignore[return-value]
+        raise self.wrong(key, "a list of numbers")
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A list of strings, or one string with commas; empty when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return tuple(value)
+        raise self.wrong(key, "a list of strings")
+
+    def number_map(self) -> dict[str, Number]:
+        """Every value as a number; nulls are left out."""
+        return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
+
+    def text_map(self) -> dict[str, str]:
+        """Every value as text; nested values as compact JSON."""
+        return {str(k): v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in self.data.items()}
+
+    def scalar_map(self) -> dict[str, Scalar]:
+        """Every value as it is; nested values as compact JSON."""
+        return {
+            str(k): json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v
+            for k, v in self.data.items()
+        }
+
+
+# How a dataclass is a JSON object: every field says once how it travels, and reading and writing follow from that.
 
 T = TypeVar("T")
 _ways: dict[type[Any], dict[str, Way]] = {}

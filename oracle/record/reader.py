@@ -1,4 +1,4 @@
-"""Reading run records: JSON lines, written as a run goes, one line per case.
+"""Reading run records, and preparing one that another run goes on writing.
 
 First line ``{"type": "run", "schema": 1, ...}``, then ``{"type": "case", ...}`` lines, last ``{"type": "end", ...}``.
 A record without its last line is a run that died: it still reads, and the planned cases that have no line count as
@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..model.errors import OracleError
-from ..system.memory import collector_paused
-from .codec import from_json
-from .fields import Fields, Number, parse_object
+from ..system.process import collector_paused
+from .codec import Fields, Number, from_json, parse_object
 from .types import (
     GIVEN,
     GOOD,
@@ -50,6 +50,7 @@ __all__ = [
     "read",
     "split_id",
 ]
+
 
 _RULE = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
 CATALOGUE = b"aclnn_oracle:"  # what a line of every file of cases begins with, and none of a record
@@ -289,3 +290,78 @@ def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:
     for status, said in end.counts.items():
         if said != record.counts[status]:
             yield f"The end line says {said:,} {status}; the case lines give {record.counts[status]:,}."
+
+
+# Preparing a record that another run goes on writing.
+
+
+def spent(record: Record) -> float:
+    """Return the seconds that a record's run took: as its last line says, else until its file was last written."""
+    if record.duration_s is not None:
+        return float(record.duration_s)
+    try:
+        started = datetime.fromisoformat(record.header.started).timestamp()
+    except ValueError:
+        return 0.0
+    return max(0.0, record.path.stat().st_mtime - started)
+
+
+AFTER = (b'{"type":"group"', b'{"type":"end"')  # how the lines after the last case begin
+
+
+def cut(path: Path) -> None:
+    """Cut off what a record has after its last case: groups, the end line, or a line that is half-written."""
+    with path.open("r+b") as file:
+        keep, unended = 0, False
+        for line in file:
+            unended = not line.endswith(b"\n")
+            if line.replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
+                unended = False
+                break
+            keep += len(line)
+        file.truncate(keep)
+        if unended:  # all but the line's end was written
+            file.seek(keep)
+            file.write(b"\n")
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+# Whether two records are of one run: of the same cases, made and judged alike.
+
+
+# What may differ between the parts of one run; whatever else a first line says must be the same.
+OWN = frozenset({"versions", "command", "started", "planned", "changed"})
+# Versions that may differ: results are the same bits under all of these.
+FREE = frozenset({"python", "platform", "numpy", "ml_dtypes", "gmpy2", "pytest"})
+
+
+def differences(old: RunHeader, new: RunHeader, *, except_for: Collection[str] = ()) -> list[str]:
+    """Return in words what tells the first lines of two records apart; none where they are of one run."""
+    return [f"{name}: {_short(a)} there, {_short(b)} here" for name, a, b in _differing(old, new, except_for)]
+
+
+def _differing(old: RunHeader, new: RunHeader, except_for: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
+    for name in (each.name for each in fields(RunHeader) if each.name not in OWN.union(except_for)):
+        a, b = getattr(old, name), getattr(new, name)
+        if a != b:
+            yield name, a, b
+    for name in sorted({*old.versions, *new.versions} - FREE):
+        a, b = old.versions.get(name, "none"), new.versions.get(name, "none")
+        if a != b:
+            yield f"version of {name}", a, b
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple):
+        value = " ".join(value)
+    elif isinstance(value, dict):
+        value = ", ".join(f"{k} {v}" for k, v in value.items())
+    text = str(value) or "none"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -28,6 +28,9 @@ from .codec import (
     TEXT_MAP,
     WHOLE_NUMBERS,
     WORDS,
+    Fields,
+    Number,
+    Scalar,
     beside,
     from_json,
     map_of,
@@ -35,7 +38,6 @@ from .codec import (
     objects_of,
     way,
 )
-from .fields import Fields, Number, Scalar
 
 SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]

@@ -1,26 +1,136 @@
-"""Writing a run record: JSON lines, written one by one, so that a run that dies leaves what it had."""
+"""Writing a run record line by line, and one record of the records of a run's shards."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError
 from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
-from .appending import Appending, require_unlocked
-from .codec import from_json
-from .fields import parse_object
-from .reader import Lines, Record, counts_of, lines_of
-from .resume import cut, spent
+from .codec import from_json, parse_object
+from .reader import Lines, Record, counts_of, cut, differences, lines_of, spent
 from .types import GOOD, LAYERS, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
+
+# The file of a record: lines appended one by one, by one run, and kept in memory while the disk takes none.
+
+
+class Appending:
+    """A file that lines are appended to. ``held``: those that it has not taken, ``trouble``: why, once it refused one.
+
+    Every line is tried anew with those held before it, so that a disk with room again has them all, in order. What a
+    failed write left of a line is cut off.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a file and lock it. Raises OSError, and OracleError where another run holds it."""
+        self.path = path
+        self.held: list[str] = []
+        self.trouble = ""
+        self._descriptor = self._open()
+        self._size = os.fstat(self._descriptor).st_size
+
+    def _open(self) -> int:
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            _lock(descriptor, self.path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        found = os.fstat(descriptor)
+        self._identity = found.st_dev, found.st_ino
+        return descriptor
+
+    def append(self, line: str) -> None:
+        """Write a line, or hold it."""
+        self.held.append(line)
+        try:
+            self._make_sure()
+            while self.held:
+                self._write(f"{self.held[0]}\n".encode())
+                del self.held[0]
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(data)
+
+    def _make_sure(self) -> None:
+        """Open the file again where a device has closed our descriptor, or has another file under its number."""
+        try:
+            found = os.fstat(self._descriptor)
+            if (found.st_dev, found.st_ino) == self._identity:
+                return
+        except OSError:
+            pass
+        self._descriptor = self._open()
+
+    def whole(self) -> bool | None:
+        """Whether the path still leads to this file, and it holds what was written and nothing else; None where another
+        file lies there."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        if not stat.S_ISREG(found.st_mode):  # a pipe, a terminal: what it has taken is gone
+            return True
+        return found.st_size == self._size if (found.st_dev, found.st_ino) == self._identity else None
+
+    def give_up(self) -> None:
+        """Let others lock the file. It stays open, so that no other file can be taken for it."""
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        with suppress(OSError):  # a device may have closed it
+            os.close(self._descriptor)
+
+
+def require_unlocked(path: Path) -> None:
+    """Raise OracleError where another run writes a file."""
+    if path.is_file():
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            _lock(descriptor, path)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Hold a file until it is closed, where the platform and the file system can."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OracleError(f"{path}: another run is writing it; give this one another file") from None
+    except OSError:  # a file system without locks
+        return
+
+
+# Writing a run record: JSON lines, written one by one, so that a run that dies leaves what it had.
 
 
 def plain(value: Any) -> Any:
@@ -243,3 +353,104 @@ def _kept(path: Path) -> Path | None:
         kept = path.with_name(f"{path.stem}.{moment}-{number}{path.suffix}")
     path.rename(kept)
     return kept
+
+
+# One record of the records of a run's shards.
+
+
+def merged(records: Sequence[Record], *, partial: bool = False) -> list[str]:
+    """Return the lines of the record that the records of all shards make together.
+
+    ``partial`` allows shards to be missing: the record then says which it holds. A shard that died leaves its planned
+    cases without lines, and the whole without its last line. Raises OracleError for records that do not belong
+    together, naming what differs, and for missing shards.
+    """
+    shards = _shards(records)
+    first = records[0]
+    for record in records[1:]:
+        found = differences(first.header, record.header, except_for=("shard",))
+        if found:
+            raise OracleError(f"{record.path} does not belong to {first.path}: {'; '.join(found)}")
+    count = next(iter(shards.values()))
+    missing = [number for number in range(1, count + 1) if number not in shards]
+    if missing and not partial:
+        raise OracleError(f"{_told(missing, count)}; --partial merges the others")
+    whole = [dumps(_header(records, "" if not missing else f"{_span(sorted(shards))}/{count}"))]
+    whole += [dumps(case) for case in _cases(records)]
+    if all(record.complete for record in records):
+        counts = {status: sum(record.counts[status] for record in records) for status in first.counts}
+        whole.append(dumps(RunEnd(counts, _duration(records))))
+    return whole
+
+
+def _shards(records: Sequence[Record]) -> dict[int, int]:
+    """Return N by K of every record. Raises OracleError for one that is no shard, or one that is there twice."""
+    shards: dict[int, int] = {}
+    paths: dict[int, Record] = {}
+    for record in records:
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", record.header.shard)
+        if found is None:
+            what = record.header.shard or "the record of a whole run"
+            raise OracleError(f"{record.path}: {what}; merge joins the records of run --shard K/N")
+        number, count = int(found[1]), int(found[2])
+        if number in shards and shards[number] == count:
+            raise OracleError(f"shard {number}/{count} is there twice: {paths[number].path} and {record.path}")
+        if shards and count not in shards.values():
+            first = records[0]
+            raise OracleError(f"{record.path} is shard {record.header.shard}, {first.path} shard {first.header.shard}")
+        shards[number], paths[number] = count, record
+    return shards
+
+
+def _told(missing: Sequence[int], count: int) -> str:
+    shards, are = ("shards", "are") if len(missing) > 1 else ("shard", "is")
+    return f"{shards} {_span(missing)} of {count} {are} missing"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Write sorted numbers with their runs: 1-3,7."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _cases(records: Sequence[Record]) -> list[CaseRecord]:
+    """Return all cases. Raises OracleError for one that two shards have."""
+    found: dict[str, Record] = {}
+    cases = []
+    for record in records:
+        for case in record.cases:
+            if case.id in found:
+                raise OracleError(f"{case.id} is in {found[case.id].path} and in {record.path}: not shards of one run")
+            found[case.id] = record
+            cases.append(case)
+    return cases
+
+
+def _header(records: Sequence[Record], shard: str) -> RunHeader:
+    first = min(records, key=lambda record: record.header.started).header
+    planned = sum(record.planned for record in records)
+    versions = {name: _joined(records, name) for name in first.versions}
+    return replace(first, planned=planned, shard=shard, versions=versions)
+
+
+def _joined(records: Sequence[Record], name: str) -> str:
+    """The version of the machines that ran the shards; all of them where they differ."""
+    return ", ".join(sorted({record.header.versions.get(name, "none") for record in records}))
+
+
+def _duration(records: Sequence[Record]) -> float:
+    """From the first start to the last end, as far as the clocks of the machines agree."""
+    starts, ends = [], []
+    for record in records:
+        try:
+            start = datetime.fromisoformat(record.header.started)
+        except ValueError:
+            continue
+        starts.append(start)
+        ends.append(start + timedelta(seconds=float(record.duration_s or 0)))
+    return round((max(ends) - min(starts)).total_seconds(), 3) if starts else 0.0

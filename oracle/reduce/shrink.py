@@ -16,9 +16,8 @@ import numpy as np
 
 from ..backends import Backend
 from ..case.one_case import run_case
-from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.case import Case, TensorPlan, make_inputs, stored_shape
 from ..catalogue.data.generators import size_of
-from ..catalogue.data.inputs import make_inputs, stored_shape
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..record.fields import Number
+from ..record.codec import Number
 from ..record.reader import CaseRecord, Record
 from ..system.strictjson import finite
 from .language.translate import ENGLISH, Language, Listing, Phrase, Text, _
 from .language.words import clip, percent, plain, verdict
-from .markdown import code, escape, table
+from .summary import code, escape, table
 
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound a change is the noise of the data, not of the kernel

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..model.errors import OracleError
 from ..record.reader import Record
 from ..system.cache import replace
-from ..system.memory import collector_paused
+from ..system.process import collector_paused
 from .language.translate import ENGLISH, Language
 
 
@@ -36,13 +36,13 @@ class Format:
 
 RENDERERS: dict[str, Format] = {
     "html": Format("HTML", (".html", ".htm"), "html.page.render", has_languages=True),
-    "md": Format("Markdown", (".md", ".markdown"), "markdown.render", has_languages=True),
+    "md": Format("Markdown", (".md", ".markdown"), "summary.render", has_languages=True),
     "xml": Format("JUnit XML", (".xml",), "exchange.to_junit"),
     "csv": Format("CSV", (".csv",), "exchange.to_csv"),
     "json": Format("CTRF JSON", (".json",), "exchange.to_ctrf"),
     "groups": Format("groups of failures", (".groups.json",), "exchange.to_groups"),
-    "ttk": Format("TTK result CSV", (".ttk.csv",), "ecosystem.to_ttk"),
-    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), "ecosystem.to_msprobe"),
+    "ttk": Format("TTK result CSV", (".ttk.csv",), "exchange.to_ttk"),
+    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), "exchange.to_msprobe"),
 }
 
 

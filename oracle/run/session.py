@@ -19,34 +19,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..case.expectations import Expectation, Expectations, expectations_file, load_expectations
-from ..case.outcome import Outcome, record_of
+from ..case.judge import Outcome, record_of
 from ..catalogue import digest, files, load, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import operator_of, slug_of
-from ..catalogue.measure.cost import cost
-from ..catalogue.plan.asked import demanded
-from ..catalogue.plan.pairs import with_gradients
+from ..catalogue.measure import cost
+from ..catalogue.plan.asked import demanded, with_gradients
 from ..catalogue.written.reading import display
 from ..explain.groups import ASKED, Asking, groups
 from ..explain.neighbours import AT_ONCE, CALLS, SECONDS
 from ..explain.where import Where
 from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
+from ..model.aclnn import DOCUMENT, platform
 from ..model.errors import OracleError
-from ..model.platforms import platform
-from ..model.status import DOCUMENT
-from ..place.bench import Bench
-from ..place.cluster import Spread
+from ..place import Bench, Spread
 from ..record.reader import Record
 from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
 from ..record.writer import RecordWriter
 from ..reduce.script import script
 from ..reduce.shrink import shrink_with
 from ..reporting.language.translate import ENGLISH, Language
-from ..settings.project import Project
+from ..settings.options import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
-from .earlier import Earlier
+from .before import Earlier
 from .terminal import by_layer, further, summary
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Accuracy standards: one small file per standard, one way to judge.
+"""Accuracy standards: one file per body that sets them, one way to judge.
 
 judge("mixed", golden=g, actual=a, dtype="float16").passed
 """
@@ -9,13 +9,13 @@ from typing import Any
 
 from ..model.errors import unknown
 from ..numerics.floats.environment import ieee_arithmetic
-from . import binary, dual, integer, mere_mare, mixed, msprobe, single_bm, ttk_close, ttk_cross_check
+from . import atk_and_ttk, commercial, ecosystem, msprobe
 from .base import Option, Standard, Verdict
-from .recheck import recheck
+from .commercial import recheck
 
 __all__ = ["STANDARDS", "Option", "Standard", "Verdict", "judge", "recheck"]
 
-_FILES = (mixed, mere_mare, dual, single_bm, binary, integer, ttk_close, ttk_cross_check, msprobe)
+_FILES = (ecosystem, commercial, atk_and_ttk, msprobe)
 STANDARDS: dict[str, Standard] = {standard.name: standard for file in _FILES for standard in file.STANDARDS}
 
 

@@ -27,9 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.floats.rounding import quantize
-from .base import OUTPUT_TYPES, Array, Sample, Standard, Verdict, choice, flag
-from .benchmark import LEVELS
-from .numeric import blocks, stored_blocks
+from .base import OUTPUT_TYPES, Array, Sample, Standard, Verdict, blocks, choice, flag, stored_blocks
+from .commercial import LEVELS
 
 
 @dataclass(frozen=True)

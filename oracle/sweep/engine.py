@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import gmpy2
 import numpy as np
 
+from ..model.aclnn import Status
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..model.status import Status
 from ..operators import compute, reference
 from ..parallel import HERE, Workers
 from ..system.cache import replace

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ..model.errors import OracleWarning
-from .loaded import LOADED
+from .start import LOADED
 
 PACKAGE = Path(__file__).parents[1]
 _GRAIN = 0.1  # seconds: file systems' clocks go in steps

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.errors import OracleError
-from ..model.limits import RANK
+from ..model.errors import RANK, OracleError
 
 Array = np.ndarray[Any, Any]
 MAGIC = b"\x93NUMPY"

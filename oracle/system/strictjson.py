@@ -6,8 +6,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from ..model.errors import OracleError
-from ..model.limits import DIGITS
+from ..model.errors import DIGITS, OracleError
 
 
 def loads(text: str | bytes, where: str) -> Any:

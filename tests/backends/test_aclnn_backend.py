@@ -12,9 +12,9 @@ import pytest
 
 from oracle.backends import load
 from oracle.catalogue import default_dir, load_all, select
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
-from oracle.model.platforms import PLATFORMS
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.settings.settings import Settings
 
 SOFTMAX = "aclnnSoftmaxBackward"

@@ -19,7 +19,7 @@ from oracle.case.expectations import expectations_file, load_expectations
 from oracle.catalogue import default_dir, load_all
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.settings.settings import Settings
 
 _open("CPU", 0)  # MindSpore takes its device before its first operator

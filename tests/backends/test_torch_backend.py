@@ -20,7 +20,7 @@ from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.operators.definition.operator import Aten
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.settings.settings import Settings
 
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -11,7 +11,7 @@ import pytest
 
 from oracle.backends import load
 from oracle.cann import CannError, abi
-from oracle.cann.attributes import Attributes, by_value, scalar
+from oracle.cann.calls import Attributes, by_value, scalar
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracle.cann.describe import describe
+from oracle.cann.library import describe
 
 
 def test_what_is_there(emulator):

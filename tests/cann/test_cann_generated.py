@@ -17,7 +17,7 @@ from oracle.operators import OPERATORS, compute, operator
 
 PAGE = """
 from oracle.numerics.orders.kernel_orders import Formula
-from oracle.numerics.formula.expressions import equal, maximum, minimum, ratio, sign, where
+from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
 from oracle.operators.definition.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
 from oracle.operators.definition.parameters import BROADCAST, MAIN, flag, number, output, reduction, tensor

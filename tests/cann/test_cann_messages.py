@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.cann.messages import LIMIT, Messages, new_part
+from oracle.cann.abi import LIMIT, Messages, new_part
 
 line = st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=12).map(lambda s: s + "\n")
 

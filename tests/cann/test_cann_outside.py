@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from oracle.backends import load
-from oracle.cann import outside
+from oracle.cann import library
 from oracle.emulator import add_custom, build_custom
+from oracle.model.aclnn import SUCCESS, Status
 from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import OracleError
-from oracle.model.status import SUCCESS, Status
 from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
 from oracle.operators.definition.parameters import MAIN, Parameter
@@ -93,8 +93,8 @@ class Checks:
 @pytest.fixture
 def checks(monkeypatch):
     made = Checks()
-    monkeypatch.setattr(outside, "validate", made.validate)
-    monkeypatch.setattr(outside, "writes", lambda call: made.writes)
+    monkeypatch.setattr(library, "validate", made.validate)
+    monkeypatch.setattr(library, "writes", lambda call: made.writes)
     return made
 
 
@@ -181,7 +181,7 @@ def test_tensors_without_data_are_described_with_format_strides_and_storage(devi
 
 def test_a_package_is_built_once_per_text_and_toolkit(tree, monkeypatch):
     first = build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree)
-    monkeypatch.setattr("oracle.emulator.custom._compile", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr("oracle.emulator.toolkit._compile", lambda *_: pytest.fail("compiled again"))
     assert build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree) == first
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.backends import load
-from oracle.case.memory import Memory
+from oracle.case.prepare import Memory
 from oracle.catalogue import load_all, select
 from oracle.operators import compute, reference, written
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.cann.tensors import ALIGNMENT, Placed, unsupported
+from oracle.cann.device import ALIGNMENT, Placed, unsupported
 from oracle.catalogue.data.layout import VIEWS, allocate, describe
 from oracle.model.call import TensorSpec
 

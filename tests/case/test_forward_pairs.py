@@ -9,13 +9,12 @@ import pytest
 
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
-from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.catalogue.data.inputs import make_inputs
+from oracle.catalogue.data.case import Case, TensorPlan, make_inputs
 from oracle.catalogue.expand.drawing import Drawer
-from oracle.catalogue.plan.pairs import after, case_before, pairs_named
+from oracle.catalogue.plan.asked import after, case_before, pairs_named
 from oracle.commands.run import find_case
+from oracle.model.aclnn import Status
 from oracle.model.errors import OracleError
-from oracle.model.status import Status
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
 from oracle.settings.settings import Settings, settings_of

@@ -14,9 +14,8 @@ from misbehaving import log_sigmoid
 
 import oracle
 from oracle.backends import load
-from oracle.case.golden_cache import GoldenCache, cache_in, cache_of
 from oracle.case.one_case import run_case
-from oracle.case.prepare import Prepared
+from oracle.case.prepare import GoldenCache, Prepared, cache_in, cache_of
 from oracle.operators import OPERATORS, Reference
 from oracle.settings.settings import Settings
 from oracle.system.cache import code_digest
@@ -74,7 +73,7 @@ def test_a_case_in_the_cache_is_not_computed_again_and_one_of_other_code_is(sett
 
 
 def test_what_was_made_by_code_that_has_changed_since_is_not_kept(settings, monkeypatch):
-    monkeypatch.setattr("oracle.case.golden_cache.code_is_as_loaded", lambda: False)
+    monkeypatch.setattr("oracle.case.prepare.code_is_as_loaded", lambda: False)
     Prepared.make(CASE, settings).keep()
     assert not entries(settings)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from oracle.backends.cpu import Backend
+from oracle.case.huge import wrap_told
 from oracle.case.huge_memory import BESIDE, Cut, HugeMemory, bytes_of
-from oracle.case.huge_verdict import wrap_told
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, load_all
 from oracle.catalogue.data.case import HUGE, Case
+from oracle.model.aclnn import Status
 from oracle.model.errors import OracleError
-from oracle.model.status import Status
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings, settings_of
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from oracle.case.invariance import batch_axis, variants
-from oracle.case.memory import Memory
+from oracle.case.execute import batch_axis, variants
+from oracle.case.prepare import Memory
 from oracle.catalogue import load_all, select
 from oracle.operators import OPERATORS, compute, writes
 

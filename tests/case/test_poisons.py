@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from oracle.backends.cpu import Backend as Cpu
-from oracle.case.memory import KINDS, OTHER, PATTERN, Memory, Output, poison_of, word
 from oracle.case.one_case import outcome_on
-from oracle.case.prepare import Prepared
+from oracle.case.prepare import KINDS, OTHER, PATTERN, Memory, Output, Prepared, poison_of, word
 from oracle.catalogue import default_dir, load, select
 from oracle.model.dtypes import DTYPES
 from oracle.settings.settings import Settings

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from misbehaving import log_sigmoid
 
-from oracle.case.memory import KINDS, poison_of
-from oracle.case.one_case import run_case
-from oracle.case.rerun import AGAIN, STALE
+from oracle.case.one_case import AGAIN, STALE, run_case
+from oracle.case.prepare import KINDS, poison_of
 from oracle.catalogue import load
 from oracle.catalogue.loader import default_dir
 from oracle.explain.diagnosis import KEPT, family_of

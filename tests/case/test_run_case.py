@@ -15,8 +15,7 @@ from oracle.case.expectations import Expectation
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.explain.detail import text
-from oracle.record.codec import from_json
-from oracle.record.fields import parse_object
+from oracle.record.codec import from_json, parse_object
 from oracle.record.types import CaseRecord
 from oracle.record.writer import dumps
 from oracle.settings.settings import Settings

@@ -18,9 +18,9 @@ from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, loa
 from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import operator_of
-from oracle.catalogue.measure.counts import FILE, counted, written
+from oracle.catalogue.measure import FILE, counted, written
+from oracle.model.aclnn import NEWEST, PLATFORMS, platform
 from oracle.model.call import Call
-from oracle.model.platforms import NEWEST, PLATFORMS, platform
 from oracle.operators import OPERATORS, reference, validate
 from oracle.operators.answers.registry import operator_named
 from oracle.operators.definition.operator import Operator

@@ -8,7 +8,7 @@ from pathlib import Path
 from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.generators import GENERATORS, MODIFIERS
 from oracle.catalogue.data.layout import VIEWS
-from oracle.catalogue.written.schema import _validator
+from oracle.catalogue.written.reading import _validator
 
 README = (default_dir() / "README.md").read_text("utf-8")
 

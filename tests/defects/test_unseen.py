@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oracle.defects import registry
 from oracle.defects.one_change import numerics
+from oracle.defects.registry import unseen
 from oracle.defects.sizes import lost
-from oracle.defects.unseen import unseen
 from oracle.operators import OPERATORS
 
 

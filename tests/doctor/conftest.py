@@ -6,20 +6,20 @@ import os
 
 import pytest
 
-from oracle.doctor import machine
+from oracle.doctor import examination
 from oracle.emulator import environment
 
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
     """Nothing of an NPU: no variables, no driver, no devices, no CANN in the default folders."""
-    for name in (*machine.NAMED, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
+    for name in (*examination.NAMED, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
         if name != "LD_LIBRARY_PATH":
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("oracle.cann.discovery.DEFAULT_ROOTS", (str(tmp_path / "nowhere"),))
-    monkeypatch.setattr("oracle.cann.messages.DEVICES", tmp_path / "dev")
-    monkeypatch.setattr(machine, "DRIVER", tmp_path / "driver" / "version.info")
-    monkeypatch.setattr(machine, "FIRMWARE", tmp_path / "firmware" / "version.info")
+    monkeypatch.setattr("oracle.cann.abi.DEVICES", tmp_path / "dev")
+    monkeypatch.setattr(examination, "DRIVER", tmp_path / "driver" / "version.info")
+    monkeypatch.setattr(examination, "FIRMWARE", tmp_path / "firmware" / "version.info")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     return monkeypatch
 

@@ -12,12 +12,11 @@ import pytest
 
 from oracle.cli import main
 from oracle.commands import doctor as command
-from oracle.doctor import calls, machine, probe
-from oracle.doctor.examination import examine
-from oracle.doctor.findings import Finding, failed, ok, warning, worst
-from oracle.doctor.packing import pack, shortened
+from oracle.doctor import examination, probe
+from oracle.doctor.examination import examine, pack, shortened
+from oracle.doctor.probe import Finding, failed, ok, warning, worst
 from oracle.emulator import served
-from oracle.model.platforms import PLATFORMS
+from oracle.model.aclnn import PLATFORMS
 from oracle.operators import operators
 
 SOFTMAX = "aclnnSoftmaxBackward"
@@ -38,7 +37,7 @@ def test_without_an_npu_it_warns_in_a_sentence_and_says_what_can_be_done_instead
 
 
 def test_a_torch_npu_is_missed_only_where_there_is_an_npu(bare, monkeypatch):
-    monkeypatch.setattr(machine, "_version", lambda name: "" if name == "torch_npu" else "1")
+    monkeypatch.setattr(examination, "_version", lambda name: "" if name == "torch_npu" else "1")
     assert [f.topic for f in examine()] == ["Python", "NPU", "instead"]
     bare.setenv("ASCEND_HOME_PATH", "/nowhere")
     assert one(examine(), "torch_npu").state == "warning"
@@ -65,7 +64,7 @@ def test_every_soc_of_the_emulated_cann_is_well(emulated, soc):
 def test_every_operator_is_called_once_rightly_and_once_wrongly(emulated):
     emulated()
     ops = (SOFTMAX, "aclnnNLLLossBackward")
-    found = list(calls.calls("aclnn", "ascend910b", emulate=False, ops=ops))
+    found = list(probe.calls("aclnn", "ascend910b", emulate=False, ops=ops))
     assert [(f.state, f.topic, f.told) for f in found] == [
         ("ok", f"aclnn: {op}", told) for op in ops for told in ("pass", "pass: refused call")
     ]
@@ -122,16 +121,16 @@ CALLS = {
 @pytest.mark.parametrize(("fault", "topic", "told"), CALLS.values(), ids=CALLS)
 def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic, told):
     emulated(faults=fault)
-    made = calls.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
+    made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
     found = [f for f in made if f.topic == topic and f.state == "failed"]
     assert told in found[0].told
     assert "aclnn-oracle replay" in found[0].remedy
 
 
 def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
-    monkeypatch.setattr(calls, "LIMIT", 3.0)
+    monkeypatch.setattr(probe, "LIMIT", 3.0)
     emulated(faults=f"{SOFTMAX}=hang")
-    made = calls.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
+    made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
     found = [f for f in made if f.state == "failed"]
     assert "timeout: no answer in 3 s" in found[0].told
 
@@ -152,9 +151,9 @@ def test_a_probe_that_hangs_or_dies_is_told_with_its_step(emulated, monkeypatch,
 def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bare, tmp_path):
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "davinci0").write_text("")
-    assert machine.toolkit()[0].state == "warning"
+    assert examination.found_toolkit()[0].state == "warning"
     bare.setenv("ASCEND_HOME_PATH", str(tmp_path))
-    finding, toolkit = machine.toolkit()
+    finding, toolkit = examination.found_toolkit()
     assert (finding.state, toolkit) == ("failed", None)
     assert "set_env.sh" in finding.told
 
@@ -202,7 +201,7 @@ ROW = "echo '| {}     910B1               | {}            | 90.1        37      
 
 def test_a_driver_that_is_well(bare, tmp_path):
     install_driver(tmp_path, smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'OK')}")
-    assert [(f.state, f.topic, f.told) for f in machine.driver()] == [
+    assert [(f.state, f.topic, f.told) for f in examination.driver()] == [
         ("ok", "driver", f"25.3.rc1 ({tmp_path}/driver/version.info)"),
         ("ok", "firmware", "7.7.0.1.231"),
         ("ok", "devices", f"{tmp_path}/dev/davinci0, {tmp_path}/dev/davinci1"),
@@ -213,7 +212,7 @@ def test_a_driver_that_is_well(bare, tmp_path):
 def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
     install_driver(tmp_path, firmware="9.1.0", smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'Alarm')}")
     monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("davinci1"))
-    found = list(machine.driver())
+    found = list(examination.driver())
     assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(found, "firmware").told
     assert one(found, "devices").told == f"this user may not open {tmp_path}/dev/davinci1"
     assert "HwHiAiUser" in one(found, "devices").remedy
@@ -226,16 +225,16 @@ def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
     [("echo dcmi module initialize failed. ret is -8005; exit 1", "-8005"), ("sleep 9", "did not answer in 1 s")],
 )
 def test_an_npu_smi_that_fails_or_hangs(bare, tmp_path, monkeypatch, smi, told):
-    monkeypatch.setattr(machine, "SMI_LIMIT", 1.0)
+    monkeypatch.setattr(examination, "SMI_LIMIT", 1.0)
     install_driver(tmp_path, smi=f"exec {smi}" if smi.startswith("sleep") else smi, devices=1)
-    found = one(machine.driver(), "npu-smi")
+    found = one(examination.driver(), "npu-smi")
     assert found.state == "failed"
     assert told in found.told
 
 
 def test_a_driver_without_devices(bare, tmp_path):
     install_driver(tmp_path, smi="exit 0", devices=0)
-    assert "pass the devices to it" in one(machine.driver(), "devices").remedy
+    assert "pass the devices to it" in one(examination.driver(), "devices").remedy
 
 
 @pytest.mark.parametrize(
@@ -248,9 +247,9 @@ def test_a_driver_without_devices(bare, tmp_path):
 )
 def test_variables_that_are_wrong(emulated, monkeypatch, name, value, told):
     emulated()
-    assert list(machine.environment(emulated=True)) == []
+    assert list(examination.environment(emulated=True)) == []
     monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-    assert told in one(machine.environment(emulated=True), name).told
+    assert told in one(examination.environment(emulated=True), name).told
 
 
 @pytest.mark.parametrize(
@@ -265,9 +264,9 @@ def test_variables_that_are_wrong(emulated, monkeypatch, name, value, told):
 )
 def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, words):
     versions = {"torch": torch, "torch_npu": torch_npu}
-    monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "1"))
+    monkeypatch.setattr(examination, "_version", lambda name: versions.get(name, "1"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
-    found = one(machine.packages(npu=True), "torch_npu")
+    found = one(examination.packages(npu=True), "torch_npu")
     assert found.state == state
     assert words in found.told + found.remedy
 
@@ -282,7 +281,7 @@ def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):
     ):
         monkeypatch.setattr("oracle.doctor.examine", lambda emulate, findings=findings: iter(findings))
         args = argparse.Namespace(emulate=False, soc=None, pack=tmp_path / "pack.tar.gz")
-        assert command.run(args) == code
+        assert command._examine(args) == code
     assert "failed   a                          broken" in capsys.readouterr().out
     with tarfile.open(tmp_path / "pack.tar.gz") as archive:
         assert sorted(archive.getnames()) == ["doctor/doctor.txt", "doctor/environment.txt"]
@@ -322,7 +321,7 @@ def test_a_soc_that_nobody_knows_is_refused_before_anything_is_looked_at(monkeyp
 
 def test_a_pack_holds_findings_logs_and_the_named_variables_without_folders(emulated, monkeypatch, tmp_path):
     emulated()
-    monkeypatch.setattr("oracle.doctor.packing._smoke", lambda *_, **__: {"smoke.jsonl": f"{tmp_path}/x\n"})
+    monkeypatch.setattr("oracle.doctor.examination._smoke", lambda *_, **__: {"smoke.jsonl": f"{tmp_path}/x\n"})
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv("MY_SECRET", "do not tell")
     monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", str(tmp_path / "logs"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oracle.cann.abi import c_type
-from oracle.cann.attributes import scalar
+from oracle.cann.calls import scalar
 from oracle.emulator import environment
 from oracle.emulator.toolkit import find_compiler
 from oracle.model.call import FORMAT_ENUM, TensorSpec

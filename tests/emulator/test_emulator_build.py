@@ -13,8 +13,8 @@ import pytest
 from oracle.cli import main
 from oracle.emulator import DEVICES, build, environment
 from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, STAMP, find_compiler, served, unserved
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
-from oracle.model.platforms import PLATFORMS
 
 
 def test_the_tree_has_what_torch_npu_and_programs_look_for(tree):

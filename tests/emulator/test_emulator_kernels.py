@@ -9,9 +9,9 @@ from emulated import Job, call
 from ordinary import one_of_each_kind
 
 from oracle.emulator import served
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import FORMAT_ENUM, Call, TensorSpec
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS, compute, reference, validate
 
 SERVED = {op: OPERATORS[op] for op in served() if op in OPERATORS}

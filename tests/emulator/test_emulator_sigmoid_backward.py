@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from emulated import Job, call
 
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import TensorSpec
-from oracle.model.platforms import PLATFORMS
 
 OP = "aclnnSigmoidBackward"
 PARAMETERS = (("gradOutput", "tensor"), ("output", "tensor"), ("gradInput", "tensor"))

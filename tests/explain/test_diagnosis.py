@@ -9,21 +9,18 @@ import numpy as np
 import pytest
 from misbehaving import FlipsOneSign, log_sigmoid
 
-from oracle.case.one_case import run_case
-from oracle.case.rerun import AGAIN, ALONE
-from oracle.defects.base.pieces import public
-from oracle.explain.broken_rules import cause_of_structure
+from oracle.case.one_case import AGAIN, ALONE, run_case
+from oracle.defects.base.elementwise import public
 from oracle.explain.detail import elements
-from oracle.explain.diagnosis import FAMILIES, cause_of_values, family_of
-from oracle.explain.findings import Findings, near
-from oracle.explain.pattern import describe
-from oracle.explain.simulated import but
+from oracle.explain.diagnosis import FAMILIES, cause_of_structure, cause_of_values, family_of
+from oracle.explain.findings import Findings, describe, near
+from oracle.explain.simulations import but
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import PLATFORMS
 from oracle.numerics.floats.rounding import round_to
 from oracle.operators import OPERATORS, Reference, compute, reference
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.settings.settings import Settings
 
 RNG = np.random.default_rng(0)

@@ -18,10 +18,9 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
-from oracle.explain.conditions import Tensor, facts_of, roundest
-from oracle.explain.contrast import contrast, sentence
+from oracle.explain.conditions import Tensor, contrast, facts_of, roundest, sentence
 from oracle.explain.groups import groups
-from oracle.record.fields import parse_object
+from oracle.record.codec import parse_object
 from oracle.record.reader import Record
 from oracle.record.types import CaseRecord, Detail, RunHeader
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase

@@ -11,8 +11,7 @@ from misbehaving import log_sigmoid, softmax
 
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import takes
-from oracle.explain.conditions import facts_of
-from oracle.explain.contrast import contrast, sentence
+from oracle.explain.conditions import contrast, facts_of, sentence
 from oracle.explain.detail import described
 from oracle.explain.neighbours import CALLS, LARGEST, Known, neighbour
 from oracle.explain.where import Where, words_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle.explain.pattern import describe
+from oracle.explain.findings import describe
 
 
 def mask(shape, *index):

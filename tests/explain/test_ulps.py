@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.explain.ulps import histogram, magnitude, spread, ulp_distance
+from oracle.explain.findings import histogram, magnitude, spread, ulp_distance
 from oracle.operators import Reference
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]

@@ -21,7 +21,7 @@ from ordinary import FULL
 from small import HEAD
 
 from oracle.case.prepare import Prepared
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.record.reader import read
 from oracle.record.types import CaseRecord
 from oracle.settings.settings import Settings

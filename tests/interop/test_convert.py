@@ -16,7 +16,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.data.layout import arrange
 from oracle.cli import main
 from oracle.interop import load
-from oracle.interop.ranges import range_of
+from oracle.interop.names import range_of
 from oracle.interop.write import FORMATS, write
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS

@@ -13,11 +13,10 @@ from oracle.backends import load as load_backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import make_inputs
 from oracle.catalogue.data.layout import arrange, as_view, shares_elements
-from oracle.interop import is_foreign_catalogue, load
+from oracle.interop import is_foreign_catalogue, kind_of, load
 from oracle.interop.names import dtype_named, socs_named
-from oracle.interop.recognise import kind_of
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
-from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 

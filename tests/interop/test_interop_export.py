@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.case.memory import Memory
+from oracle.case.prepare import Memory
 from oracle.catalogue import default_dir, load_all
 from oracle.catalogue.data.case import Case
 from oracle.cli import main

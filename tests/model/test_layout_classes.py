@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oracle.catalogue.data.layout import arrange
-from oracle.model.layout_classes import OFFSETS, OTHERWISE, STRIDES, offset_class, stride_class
+from oracle.model.classes import OFFSETS, OTHERWISE, STRIDES, offset_class, stride_class
 
 VIEWS = {
     "contiguous": "in order",

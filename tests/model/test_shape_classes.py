@@ -7,9 +7,9 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.model.shape_classes import FACTORS, LARGE, OTHER, classes, few_shapes, only_in_large, small_shapes
+from oracle.model.classes import LARGE, OTHER, SHAPE_FACTORS, few_shapes, only_in_large, shape_classes, small_shapes
 
-KINDS = tuple(FACTORS)
+KINDS = tuple(SHAPE_FACTORS)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ KINDS = tuple(FACTORS)
     ],
 )
 def test_a_shape_has_one_class_of_every_kind(shape, expected):
-    assert classes(shape) == expected
+    assert shape_classes(shape) == expected
 
 
 @pytest.mark.parametrize(("rank", "most"), [(2, 2), (4, 8)])
@@ -37,7 +37,7 @@ def test_every_two_classes_of_a_shape_meet_in_a_small_one(rank, most):
     shapes = [s for axes in range(2, rank + 1) for s in product(lengths, repeat=axes) if 1 < math.prod(s) <= 1 << 16]
 
     def twos(found):
-        return {two for shape in found for two in combinations(zip(KINDS, classes(shape), strict=True), 2)}
+        return {two for shape in found for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)}
 
     expected = {two for two in twos(shapes) if OTHER not in dict(two).values()}
     assert len(expected) > {2: 60, 4: 130}[rank]
@@ -46,7 +46,7 @@ def test_every_two_classes_of_a_shape_meet_in_a_small_one(rank, most):
 
 def test_small_shapes_are_small_and_each_of_its_own():
     shapes = small_shapes(3, 8)
-    assert len({classes(shape) for shape in shapes}) == len(shapes) > 300
+    assert len({shape_classes(shape) for shape in shapes}) == len(shapes) > 300
     assert all(1 < math.prod(shape) <= 1 << 16 and 3 <= len(shape) <= 8 for shape in shapes)
 
 
@@ -55,16 +55,16 @@ def test_small_shapes_are_small_and_each_of_its_own():
 def test_every_two_classes_of_a_large_shape_meet_in_one_of_few_elements(count, most):
     own, end = small_shapes(2, most, count), max(1 << 20, 2 * LARGE[count])
     assert len(own) < 300
-    assert all(classes(shape)[3] == count and math.prod(shape) <= end for shape in own)
+    assert all(shape_classes(shape)[3] == count and math.prod(shape) <= end for shape in own)
     lengths = (1, 2, 3, 17, 24, 31, 16, 64, 257, 1025, 1600, 8193, 22000, 65537, (1 << 20) + 1)
     found = [s for rank in (2, 3) for s in product(lengths, repeat=rank) if rank <= most]
     twos = {
         two
         for shape in found
-        if LARGE[count] < math.prod(shape) <= end and OTHER not in classes(shape)
-        for two in combinations(zip(KINDS, classes(shape), strict=True), 2)
+        if LARGE[count] < math.prod(shape) <= end and OTHER not in shape_classes(shape)
+        for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)
     }
-    met = {two for shape in own for two in combinations(zip(KINDS, classes(shape), strict=True), 2)}
+    met = {two for shape in own for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)}
     assert len(twos) > 25
     assert twos - met == set()
 
@@ -79,10 +79,10 @@ def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
 @pytest.mark.parametrize("most", [2, 8])
 def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
     def twos(shapes):
-        told = [zip(KINDS, classes(shape), strict=True) for shape in shapes if OTHER not in classes(shape)]
+        told = [zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)]
         return {two for each in told for two in combinations(each, 2)}
 
     few = few_shapes(2, most)
     assert twos(few) == twos(small_shapes(2, most))
     assert len(few) < 70
-    assert OTHER not in {name for shape in few for name in classes(shape)}
+    assert OTHER not in {name for shape in few for name in shape_classes(shape)}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from oracle.model.aclnn import DOCUMENT, SOURCE, platform
 from oracle.model.call import TensorSpec
-from oracle.model.platforms import platform
-from oracle.model.status import DOCUMENT, SOURCE
 from oracle.operators.answers.api import bound, decision, operator
 
 SOC = "ascend910b"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oracle import Call
-from oracle.model.platforms import CANN, PLATFORMS, platform
+from oracle.model.aclnn import CANN, PLATFORMS, platform
 from oracle.numerics.orders.kernel_orders import is_public, named
 from oracle.operators import OPERATORS
 from oracle.operators.answers.api import compute, operator, reference

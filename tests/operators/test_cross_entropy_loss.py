@@ -11,9 +11,9 @@ from gmpy2 import mpfr, mpq
 from truth import TYPES, rationals, rounded, wrong
 
 import oracle
-from oracle.numerics.formula.expressions import Expression
-from oracle.numerics.formula.traversal import walk
+from oracle.numerics.expressions import Expression
 from oracle.numerics.orders.reducing import reducing
+from oracle.numerics.traversal import walk
 from oracle.operators.answers.api import compute
 from oracle.operators.answers.registry import operator_named
 

@@ -11,8 +11,8 @@ from ordinary import one_of_each_kind
 from truth import TYPES
 
 from oracle import Call
-from oracle.model.platforms import PLATFORMS
-from oracle.numerics.orders import device
+from oracle.model.aclnn import PLATFORMS
+from oracle.numerics.orders import strict
 from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.operators.answers.api import compute, operator, reference, validate
 from oracle.operators.answers.registry import OPERATORS
@@ -79,7 +79,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                     continue  # what another SoC's kernel does
                 for flushing in dict.fromkeys((frozenset[str](), PLATFORMS[soc].flushes)):
                     with np.errstate(all="ignore"):
-                        values = device.kernel(op.computes, operands, name, np.float32, flushing)
+                        values = strict.kernel(op.computes, operands, name, np.float32, flushing)
                         actual = values.astype(TYPES[dtype])
                     wrong = violations(judged, actual)
                     assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {told(judged, given, actual, wrong)}"

@@ -8,8 +8,8 @@ import pytest
 from oracle.case.judge import judge_values
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
+from oracle.model.aclnn import Status
 from oracle.model.call import Call
-from oracle.model.status import Status
 from oracle.operators import operator, reference, validate
 from oracle.settings.settings import Settings
 

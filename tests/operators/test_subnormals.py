@@ -9,8 +9,8 @@ from oracle import validate
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
+from oracle.model.aclnn import PLATFORMS, platform, with_subnormals
 from oracle.model.call import Call
-from oracle.model.platforms import PLATFORMS, platform, with_subnormals
 from oracle.operators.answers.api import device_kernel, operator, references
 from oracle.settings.settings import Settings
 

@@ -14,9 +14,8 @@ import pytest
 
 import oracle
 from oracle import TensorSpec
+from oracle.model.aclnn import CODES, PLATFORMS
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import PLATFORMS
-from oracle.model.status import CODES
 from oracle.operators.answers.registry import OPERATORS
 from oracle.operators.definition.operator import Operator
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from oracle import Call
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import PLATFORMS
 from oracle.operators.answers.api import operator, reference
 
 INF, NAN = np.inf, np.nan

@@ -15,7 +15,7 @@ from misbehaving import log_sigmoid
 from oracle.explain.diagnosis import family_of
 from oracle.guest.process import Process
 from oracle.model.errors import OracleError
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.settings.settings import Settings
 
 
@@ -66,7 +66,7 @@ def _counting(started, begin):
 LEAVES = """
 from misbehaving import log_sigmoid
 from oracle.settings.settings import Settings
-from oracle.place.bench import Bench
+from oracle.place import Bench
 
 bench = Bench(Settings(backend="misbehaving:Dies", timeout=100.0))
 bench.open()

@@ -13,11 +13,9 @@ from oracle.catalogue import default_dir, load
 from oracle.defects import Right, right_kernels
 from oracle.defects.base.right import SOCS
 from oracle.operators import OPERATORS, Reference
-from oracle.power import alarms
-from oracle.power.alarms import elementwise, worst_of
+from oracle.power import trial
 from oracle.power.measure import Plan
-from oracle.power.share import Share
-from oracle.power.trial import run
+from oracle.power.trial import Share, elementwise, run, worst_of
 from oracle.settings.settings import Settings
 from oracle.verdict import compare, standard
 
@@ -37,7 +35,7 @@ def with_wrong(monkeypatch):
         def kernels(op):
             return (*right_kernels(op), Right("right/wrong", op, "", kernel(right_kernels(op)[0].kernel)))
 
-        monkeypatch.setattr(alarms, "right_kernels", kernels)
+        monkeypatch.setattr(trial, "right_kernels", kernels)
 
     return add
 
@@ -61,7 +59,7 @@ def test_what_is_flagged_alone_is_flagged_among_the_others(op, seed, stated_case
     with_wrong(off)
     share = share_of(stated_cases, op, ("ascend910b",))
     found = run(replace(share, settings=replace(share.settings, seed=seed)))
-    (wrong,) = alarms.right_kernels(op)[len(right_kernels(op)) :]
+    (wrong,) = trial.right_kernels(op)[len(right_kernels(op)) :]
     alone = {p.case.id for p in prepared(op, "ascend910b", seed) if outcome_on(p, wrong.device).status != "pass"}
     assert alone
     assert {hit.case for hit in found.hits} == alone
@@ -77,9 +75,9 @@ def test_every_soc_is_told(stated_cases, with_wrong):
 def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases, monkeypatch):
     """A kernel that answers 0 wherever it may flush is found by the same search as one that answers it everywhere."""
     op = STATED[0]
-    assert [right.id for right in alarms.flushing(OPERATORS[op])] == ["right/950 flushing"]
+    assert [right.id for right in trial.flushing(OPERATORS[op])] == ["right/950 flushing"]
     nothing = Right("right/nothing", op, "", lambda a, target: np.zeros(OPERATORS[op].output_shape(a), F))
-    monkeypatch.setattr(alarms, "flushing", lambda op: (nothing,))
+    monkeypatch.setattr(trial, "flushing", lambda op: (nothing,))
     hits = run(share_of(stated_cases, op)).hits
     assert {(hit.id, hit.soc) for hit in hits} == {("right/nothing", "ascend950")}
 

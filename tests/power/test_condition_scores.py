@@ -8,7 +8,7 @@ import pytest
 from oracle.defects.base.device import never
 from oracle.defects.meetings.pairs import MILLION
 from oracle.defects.registry import defects
-from oracle.explain.contrast import contrast
+from oracle.explain.conditions import contrast
 from oracle.power import conditions
 from oracle.power.conditions import NONE, RIGHT, UNSEEN, WRONG, Named, Score, Trial, drawn, is_named, sentence_of
 from oracle.settings.settings import Settings

@@ -8,8 +8,7 @@ import pytest
 
 from oracle.cli import main
 from oracle.defects.registry import defects
-from oracle.power.diagnosis import FAMILIES, RIGHT, matrix_of, right_of, sentence
-from oracle.power.failures import chosen, failures, rate_of
+from oracle.power.failures import FAMILIES, RIGHT, chosen, failures, matrix_of, rate_of, right_of, sentence
 from oracle.power.summary import wilson
 from oracle.settings.settings import Settings
 

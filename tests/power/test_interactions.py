@@ -14,12 +14,11 @@ from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
 from oracle.defects.meetings.factors import Condition, class_factors, factors_of, is_class
 from oracle.defects.meetings.pairs import SAID_BY, meeting, sampled
-from oracle.model import axis_classes
+from oracle.model import classes
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
-from oracle.power.interactions import BY_CLASS, BY_LAYOUT, KINDS, described, interactions
-from oracle.power.share import Share
-from oracle.power.trial import run
+from oracle.power.conditions import BY_CLASS, BY_LAYOUT, KINDS, call_described, interactions
+from oracle.power.trial import Share, run
 from oracle.settings.settings import Settings
 
 FILE = default_dir() / "log_sigmoid_backward.yaml"
@@ -57,7 +56,9 @@ def test_what_the_standard_tier_leaves_out_of_the_largest_shapes_is_in_the_full_
 def test_a_kernel_that_is_wrong_above_2_20_elements_is_noticed() -> None:
     op = OPERATORS["aclnnLogSigmoidBackward"]
     wrong = next(d for d in sampled(op, 1) if "count above 2^20" in d.id and "dtype" in d.id)
-    met = next(case for case in cases() if case.computes("ascend910b") and wrong.device.negates(described(op, case)))
+    met = next(
+        case for case in cases() if case.computes("ascend910b") and wrong.device.negates(call_described(op, case))
+    )
     settings = Settings(soc="ascend910b")
     answer = run(Share(op.name, settings, (met,), (wrong.id,), sample=1))
     assert [hit.id for hit in answer.hits] == [wrong.id]
@@ -65,7 +66,7 @@ def test_a_kernel_that_is_wrong_above_2_20_elements_is_noticed() -> None:
 
 def of_axes(conditions: Iterable[Condition]) -> int:
     """How many conditions are classes of the reduced axis, which meet no classes of shapes."""
-    return sum(factor in axis_classes.FACTORS for factor, _ in conditions)
+    return sum(factor in classes.AXIS_FACTORS for factor, _ in conditions)
 
 
 @pytest.mark.parametrize("slug", ["nll_loss_backward", "softmax_backward"])
@@ -76,7 +77,7 @@ def test_no_case_meets_classes_of_shapes_that_are_said_to_be_apart(slug: str) ->
     possible = set(meeting(op, factors, 2))
     for case in cases(slug):
         if case.computes("ascend910b") and not case.uninformative:
-            call = described(op, case)
+            call = call_described(op, case)
             if not 1 < call.inputs[op.main].size <= 1 << 16 or call.inputs[op.main].ndim < 2:
                 continue
             here = [(name, label(call)) for name, label, _ in factors if name not in SAID_BY]

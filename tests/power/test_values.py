@@ -12,8 +12,7 @@ from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS
-from oracle.power.distances import binades_of, distances, needed
-from oracle.power.values import judgeable, values
+from oracle.power.values import binades_of, distances, judgeable, needed, values
 
 LOSS, ROWS = OPERATORS["aclnnBinaryCrossEntropyBackward"], OPERATORS["aclnnSoftmaxBackward"]
 

@@ -9,8 +9,8 @@ from synthetic import case, header
 
 from oracle.cli import main
 from oracle.model.errors import OracleError
-from oracle.record.merge import merged
 from oracle.record.reader import read
+from oracle.record.writer import merged
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import json
 import pytest
 from synthetic import case, header
 
-from oracle.record.reader import read
-from oracle.record.resume import spent
+from oracle.record.reader import read, spent
 from oracle.record.types import CaseRecord
 from oracle.record.writer import RecordWriter, dumps
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from oracle.model.errors import fit
 from oracle.record import codec
-from oracle.record.codec import from_json
-from oracle.record.fields import Fields, parse_object
+from oracle.record.codec import Fields, from_json, parse_object
 from oracle.record.reader import read
 from oracle.record.types import (
     NO_GOLDEN,

@@ -20,7 +20,7 @@ from oracle.cli import main
 from oracle.defects.registry import defects
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, validate, writes
-from oracle.place.bench import Bench
+from oracle.place import Bench
 from oracle.power.failures import failures, rate_of
 from oracle.reduce.script import script
 from oracle.reduce.shrink import _plainness, shrink, shrink_with

@@ -20,7 +20,7 @@ from oracle.cli import main
 from oracle.model.errors import fit, is_fit
 from oracle.record.reader import Record, read
 from oracle.record.types import GOOD, STATUSES
-from oracle.reporting import ecosystem, exchange, markdown
+from oracle.reporting import exchange, summary
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
 
@@ -53,7 +53,7 @@ def test_csv_round_trips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-@pytest.mark.parametrize("write", [exchange.to_csv, ecosystem.to_ttk, ecosystem.to_msprobe])
+@pytest.mark.parametrize("write", [exchange.to_csv, exchange.to_ttk, exchange.to_msprobe])
 def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, start: str, write: Any) -> None:
     """A spreadsheet runs ``=cmd|...``; numbers may well be negative."""
     text = f"{start}cmd|' /C calc'!A0"
@@ -69,7 +69,7 @@ def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, start: str, write: 
 def test_ttk_reads_its_result_back(tmp_path: Path) -> None:
     """As TTK's tools do: rows by testcase_name, Python literals in the cells, green only where it says PASS."""
     record = record_of(tmp_path)
-    rows = {row["testcase_name"]: row for row in csv.DictReader(io.StringIO(ecosystem.to_ttk([record])))}
+    rows = {row["testcase_name"]: row for row in csv.DictReader(io.StringIO(exchange.to_ttk([record])))}
     assert len(rows) == record.planned
     for case in record.cases:
         row = rows[case.id]
@@ -81,7 +81,7 @@ def test_ttk_reads_its_result_back(tmp_path: Path) -> None:
     assert ast.literal_eval(failed["tensor_view_shapes"]) == ((16, 20000), (16, 20000))
     assert ast.literal_eval(failed["tensor_dtypes"]) == ("bfloat16", "bfloat16")
     faulty = synthetic.case("a/b[c]", "error", reason="the case proves nothing: every expected element is 0")
-    text = ecosystem.to_ttk([read(synthetic.write(tmp_path / "faulty.jsonl", [faulty]))])
+    text = exchange.to_ttk([read(synthetic.write(tmp_path / "faulty.jsonl", [faulty]))])
     assert next(csv.DictReader(io.StringIO(text)))["precision_status"] == "GOLDEN_FAILURE"
 
 
@@ -95,7 +95,7 @@ MSPROBE_HEADER = (
 
 def test_msprobe_finds_the_header_and_the_figures_of_its_details(tmp_path: Path) -> None:
     record = record_of(tmp_path)
-    text = ecosystem.to_msprobe([record])
+    text = exchange.to_msprobe([record])
     assert text.partition("\n")[0] == MSPROBE_HEADER
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["API Name"] for row in rows] == [case.id for case in record.cases]
@@ -188,13 +188,13 @@ def test_a_run_that_died_is_green_nowhere(tmp_path: Path) -> None:
     (suite,) = ET.fromstring(exchange.to_junit([died]))
     assert suite.get("errors") == "1"
     assert json.loads(exchange.to_ctrf([died]))["results"]["summary"]["failed"] == 1
-    assert "❌" in markdown.render([died])
+    assert "❌" in summary.render([died])
 
 
 @pytest.mark.parametrize("text", [NASTY, "`", "``", "a`", "|", "\\", "*x*", "[a](b)"])
 def test_a_markdown_code_span_holds_anything(text: str) -> None:
     """As CommonMark reads it: a fence longer than any run of backticks within, one line, pipes escaped for a table."""
-    span = markdown.code(text)
+    span = summary.code(text)
     fence = re.match("`+", span)
     assert fence is not None
     inner = span[len(fence[0]) : -len(fence[0])]
@@ -210,7 +210,7 @@ def cells(row: str) -> list[str]:
 
 
 def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
-    text = markdown.render([record_of(tmp_path, backend="odd|name", host=NASTY), died_of(tmp_path)])
+    text = summary.render([record_of(tmp_path, backend="odd|name", host=NASTY), died_of(tmp_path)])
     tables = re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE)
     assert len(tables) == 3
     for table in tables:
@@ -219,7 +219,7 @@ def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
 
 def test_markdown_says_what_matters(tmp_path: Path) -> None:
     record = record_of(tmp_path)
-    text = markdown.render([record])
+    text = summary.render([record])
     for said in ("planned =", "aclnnSoftmaxBackward", "Simplest: `softmax_backward/wide_row[bfloat16-16x20000-dim=-1]`",
                  "Shrink: `aclnn-oracle", "error 3.1e-06", "pytest cases --backend", "numpy 2.4.0"):  # fmt: skip
         assert said in text
@@ -233,7 +233,7 @@ def test_markdown_fits_into_a_pull_request(tmp_path: Path) -> None:
         )
         for i in range(500)
     ]
-    assert len(markdown.render([read(synthetic.write(tmp_path / "run.jsonl", cases))])) < 65_536
+    assert len(summary.render([read(synthetic.write(tmp_path / "run.jsonl", cases))])) < 65_536
 
 
 def test_what_is_printed_is_text_whatever_a_record_holds(tmp_path: Path, capsys: Any) -> None:

@@ -12,13 +12,12 @@ import pytest
 import synthetic
 
 from oracle.catalogue import load_all, select
-from oracle.explain import pattern
+from oracle.explain import findings
 from oracle.power.failures import chosen, failures
 from oracle.record.reader import read
-from oracle.reporting import markdown
-from oracle.reporting.language.bilingual import Bilingual
-from oracle.reporting.language.phrases import PHRASES, SENTENCES
-from oracle.reporting.language.translate import CHINESE, ENGLISH, FIGURE, Phrase, Text, _, _n, shape
+from oracle.reporting import summary
+from oracle.reporting.html.page import Bilingual
+from oracle.reporting.language.translate import CHINESE, ENGLISH, FIGURE, PHRASES, SENTENCES, Phrase, Text, _, _n, shape
 from oracle.reporting.language.words import verdict
 from oracle.settings.settings import Settings
 
@@ -158,14 +157,14 @@ def masks() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("bad", masks())
 def test_every_pattern_a_run_can_name_has_its_chinese(bad: np.ndarray) -> None:
-    said = pattern.describe(bad)
+    said = findings.describe(bad)
     assert CHARACTER.search(CHINESE.say(Phrase(said))), said
 
 
 def test_markdown_in_chinese_has_the_same_tables_and_commands(tmp_path: Path) -> None:
     cases = [*synthetic.catalogue(20), synthetic.failing("softmax_backward/wide_row[bfloat16-16x20000-dim=-1]")]
     record = read(synthetic.write(tmp_path / "run.jsonl", cases))
-    english, chinese = markdown.render([record]), markdown.render([record], CHINESE)
+    english, chinese = summary.render([record]), summary.render([record], CHINESE)
     assert [line.count("|") for line in english.splitlines()] == [line.count("|") for line in chinese.splitlines()]
     assert re.findall("```.*?```", english, re.DOTALL) == re.findall("```.*?```", chinese, re.DOTALL)
     assert CHINESE.say(verdict(record)) in chinese
@@ -185,7 +184,7 @@ def test_a_long_reason_is_translated_by_parts_in_no_time() -> None:
 
 def test_a_reason_of_many_parts_is_taken_apart_once():
     """Marks by turns: every part is reached in many ways, which took twice as long with each of them."""
-    from oracle.reporting.language.bilingual import _parts
+    from oracle.reporting.html.page import _parts
 
     found = _parts("; ".join(f"part {k}: of it" for k in range(200)))
     assert {"part 0", "part 199", "of it", "part 199: of it"} <= found

@@ -11,7 +11,7 @@ import synthetic
 
 from oracle.record.reader import Record, read
 from oracle.record.types import STATUSES
-from oracle.reporting import exchange, markdown
+from oracle.reporting import exchange, summary
 from oracle.reporting.html.page import kinds
 from oracle.reporting.language.words import equation, verdict
 from oracle.reporting.summary import Summary, columns
@@ -257,7 +257,7 @@ def test_every_format_tells_what_each_layer_rejects_expected_or_not(record: Any)
     assert cell.objections == {"standard": 2, "strict": 3}
     (known,) = Summary(made).excused
     assert known.objections == {"standard": 1, "strict": 1}
-    assert "standard ✕2, strict ✕3" in markdown.render([made])
+    assert "standard ✕2, strict ✕3" in summary.render([made])
     assert exchange.to_junit([made]).count('name="layer.strict" value="fail"') == 3
     extra = json.loads(exchange.to_ctrf([made]))["results"]
     assert extra["summary"]["extra"][made.label]["layers"]["strict"] == {"accepted": 0, "judged": 3}

@@ -12,7 +12,7 @@ from oracle.catalogue import load
 from oracle.catalogue import loader as catalogue
 from oracle.catalogue.loader import is_kept
 from oracle.parallel import Lost, Workers
-from oracle.run import expand_ahead
+from oracle.run import before
 from oracle.settings.settings import Settings
 
 FAMILY = f"""\
@@ -27,9 +27,9 @@ RUN = Settings(backend="cpu", tier="standard")
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(expand_ahead, "default_dir", lambda: tmp_path / "cases")
-    monkeypatch.setattr(expand_ahead.os, "cpu_count", lambda: 2)
-    found = [tmp_path / f"cases/own{number}.yaml" for number in range(expand_ahead.FEW)]
+    monkeypatch.setattr(before, "default_dir", lambda: tmp_path / "cases")
+    monkeypatch.setattr(before.os, "cpu_count", lambda: 2)
+    found = [tmp_path / f"cases/own{number}.yaml" for number in range(before.FEW)]
     found[0].parent.mkdir()
     for number, path in enumerate(found):
         path.write_text(f"{HEAD}{FAMILY}\n# {number}\n")
@@ -38,26 +38,24 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def test_a_run_finds_what_was_expanded_ahead(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    expand_ahead.expand_ahead(RUN, told.append)
+    before.expand_ahead(RUN, told.append)
     assert len(told) == 1
     assert all(is_kept(file, "standard") for file in files)
     monkeypatch.setattr(catalogue, "expand", lambda *_: pytest.fail("expanded again"))
     assert len(load(files[0], tier="standard")) == 60
-    expand_ahead.expand_ahead(RUN, told.append)  # all are kept: no process is started
+    before.expand_ahead(RUN, told.append)  # all are kept: no process is started
     assert len(told) == 1
 
 
 @pytest.mark.parametrize("settings", [{"tier": "smoke"}, {"only": ("aclnnSoftmaxBackward",)}])
 def test_what_a_run_does_not_read_is_left(files: list[Path], settings: dict[str, object]) -> None:
-    expand_ahead.expand_ahead(
-        Settings(backend="cpu", **{"tier": "standard", **settings}), lambda text: pytest.fail(text)
-    )
+    before.expand_ahead(Settings(backend="cpu", **{"tier": "standard", **settings}), lambda text: pytest.fail(text))
     assert not any(is_kept(file, "standard") for file in files)
 
 
 def test_a_fault_is_left_to_the_run(files: list[Path]) -> None:
     files[1].write_text(f"{HEAD}  many: {{}}\n")
-    expand_ahead.expand_ahead(RUN, lambda text: None)
+    before.expand_ahead(RUN, lambda text: None)
     assert [is_kept(file, "standard") for file in files] == [True, False, True, True]
 
 
@@ -67,10 +65,10 @@ def test_a_process_that_dies_is_no_fault_of_the_run(files: list[Path], monkeypat
         yield
 
     monkeypatch.setattr(Workers, "as_done", lost)
-    expand_ahead.expand_ahead(RUN, lambda text: None)
+    before.expand_ahead(RUN, lambda text: None)
     assert not any(is_kept(file, "standard") for file in files)
 
 
 def test_without_a_place_to_keep_them_nothing_is_expanded(files: list[Path], tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
-    expand_ahead.expand_ahead(RUN, lambda text: pytest.fail(text))
+    before.expand_ahead(RUN, lambda text: pytest.fail(text))

@@ -15,7 +15,7 @@ CATALOGUE = f"""{HEAD}\
 ENDS_ONCE = """\
 import os
 from pathlib import Path
-from oracle.place.bench import Bench
+from oracle.place import Bench
 
 run_case = Bench.run_case
 def ends(self, case, *others):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from oracle.run import reports_in_bulk
-from oracle.run.reports_in_bulk import GATHER_S, WAITED_S, Gathering, packed, unpacked
+from oracle import plugin
+from oracle.plugin import GATHER_S, WAITED_S, Gathering, packed, unpacked
 from oracle.settings.options import PROPERTY
 
 REPORT: dict[str, Any] = {
@@ -41,7 +41,7 @@ def test_reports_gather_after_one_that_was_waited_for_and_those_that_are_there_a
         slept.append(seconds)
         now[0] += seconds
 
-    monkeypatch.setattr(reports_in_bulk, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(plugin, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     gathering = Gathering()
     for gap, pauses in [(0.0, 1), (WAITED_S / 2, 1), (WAITED_S / 2, 1), (2 * WAITED_S, 2), (0.0, 2)]:
         now[0] += gap

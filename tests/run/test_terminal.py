@@ -12,7 +12,7 @@ import synthetic
 
 from oracle.explain.groups import groups
 from oracle.model.errors import OracleError
-from oracle.record.fields import parse_object
+from oracle.record.codec import parse_object
 from oracle.record.reader import Record
 from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter

@@ -18,11 +18,10 @@ from oracle.catalogue import load
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import Drawer, words
 from oracle.cli import main
+from oracle.model.aclnn import Status
 from oracle.model.call import Call
-from oracle.model.status import Status
 from oracle.operators import OPERATORS
-from oracle.search.family import catalogue_text
-from oracle.search.seeking import KEPT, Search
+from oracle.search import KEPT, Search, catalogue_text
 from oracle.settings.settings import Settings
 
 SOC = "ascend910b"

@@ -8,7 +8,7 @@ import pytest
 
 from oracle.model.errors import OracleError
 from oracle.standards import judge
-from oracle.standards.integer import difference
+from oracle.standards.commercial import difference
 
 INTEGERS = {
     "int4": ml_dtypes.int4, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
-from oracle.standards import STANDARDS, judge, numeric
+from oracle.standards import STANDARDS, base, judge
 
 settings.register_profile("laws", derandomize=True, max_examples=60, deadline=None)
 LAW = settings.get_profile("laws")
@@ -63,12 +63,12 @@ def test_order_of_elements_does_not_matter(standard, sample, random):
 @given(samples)
 def test_blocks_do_not_matter(standard, sample):
     whole = verdict(standard, *arrays(sample))
-    size = numeric.BLOCK
+    size = base.BLOCK
     try:
-        numeric.BLOCK = 3
+        base.BLOCK = 3
         same(whole, verdict(standard, *arrays(sample)))
     finally:
-        numeric.BLOCK = size
+        base.BLOCK = size
 
 
 @pytest.mark.parametrize("standard", FLOAT)
@@ -177,12 +177,12 @@ def test_ulp_is_the_spacing_of_the_dtype(dtype):
     for value in values:
         step = float(np.nextafter(kind.type(value), kind.type(form.max))) - value
         if dtype != "hifloat32" or value >= form.tiny:
-            assert numeric.ulp(value, form) == step * unit
-        assert numeric.ulp(-value, form) == numeric.ulp(value, form)
-    assert numeric.ulps(np.array(values), form).tolist() == [numeric.ulp(value, form) for value in values]
+            assert base.ulp(value, form) == step * unit
+        assert base.ulp(-value, form) == base.ulp(value, form)
+    assert base.ulps(np.array(values), form).tolist() == [base.ulp(value, form) for value in values]
     below = float(np.nextafter(kind.type(form.max), kind.type(0)))
     if dtype != "hifloat32":
-        assert numeric.ulp(form.max, form) == form.max - below
+        assert base.ulp(form.max, form) == form.max - below
 
 
 # The first number that overflows and the last that does not, both exact in float32 where NumPy's cast goes through it.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.standards import judge
-from oracle.standards.mixed import TABLES
-from oracle.standards.numeric import ulp
+from oracle.standards.base import ulp
+from oracle.standards.ecosystem import TABLES
 
 TYPES = {
     "float16": np.float16,

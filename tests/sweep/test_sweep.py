@@ -10,11 +10,10 @@ from oracle.cli import main
 from oracle.model.errors import OracleError
 from oracle.numerics.exact import enclosures
 from oracle.numerics.exact.rationals import Undefined
-from oracle.numerics.formula.expressions import exp, log, maximum, sign, symbol, tanh, where
+from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
 from oracle.operators import OPERATORS
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
-from oracle.sweep.grid import Grid
-from oracle.sweep.pairs import CODES, pairs, sweepable, varying
+from oracle.sweep.pairs import CODES, Grid, pairs, sweepable, varying
 
 DTYPES = ("float16", "bfloat16")
 OPS = ("aclnnLogSigmoidBackward", "aclnnBinaryCrossEntropyBackward", "aclnnSigmoidBackward")

@@ -81,7 +81,7 @@ def test_where_nobody_knows_the_user_nothing_is_kept_and_nothing_fails(monkeypat
 
 
 def test_code_counts_as_loaded_from_the_packages_first_import_on():
-    script = "import oracle, sys; print('oracle.system.loaded' in sys.modules)"
+    script = "import oracle, sys; print('oracle.system.start' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"True\n"
 
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from oracle.system.memory import collector_paused
+from oracle.system.process import collector_paused
 
 
 def test_it_rests_inside_and_is_as_it_was_afterwards() -> None:

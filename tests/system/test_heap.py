@@ -8,7 +8,7 @@ import resource
 import numpy as np
 import pytest
 
-from oracle.system.memory import keep_freed
+from oracle.system.process import keep_freed
 
 PAGE, ARRAYS, SIZE, ROUNDS = 4096, 24, 8 << 20, 4  # bytes: 192 MiB a round, as a case of a million elements
 

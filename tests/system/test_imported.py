@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.system.imported import attribute_of
+from oracle.system.process import attribute_of
 
 NAME = "named_on_a_command_line"
 

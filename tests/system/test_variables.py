@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.system.variables import Variable
+from oracle.system.process import Variable
 
 
 def test_a_variable_is_seen_as_it_is_now_set_changed_and_taken_away(monkeypatch):

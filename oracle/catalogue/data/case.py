@@ -1,4 +1,4 @@
-"""A case: one call of one operator, described completely and without data."""
+"""A case, and from a case to its data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ...model.platforms import CANN, NEWEST
-from ...model.status import SUCCESS
+import numpy as np
+
+from ...model.aclnn import CANN, NEWEST, SUCCESS
+from ...model.call import Array, TensorSpec
+from ...model.dtypes import DTYPES, FORMATS
+from ...model.errors import OracleError
+from ...numerics.floats.codes import code, codes, has_nan
+from ...numerics.floats.environment import ieee_arithmetic
+from ...numerics.floats.rounding import rounded_once, unify_nans
+from .generators import GENERATORS, size_of
+from .generators.streams import Stream
+from .layout import Buffer, allocate, arrange, describe
 
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
 HUGE = "huge"  # by itself: beyond what an index of 32 bits reaches, and planned only where it is asked for
@@ -86,3 +96,130 @@ class Case:
     def output(self) -> TensorPlan | None:
         """The plan of the (first) output."""
         return next(iter(self.outputs.values()))
+
+
+# From a case to its data: the same bytes for the same case, seed and parameter, on every machine.
+
+_MODIFIERS = frozenset(("gen", "scale", "outliers", "spots", "stream"))
+
+
+@ieee_arithmetic
+def make_inputs(
+    case: Case, *, seed: int, given: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
+    """Return the inputs of a case (arrays; TensorSpec where no data is needed; None) and what describes every tensor.
+    ``given``: the data of some, where a call before this one made them.
+
+    Arrays are views of buffers whose other elements are guards: nan in floating-point buffers, 0 in the rest.
+    ``specs`` holds outputs too. Raises OracleError with the case's place in the catalogue.
+    """
+    inputs: dict[str, Any] = {}
+    if case.before is not None and given is None:
+        raise OracleError(f"{case.id}: its operands are what a device gives: only run and replay have one")
+    for name, plan in case.inputs.items():
+        try:
+            inputs[name] = None if plan is None else _input(case, name, plan, seed, (given or {}).get(name))
+        except OracleError as error:
+            raise OracleError(f"{case.source}: {case.id}: {name}: {error}") from None
+    plans = {**case.inputs, **case.outputs}
+    return inputs, {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
+
+
+def spec_of_plan(plan: TensorPlan) -> TensorSpec:
+    """Return what aclCreateTensor is told of a planned tensor."""
+    return describe(plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
+
+
+def arguments_of(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:
+    """Return what ``oracle.validate`` is given for planned tensors and attributes."""
+    return {**{name: plan and spec_of_plan(plan) for name, plan in plans.items()}, **attrs}
+
+
+def arguments(case: Case) -> dict[str, Any]:
+    """Return what ``oracle.validate`` is given for a case."""
+    return {**arguments_of(case.attrs, {**case.inputs, **case.outputs}), **dict.fromkeys(case.null)}
+
+
+def _input(case: Case, name: str, plan: TensorPlan, seed: int, given: Array | None) -> Any:
+    if plan.spec_only or plan.data is None:
+        return spec_of_plan(plan)
+    return _made(plan, case.id, name, seed, given).view
+
+
+def _made(plan: TensorPlan, case_id: str, name: str, seed: int, given: Array | None = None) -> Buffer:
+    """Return a planned tensor with its data, generated unless they are given, inside its guarded buffer."""
+    buffer = allocate(plan.shape, plan.dtype, plan.view)
+    if DTYPES[plan.dtype].kind in ("float", "narrow"):
+        codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill one by one
+    stored = stored_shape(plan.shape, plan.view)
+    target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
+    if given is None:
+        given = _values(plan.data or {}, stored, plan.dtype, case_id, name, seed).reshape(stored)
+    target[...] = _once(given, stored)
+    return buffer
+
+
+def _values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: str, seed: int) -> Array:
+    """Return generated values as a contiguous array of the dtype."""
+    stream = Stream(seed, case_id, data.get("stream") or name)
+    parameters = {k: v for k, v in data.items() if k not in _MODIFIERS}
+    values = GENERATORS[data["gen"]].make(stream, shape, dtype, **parameters)
+    if data.get("scale", 1.0) != 1.0:
+        values = values * float(data["scale"])
+    if data.get("outliers"):
+        values = outliers(values, float(data["outliers"]), dtype, Stream(seed, case_id, f"{name}:outliers"))
+    stored = store(values, dtype)
+    size = size_of(shape)
+    for index, value in data.get("spots", ()):
+        if size:
+            if not -size <= index < size:
+                raise OracleError(f"spot {index} lies outside a tensor of {size} elements")
+            stored[index] = store(np.asarray([value], np.int64 if isinstance(value, int) else np.float64), dtype)[0]
+    return stored.reshape(shape)
+
+
+make_buffer, make_values = ieee_arithmetic(_made), ieee_arithmetic(_values)
+
+
+def outliers(values: Array, factor: float, dtype: str, stream: Stream) -> Array:
+    """Multiply max(1, n / 1000) distinct random values by a factor (commercial_standard.md, generation), shrunk to what
+    the dtype holds."""
+    values = values.astype(np.float64)
+    n = values.size
+    if n:
+        places = np.argsort(stream.raw(n), kind="stable")[: max(1, n // 1000)]
+        reach = float(np.max(np.abs(values[places])))
+        values[places] *= min(factor, FORMATS[dtype].max / reach) if dtype in FORMATS and reach else factor
+    return values
+
+
+_ROUNDED = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
+def store(values: Array, dtype: str) -> Array:
+    """Store float64 or int64 values in a dtype: floats rounded once, integers only where they fit."""
+    row = DTYPES[dtype]
+    if row.name in _ROUNDED:
+        values = values.astype(np.float64, copy=False)
+        rounded = rounded_once(values, row)
+        if has_nan(values):
+            unify_nans(rounded)
+        return rounded
+    with np.errstate(over="ignore", invalid="ignore"):
+        stored = values.astype(row.numpy)
+    if row.kind in ("int", "uint") and size_of(values.shape):
+        exact = np.asarray(stored.astype(np.int64) == values)
+        if not exact.all():
+            raise OracleError(f"value {values[~exact][0]} does not fit into {dtype}")
+    return np.asarray(stored)
+
+
+def stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
+    """Return the shape of the distinct elements: an axis of stride 0 has one."""
+    if not view.startswith(("expanded", "repeated", "as:")):
+        return shape
+    return tuple(min(1, n) if s == 0 else n for n, s in zip(shape, arrange(shape, view).strides, strict=True))
+
+
+def _once(view: Array, stored: tuple[int, ...]) -> Array:
+    return view[tuple(slice(0, n) for n in stored)]

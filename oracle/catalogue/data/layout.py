@@ -26,8 +26,7 @@ import numpy as np
 
 from ...model.call import Array, TensorSpec, row_major
 from ...model.dtypes import dtype_of
-from ...model.errors import OracleError, unknown
-from ...model.limits import WORTH_ASKING, require_memory
+from ...model.errors import WORTH_ASKING, OracleError, require_memory, unknown
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
 # name -> (default number or None where the name takes none, least rank)

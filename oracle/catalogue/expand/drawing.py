@@ -23,20 +23,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...model.aclnn import DEFAULT_SOC, PLATFORMS
 from ...model.call import Array
+from ...model.classes import LAST_AXIS
 from ...model.errors import OracleError
-from ...model.platforms import DEFAULT_SOC, PLATFORMS
-from ...model.shape_classes import LAST_AXIS
 from ...operators import OPERATORS, validate
 from ...operators.answers.api import defined, served
-from ...operators.answers.describe import served_dtypes
+from ...operators.answers.parts import served_dtypes
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import LAST, ROWS, Parameter, Role
-from ..data.case import Case, TensorPlan
+from ..data.case import Case, TensorPlan, arguments, arguments_of
 from ..data.generators import size_of
-from ..data.inputs import arguments, arguments_of
-from ..written.layers import Layer
-from ..written.shapes import resolve
+from ..written.layers import Layer, resolve
 from .expander import Expander
 
 T = TypeVar("T")

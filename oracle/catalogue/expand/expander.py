@@ -1,30 +1,45 @@
-"""One family of a catalogue: its layers, its axes, its planned cases."""
+"""One family of a catalogue: its layers, its axes, and how these are combined into planned cases."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
+from functools import cache
+from itertools import chain, cycle, islice, product
 from typing import Any
 
-from ...model import limits
+from ...model import errors
+from ...model.classes import few_that_cover
 from ...model.dtypes import FLOATS, dtype_of
 from ...model.errors import OracleError
 from ...operators.definition.operator import Operator
 from ..data import generators
 from ..data.case import Case
 from ..data.layout import parse
-from ..plan import attributes, planning
+from ..plan import families, planning
 from ..plan.asked import ASKED, Asker
-from ..written.layers import Draft, Layer, Reader
+from ..plan.covering import covering, covering_accepted
+from ..plan.families import Turns, Values, as_layer, each_value
+from ..plan.planning import Telling, telling_alone
+from ..written.layers import (
+    Draft,
+    Layer,
+    Reader,
+    Shape,
+    check_format,
+    expectations,
+    listed,
+    main_shapes,
+    platforms,
+    shapes_in,
+    stand_in,
+)
 from ..written.reading import Where
-from ..written.shapes import Shape, main_shapes, shapes_in
-from ..written.words import check_format, expectations, listed, platforms, stand_in
-from .chosen import Chosen
 from .ecosystem import Volume
+from .of_class import Chosen
 
-TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
+TOO_MANY = f"more than {errors.CASES:,} cases in one file; leave some out, or write cover: pairs"
 
 
 class Expander:
@@ -59,7 +74,7 @@ class Expander:
 
     def require_few(self, count: int, layer: Layer) -> None:
         """Refuse to begin what would make too many cases."""
-        if count > limits.CASES:
+        if count > errors.CASES:
             raise self.error(f"family {self.name}: {count:,} combinations: {TOO_MANY}", layer, ())
 
     def require(self, layer: Layer, *keys: str) -> None:
@@ -92,7 +107,7 @@ class Expander:
         """Yield the cases of a settled layer at one dtype and shape, and all values of the attributes."""
         for values in product(*(listed(written[a]) for a in self.attrs)):
             try:
-                for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
+                for attrs in planning.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
                     yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
             except OracleError as error:
                 told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
@@ -104,7 +119,7 @@ class Expander:
         """Whether some SoC accepts a settled layer's plain call of a dtype and a shape, at its first attributes."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
         try:
-            attrs = next(attributes.values(self.operator, first, shape))
+            attrs = next(planning.values(self.operator, first, shape))
             case = self.planner.case(self.name, layer, dtype, shape, attrs, [])
         except OracleError as error:  # the operator's own data have no meaning in this shape
             told = f"family {self.name}, shape {list(shape)}: {error}"
@@ -184,3 +199,177 @@ class Expander:
 def _planned_dtype(name: str) -> None:
     if name not in (planning.PROMOTED, planning.OTHER):
         dtype_of(name)
+
+
+# How the axes of a family are combined into cases: in full, each value in its turn, or so that values or classes meet.
+#
+# A family's key ``cover`` says which. Rows hold an index of every axis: dtypes, shapes, attributes, variants.
+
+Planned = Callable[..., list[Case]]  # makes the cases of a row, with further keys of their layer
+STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **families.STRENGTHS}
+
+
+def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+    """Yield the cases of a family and its axes of variants, in the way that its key ``cover`` says."""
+    ways = {None: multiplied, "each": in_turn}
+    return ways.get(family.keys.get("cover"), covered)(expander, family, axes)
+
+
+def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+    """Yield every combination of the axes; in the smoke tier few of them, in which every value occurs."""
+    expander.require_few(math.prod(map(len, axes)), family)
+    found: list[tuple[Case, frozenset[Any]]] = []
+    for combination in product(*axes):
+        layer = expander.merged(combination)
+        shown = [a for a in expander.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
+        chosen = frozenset((k, part.name) for k, part in enumerate(combination))
+        found += ((case, chosen | values_of(case, expander.operator.main)) for case in expander.cases(layer, shown))
+    yield from with_few_in_smoke(found)
+
+
+def values_of(case: Case, main: str) -> frozenset[Any]:
+    """Return what a case has of its family's axes, with its SoCs and the statuses that it expects."""
+    plan = case.inputs[main]
+    own = (case.dtype, plan and plan.shape, case.soc, *case.attrs.items(), *case.expect.items())
+    return frozenset((k, repr(value)) for k, value in enumerate(own))
+
+
+def with_few_in_smoke(found: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case]:
+    """Yield cases, and put off to the standard tier those of the smoke tier whose every value another one has: a first
+    look tries each value once, the standard tier each with each."""
+    early = [k for k, (case, _values) in enumerate(found) if case.tier == "smoke"]
+    few = {early[k] for k in few_that_cover([found[k][1] for k in early])}
+    for k, (case, _values) in enumerate(found):
+        yield replace(case, tier="standard") if case.tier == "smoke" and k not in few else case
+
+
+def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+    """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
+    require_in_family(expander, axes, "dtype", "shape", "attrs")
+    whole = expander.layered()
+    expander.require(whole, "dtype", "shape", "inputs")
+    shown = [a for a in expander.attrs if a in family.keys.get("attrs", {})]
+    values = [listed(whole.keys["attrs"][a]) for a in shown]
+    cover = family.keys["cover"]
+    by = families.FACTORS.get(cover)
+    kinds = max(map(len, by.values())) if by else shapes_in(whole.keys["shape"])
+    sizes = [len(expander.dtypes(whole)), kinds, *map(len, values), *map(len, axes)]
+    expander.require_few(math.prod(sorted(sizes)[-STRENGTHS[cover] :]), family)
+    dtypes, shapes = expander.dtypes(whole), list(main_shapes(whole.keys["shape"]))
+    if expander.from_class:  # a row left out for one of its values would take the pairs of the others with it
+        dtypes, shapes = expander.among_accepted(whole, dtypes, shapes)
+    free: list[list[Any]] = [dtypes, shapes, *values, *axes]
+    planned = planning_of(expander, family, free, shown)
+    if cover == "accepted_pairs":
+        yield from covered_where_accepted(expander, free, axes, cache(planned))
+        return
+    if by:
+        if expander.from_class:
+            free[2:] = telling_alone(expander.operator, free, len(axes), planned)
+            axes = free[len(free) - len(axes) :]
+        by_row = in_classes(expander, whole, cover, free, shown, axes)
+        yield from covered_by_class(expander, by_row, family, cache(planned))
+        return
+    for row in covering(tuple(map(len, free)), STRENGTHS[cover]):
+        yield from planned(row)
+
+
+def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -> None:
+    """Refuse variants that have keys of their own whose values are to meet."""
+    for layer in chain(*axes):
+        for key in keys:
+            if key in layer.keys:
+                told = f"family {expander.name}: with cover, {key} stands in the family alone"
+                raise expander.error(told, layer, (key,))
+
+
+def planning_of(expander: Expander, family: Layer, free: list[list[Any]], shown: list[str]) -> Planned:
+    """Return what makes the cases of a row: it takes the row's values from ``free`` as that is when it is asked."""
+
+    settled: dict[tuple[int, ...], Layer] = {}  # by the identity of their variants, which the family keeps
+
+    def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
+        dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
+        chosen = dict(zip(shown, rest, strict=False))
+        variants = rest[len(shown) :]
+        which = tuple(map(id, variants))
+        if which not in settled:
+            settled[which] = expander.settled(expander.merged(variants))
+        layer = settled[which]
+        attrs = {**layer.keys.get("attrs", {}), **chosen}
+        layer = Layer({**layer.keys, **keys}, layer.places, layer.name) if keys else layer
+        return list(expander.cases_at(layer, dtype, shape, attrs, shown))
+
+    return planned
+
+
+def covered_by_class(expander: Expander, by: families.ByClass, family: Layer, planned: Planned) -> Iterator[Case]:
+    """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
+    rows = list(by.rows(planned, expander.from_class))
+    if expander.from_class:
+        telling = Telling(expander.operator)
+        rows = by.those_that(lambda row: any(telling(case, by.variants_of(row)) for case in planned(row)), rows)
+    earlier = family.keys.get("each_dtype")
+    few = by.with_each_dtype(rows) if earlier else ()
+    for row in rows:
+        yield from planned(row, tier=earlier) if row in few else planned(row)
+
+
+def in_classes(
+    expander: Expander, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]
+) -> families.ByClass:
+    """Return the family as rows in which classes meet, with a place to what cannot be."""
+    try:
+        return families.ByClass(expander.operator, whole, cover, free, shown, axes)
+    except OracleError as error:
+        raise expander.error(f"family {expander.name}: {error}", whole, ("cover",)) from None
+
+
+def covered_where_accepted(
+    expander: Expander, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
+) -> Iterator[Case]:
+    """Yield the cases of rows in which all values of any two axes meet, where that is accepted and tells something:
+    on every product that takes the plain call where it can be, else on one."""
+    telling = Telling(expander.operator)
+
+    def accepted(row: tuple[int, ...]) -> bool:
+        parts = [axis[k] for axis, k in zip(axes, row[len(row) - len(axes) :], strict=True)]
+        return any(telling(case, parts) for case in planned(row))
+
+    def everywhere(row: tuple[int, ...]) -> bool:
+        plain = planned((row[0], *(0 for _ in row[1:])))
+        return accepted(row) and all(case.soc == plain[0].soc for case in planned(row) if plain)
+
+    for row in covering_accepted([len(axis) for axis in free], everywhere, accepted):
+        yield from planned(row)
+
+
+def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+    """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
+    whole = expander.layered()
+    expander.require(whole, "dtype", "shape", "inputs")
+    expander.require_few(math.prod(map(len, axes)), family)
+    dtypes, shapes = expander.dtypes(whole), list(main_shapes(whole.keys["shape"]))
+    if expander.from_class and whole.keys.get("expect") != ASKED:
+        dtypes, shapes = expander.among_accepted(whole, dtypes, shapes)
+    attrs = {name: listed(value) for name, value in family.keys.get("attrs", {}).items()}
+    rotation = Turns({"dtype": dtypes, "shape": shapes, **attrs})
+    rows = list(each_value(axes, expander.dtypes))
+    for layers, own in rows:
+        yield from at_next(expander, family, layers, own, rotation)
+    for layers, own in islice(cycle(rows), len(rows) * rotation.longest):
+        if rotation.left - own.keys():
+            yield from at_next(expander, family, layers, own, rotation)
+
+
+def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
+    """Yield variants at the next values of the family's axes that are accepted."""
+    shown = [a for a in expander.attrs if a in own or a in family.keys.get("attrs", {})]
+    for _ in range(rotation.tries):
+        places = rotation.next(set(own))
+        fixed = as_layer({**rotation.values(places), **own})
+        found = list(expander.cases(fixed.over(expander.merged(layers)), shown))
+        if found:
+            rotation.taken(places)
+            yield from rotation.new(found)
+            return

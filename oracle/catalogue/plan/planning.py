@@ -1,32 +1,187 @@
-"""One case from a merged layer and a point of its axes: every tensor planned, the id told."""
+"""One case from a merged layer and a point of its axes, and whether the case can tell a wrong kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from ...model import limits
+import numpy as np
+
+from ...model import errors
+from ...model.aclnn import CANN, DEFAULT_SOC, PLATFORMS, SUCCESS
+from ...model.call import Call
+from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
-from ...model.platforms import CANN, PLATFORMS
-from ...model.status import SUCCESS
+from ...numerics.orders.kernel_orders import is_elementwise
+from ...operators import OPERATORS, Reference, references
+from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import MAIN, Role
-from ..data.case import Case, TensorPlan
+from ...operators.definition.parameters import CLASS_INDEX, MAIN, Parameter, Role
+from ..data.case import Case, TensorPlan, make_inputs, stored_shape
 from ..data.generators import size_of
-from ..data.inputs import stored_shape
-from ..data.layout import arrange, later, shares_elements
-from ..written.layers import Draft, Layer
-from ..written.shapes import Shape, operand_shape, resolve
-from . import attributes
+from ..data.generators.values import ignores_some
+from ..data.layout import arrange, later, parse, shares_elements
+from ..written.layers import Draft, Layer, Shape, operand_shape, resolve
 from .asked import without_data
+
+# A case's attributes: what is written becomes what C gets, and what an id tells.
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iterator[dict[str, Any]]:
+    """Yield the attributes of the cases of a shape; ``every`` in an axis gives all axes with both signs.
+
+    Raises OracleError for a value that the attribute's C type cannot hold.
+    """
+    parameters, found = operator.by_name, dict(written)
+    for name, value in written.items():
+        parameter = parameters[name]
+        if parameter.c == "int64" and value == "every":
+            rank = max(1, len(shape))
+            for axis in range(-rank, rank):
+                yield from values(operator, {**written, name: axis}, shape)
+            return
+        found[name] = _value(parameter, value, shape)
+    yield found
+
+
+def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
+    if value == "usual":
+        return parameter.usual(shape)
+    if parameter.c == "int64":
+        if type(value) is int and value in _INT64:
+            return value
+        number = resolve(value, shape, {})
+        if isinstance(number, int) and not isinstance(number, bool) and number in _INT64:
+            return number
+        raise OracleError(f"attribute {parameter.name} must be an int64, 'every' or '$k', not {value!r}")
+    if parameter.c == "aclIntArray":
+        if type(value) is int:  # a number of axes
+            return shape[max(0, len(shape) - value) :]
+        if value is None or value == "none":
+            return None if value is None else ()
+        if isinstance(value, str) and re.fullmatch(r"-?\d+(x-?\d+)*", value):
+            return tuple(map(int, value.split("x")))
+        raise OracleError(f"attribute {parameter.name} must be a number of axes, lengths as '4x8', 'none' or null")
+    if parameter.c == "aclBoolArray":
+        if value is None or isinstance(value, tuple):
+            return value
+        if isinstance(value, str) and re.fullmatch(r"[01]+|none", value):
+            return tuple(flag == "1" for flag in value if flag in "01")
+        raise OracleError(f"attribute {parameter.name} must be flags as '101', 'none' or null")
+    if parameter.c == "bool":
+        wanted, fits = "true or false", isinstance(value, bool)
+    elif parameter.c == "char*":
+        wanted, fits = "a word, or null for a null pointer", value is None or isinstance(value, str)
+    else:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        wanted = "a number" + (", or null for a null pointer" if parameter.c == "aclScalar" else "")
+        fits = number or (value is None and parameter.c == "aclScalar")
+    if not fits:
+        raise OracleError(f"attribute {parameter.name} must be {wanted}, not {value!r}")
+    return value
+
+
+def words(attributes: Mapping[str, Any]) -> list[str]:
+    """Return attributes as an id and a table tell them: ``dim=-1``, ``beta=1.1``, ``approximate=tanh``."""
+    return [f"{name}={word(value)}" for name, value in attributes.items()]
+
+
+def word(value: Any) -> str:
+    """Return an attribute's value as an id and a table tell it."""
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        return ("" if type(value[0]) is bool else "x").join(str(int(n)) for n in value) if value else "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Which variants of an axis are calls of their own for a shape.
+#
+# Where the first axis has length 1 an operand without it is the whole operand, a stride of 0 along it changes nothing,
+# and neither does any view of one element; a single sample cannot be ignored in part. A row that counted for such a
+# variant would hide what is not tried.
+
+ShapeOf = Callable[[str, Draft], Shape]  # an operand's shape, by its name and draft
+Said = tuple[Shape, str, str, str]
+_FORM = ("shape", "view")
+_PLAIN = Draft()
+
+
+class Variants:
+    """The variants of one axis, over the family that they belong to."""
+
+    def __init__(self, variants: Sequence[Layer], family: Layer) -> None:
+        self._variants = variants
+        names = sorted({name for variant in variants for name in variant.keys.get("inputs", {})})
+        merged = [variant.over(family).keys["inputs"] for variant in variants]
+        places: dict[tuple[str, int], int] = {}  # of a draft, by its operand and identity: variants share most
+        self._tensors: list[_Tensor] = []
+        self._held: list[list[int]] = []  # the tensors of each variant
+        for inputs in merged:
+            drafts = [(name, inputs.get(name, _PLAIN)) for name in names]
+            for name, draft in drafts:
+                if (name, id(draft)) not in places:
+                    places[name, id(draft)] = len(self._tensors)
+                    self._tensors.append(_Tensor(name, draft))
+            self._held.append([places[name, id(draft)] for name, draft in drafts])
+
+    def of_their_own(self, main: Shape, attrs: Mapping[str, Any], dtype: str, shape_of: ShapeOf) -> list[bool]:
+        """Say of each variant whether, for a main shape and attributes, it says of its operands what none before it
+        says, or anything of other tensors; a class that it calls ignored must be one that some samples can have, and
+        others need not."""
+        shapes = [shape_of(tensor.name, tensor.draft) for tensor in self._tensors]
+        each = [tensor.said(shape, main, attrs) for tensor, shape in zip(self._tensors, shapes, strict=True)]
+        known: set[tuple[Said, ...]] = set()
+        found = []
+        for variant, held in zip(self._variants, self._held, strict=True):
+            said = tuple(each[k] for k in held)
+            ignoring = {name for name, draft in variant.keys.get("inputs", {}).items() if "ignore" in draft.data}
+            possible = all(
+                self._tensors[k].ignores_some(shapes[k], main, attrs, dtype)
+                for k in held
+                if ignoring and self._tensors[k].name in ignoring
+            )
+            found.append(possible and (said not in known or bool(variant.keys.keys() - {"inputs"})))
+            known.add(said)
+        return found
+
+
+class _Tensor:
+    """What variants say of one operand."""
+
+    def __init__(self, name: str, draft: Draft) -> None:
+        self.name, self.draft = name, draft
+        self._view, self._axis = parse(draft.plan.get("view", "contiguous"))
+        beside = {key: value for key, value in draft.plan.items() if key not in _FORM}
+        self._beside, self._data = repr((draft.null, beside)), repr(draft.data)
+
+    def said(self, shape: Shape, main: Shape, attrs: Mapping[str, Any]) -> Said:
+        """Return the shape without leading axes of length 1, the kind of the view, and all else, told apart."""
+        data = repr(self._resolved(main, attrs)) if self.draft.refers else self._data
+        first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
+        along_one = self._view == "expanded" and -len(shape) <= self._axis < len(shape) and shape[self._axis] == 1
+        plain = along_one or first == len(shape)
+        return shape[first:], "contiguous" if plain else self._view, self._beside, data
+
+    def ignores_some(self, shape: Shape, main: Shape, attrs: Mapping[str, Any], dtype: str) -> bool:
+        return ignores_some(shape, self.draft.plan.get("dtype", dtype), self._resolved(main, attrs))
+
+    def _resolved(self, main: Shape, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {k: resolve(v, main, attrs) for k, v in self.draft.data.items()}
+
+
+# One case from a merged layer and a point of its axes: every tensor planned, the id told.
 
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
 OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
 _ALONE = "a value that is the only one of its tensor enters every element"
-_LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
+_LIMITS = f"at most rank {errors.RANK} and {errors.ELEMENTS:,} elements"
 
 
 class Planner:
@@ -68,7 +223,7 @@ class Planner:
     def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
         """Return a case's id: names and parameters, never a position."""
         dims = "x".join(map(str, shape)) or "scalar"
-        parts = [dtype, dims, *attributes.words(attrs), *([variant] if variant else [])]
+        parts = [dtype, dims, *words(attrs), *([variant] if variant else [])]
         return f"{self.slug}/{family}[{'-'.join(parts)}]"
 
     def input(
@@ -171,7 +326,7 @@ def _plan(
     has_data: bool = True,
 ) -> TensorPlan:
     plan = draft.plan
-    if len(shape) > limits.RANK or size_of(shape) > limits.ELEMENTS:
+    if len(shape) > errors.RANK or size_of(shape) > errors.ELEMENTS:
         raise OracleError(f"a tensor of rank {len(shape)} and shape {str(shape)[:80]}: {_LIMITS}")
     view = later(plan.get("view", "contiguous"), plan.get("offset", 0))
     if view != "contiguous":
@@ -200,3 +355,110 @@ def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:
     if not able:
         raise OracleError(f"bfloat16, but none of {', '.join(names)} has it; write expect if that is the point")
     return able
+
+
+# Whether a planned call can tell a wrong kernel from a right one: nothing that its row says is without effect.
+
+_NOISE = 2.0**-40  # of the largest operand: less is what float64 leaves of a sum whose terms cancel
+_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # what rounds to 0
+_SWITCHES = ("number", "flag", "choice")  # roles of attributes that may together leave nothing of a formula
+
+
+class Telling:
+    """Answers for the cases of one operator. Whether attributes leave something of the result is computed once for
+    each of their combinations, and for every case of which an operand is one value, which may be masked."""
+
+    def __init__(self, operator: Operator) -> None:
+        attributes = [p for p in operator.parameters if p.kind == "attr"]
+        numbers = any(p.role == "number" for p in attributes)
+        self._switches = [p.name for p in attributes if p.role in _SWITCHES] if numbers else []
+        self._leaves: dict[Hashable, bool] = {}
+
+    def __call__(self, case: Case, variants: Iterable[Layer]) -> bool:
+        said_in_vain = _of_what_is_absent(case, variants) or _of_one_element(case)
+        return not (case.asks_status or said_in_vain) and self._leaves_something(case)
+
+    def _leaves_something(self, case: Case) -> bool:
+        """Whether attributes and single values leave more than zeros: 0 times a formula tells nothing of it."""
+        alone = any(_is_one_value(plan) for plan in case.inputs.values() if plan is not None)
+        chosen = (case.id if alone else "", *(case.attrs[name] for name in self._switches))
+        if (self._switches or alone) and chosen not in self._leaves:
+            inputs, specs = make_inputs(case, seed=0)
+            outputs = {name: specs[name] for name in case.outputs}
+            soc = DEFAULT_SOC if DEFAULT_SOC in (case.soc or (DEFAULT_SOC,)) else case.soc[0]
+            self._leaves[chosen] = _leaves(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
+        return self._leaves.get(chosen, True)
+
+
+def telling_alone(
+    operator: Operator, free: Sequence[Sequence[Any]], variants: int, planned: Callable[[tuple[int, ...]], list[Case]]
+) -> list[list[Any]]:
+    """Return those values of each attribute and axis of variants (of ``free``, the last so many) that the plain call of
+    the last shape may have, where all products accept it that take the plain call, and it tells something."""
+    telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
+    usual = {case.soc for case in planned(plain)}
+    found = []
+    for k, axis in enumerate(free[2:], 2):
+        kept = []
+        for i, value in enumerate(axis):
+            parts = [value] if k >= len(free) - variants else []
+            cases = planned((*plain[:k], i, *plain[k + 1 :]))
+            if any(telling(case, parts) and {case.soc} == usual for case in cases):
+                kept.append(value)
+        found.append(kept or list(axis[:1]))
+    return found
+
+
+def _is_one_value(plan: TensorPlan) -> bool:
+    return size_of(plan.shape) > 1 and size_of(stored_shape(plan.shape, plan.view)) == 1
+
+
+def _leaves(call: Call) -> bool:
+    """Whether some element of a call's outputs is not 0, and specified: by a sketch, for a golden takes ten times as
+    long, and by the golden where all that the sketch has is no finite number, which may be unspecified."""
+    found, special = sketch(call), False
+    by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
+    noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
+    for name, values in found.items():
+        told = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
+        if bool(np.any(told & np.isfinite(values))):
+            return True
+        special = special or bool(np.any(told))
+    return special and any(map(_tells, references(call).values()))
+
+
+def _tells(reference: Reference) -> bool:
+    """Whether some element is not 0, and specified."""
+    told = reference.golden != 0
+    return bool(np.any(told if reference.unspecified is None else told & ~reference.unspecified))
+
+
+def _largest(operand: Any) -> float:
+    """The largest finite magnitude of an operand, 0 of a null pointer."""
+    values = np.abs(np.asarray(0.0 if operand is None else operand, np.float64))
+    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
+
+
+def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
+    """Whether a variant says how a tensor is that another one leaves out."""
+    absent = [name for name, plan in case.inputs.items() if plan is None]
+    return any(
+        name in absent and not draft.null for layer in variants for name, draft in layer.keys.get("inputs", {}).items()
+    )
+
+
+def ignores_in_vain(operator: Operator, case: Case) -> bool:
+    """Whether some samples shall have the ignored class, and there is but one sample or one class to draw."""
+    ignored = operator.attribute("ignore index")
+    if ignored is None:
+        return False
+    plans = (case.inputs[p.name] for p in operator.inputs(CLASS_INDEX))
+    drawn = [plan for plan in plans if plan is not None and plan.data and plan.data["gen"] == "classes"]
+    wanted = [plan for plan in drawn if plan.data and plan.data.get("ignore") == case.attrs[ignored.name]]
+    return not all(ignores_some(plan.shape, plan.dtype, plan.data or {}) for plan in wanted)
+
+
+def _of_one_element(case: Case) -> bool:
+    """Whether a row says how a tensor lies in memory that has one element, which is in order whatever is said."""
+    plans = (plan for plan in case.inputs.values() if plan is not None)
+    return any(plan.view != "contiguous" and size_of(plan.shape) == 1 for plan in plans)

@@ -1,4 +1,4 @@
-"""YAML read strictly: every value keeps its line, and YAML 1.1's silent surprises are errors.
+"""YAML read strictly, and the closed JSON schema of a catalogue file.
 
 The text is composed to nodes (with libyaml where PyYAML has it) and turned into plain Python here, so that ``1e-5``
 (a string in YAML 1.1), ``no`` (False), ``010`` (eight), ``1:30`` (ninety), duplicate keys, aliases and empty values
@@ -7,17 +7,20 @@ are told with file and line instead of being believed.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ...model import limits
+from ...model import errors
 from ...model.errors import OracleError
 
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
@@ -65,12 +68,12 @@ def display(path: str | os.PathLike[str]) -> str:
 def read(path: str | os.PathLike[str]) -> Document:
     """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says."""
     name = display(path)
-    return parsed(limits.read_bytes(path, limits.CATALOGUE_BYTES, name), name)
+    return parsed(errors.read_bytes(path, errors.CATALOGUE_BYTES, name), name)
 
 
 def parsed(content: bytes, name: str) -> Document:
     """Return what :func:`read` reads in a file's content."""
-    text = limits.decoded(content, name)
+    text = errors.decoded(content, name)
     try:
         _check_depth(name, text)
         node = yaml.compose(text, Loader=_LOADER)
@@ -93,9 +96,9 @@ def _check_depth(name: str, text: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > limits.DEPTH:
+            if depth > errors.DEPTH:
                 mark: Any = event.start_mark
-                raise OracleError(f"{name}:{mark.line + 1}: nested more than {limits.DEPTH} deep")
+                raise OracleError(f"{name}:{mark.line + 1}: nested more than {errors.DEPTH} deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -153,8 +156,8 @@ class _Reader:
         if kind == "str":
             self.refuse_lookalike(node, text)
             return text
-        if kind in ("int", "float") and len(text) > limits.DIGITS:
-            raise self.error(node, f"a number of {len(text)} characters; at most {limits.DIGITS} are read")
+        if kind in ("int", "float") and len(text) > errors.DIGITS:
+            raise self.error(node, f"a number of {len(text)} characters; at most {errors.DIGITS} are read")
         if kind == "int" and _INT.match(text):
             return int(text)
         if kind == "float" and _FLOAT.match(text):
@@ -197,3 +200,73 @@ def _as_yaml_float(text: str) -> str:
     mantissa, _, exponent = text.replace("_", "").lower().partition("e")
     mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
     return f"{mantissa}e{exponent if exponent[0] in '+-' else '+' + exponent}"
+
+
+# The closed JSON schema of a catalogue file (schema.json beside this module), and its errors told with file:line.
+
+
+def validate(document: Document) -> None:
+    """Raise OracleError with ``file:line`` for the first place that does not follow the schema."""
+    errors = list(_validator().iter_errors(document.data))
+    if errors:
+        raise _told(document, min(errors, key=lambda error: document.lines.get(tuple(error.absolute_path), 0)))
+
+
+@cache
+def _validator() -> Any:
+    import jsonschema  # here, because kept cases need none of it
+
+    schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
+    schema = {"$defs": schema["$defs"], **_inlined({k: v for k, v in schema.items() if k != "$defs"}, schema["$defs"])}
+    base = jsonschema.Draft202012Validator
+    # JSON Schema calls 1.0 an integer, and Python calls True one; a shape and an attribute take neither.
+    strict = base.TYPE_CHECKER.redefine("integer", lambda _, v: isinstance(v, int) and not isinstance(v, bool))
+    extend: Any = jsonschema.validators.extend
+    return extend(base, type_checker=strict)(schema)
+
+
+def _inlined(node: Any, definitions: Any, inside: tuple[str, ...] = ()) -> Any:
+    """Put definitions in the place of references, which jsonschema looks up at every value; not those to themselves."""
+    if isinstance(node, list):
+        return [_inlined(item, definitions, inside) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+    if name and name not in inside:
+        own = {k: v for k, v in node.items() if k != "$ref"}
+        return _inlined({**definitions[name], **own}, definitions, (*inside, name))
+    return {k: _inlined(v, definitions, inside) for k, v in node.items()}
+
+
+def _told(document: Document, error: Any) -> OracleError:
+    place, rule = tuple(error.absolute_path), error.validator
+    inside = f" in {_path(place)}" if place else ""
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        key = next(k for k in error.instance if k not in known)
+        return document.error(f"unknown key {key!r}{inside}; known: {', '.join(known)}", (*place, key))
+    if rule == "required":
+        missing = next(k for k in error.validator_value if k not in error.instance)
+        return document.error(f"{missing!r} is missing{inside}", place)
+    if rule == "pattern":
+        if place == ("classes",):
+            return document.error(
+                f"classes must be all, or a mapping with only or without, not {error.instance!r}", place
+            )
+        return document.error(
+            f"{error.instance!r}{inside}: a name must match {error.validator_value}", (*place, error.instance)
+        )
+    if rule == "type":
+        kinds = error.validator_value
+        wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        return document.error(f"{_path(place) or 'the file'} must be {wanted}, not {error.instance!r}", place)
+    if rule == "not":
+        return document.error(f"{_path(place)}: {error.validator_value['description']}, not {error.instance!r}", place)
+    if rule == "enum":
+        wanted = ", ".join(map(str, error.validator_value))
+        return document.error(f"{_path(place)}: unknown value {error.instance!r}; known: {wanted}", place)
+    return document.error(f"{_path(place)}: {error.message}", place)
+
+
+def _path(place: tuple[Any, ...]) -> str:
+    return ".".join(map(str, place))

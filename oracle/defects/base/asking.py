@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ...model.call import Call, TensorSpec
 from ...model.dtypes import FLOATS
 from ...model.errors import OracleError
-from ...model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ...operators import operator, validate
 from ...operators.definition.checks import Asked, Check
 from ...operators.definition.operator import Operator

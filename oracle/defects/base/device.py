@@ -1,26 +1,49 @@
-"""A device in six steps: check, read, compute, store, write, and what it does besides.
+"""A device in six steps (check, read, compute, store, write, and what it does besides), and its entry.
 
 A right device takes the steps as they are below; a wrong one differs in one of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from ...model.aclnn import DEFAULT_SOC, PLATFORMS, Platform, Status, platform
 from ...model.call import Array, Call
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
-from ...model.platforms import Platform, platform
-from ...model.status import Status
 from ...numerics.floats.blocks import convert
-from ...numerics.floats.rounding import round_to
+from ...numerics.floats.rounding import quantize, round_to
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
-from .kernels import plain
-from .pieces import Arguments, Kernel
+from . import elementwise, rows, samples
+from .elementwise import Arguments, F, Kernel, public
+
+# The base of every defect: a plain, right float32 kernel of each operator, made from what its page declares.
+#
+# An elementwise formula's graph is run in float32 (:mod:`.elementwise`), an operator along an axis from its terms and
+# its formula (:mod:`.rows`), a loss over class indices from its value at the target class (:mod:`.samples`). An
+# operator that declares none of these has its own kernel as the plain one, and no mutants of a formula.
+
+
+@cache
+def plain(op: Operator) -> Kernel:
+    """Return the plain, right kernel of an operator."""
+    if elementwise.fits(op):
+        return elementwise.plain(op)
+    if rows.fits(op):
+        return rows.plain(op)
+    if rows.fits_stages(op):
+        return rows.plain_stages(op)
+    return samples.plain(op) if samples.fits(op) else public(op, "")
+
+
+# A device in six steps: check, read, compute, store, write, and what it does besides.
 
 Store = Callable[[Array, str, Platform], Array]
 Mask = Callable[[tuple[int, ...]], Array | None]
@@ -172,3 +195,190 @@ def has_memory(call: Call) -> bool:
     nothing to compute on."""
     given = [v for v in call.inputs.values() if v is not None]
     return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()) if v is not None)
+
+
+# What a registry entry says.
+
+CLASSES = {
+    "IDX": "index, ignoreIndex, axis",
+    "RED": "reduction, scale, divisor",
+    "NUM": "numerics",
+    "DTY": "dtype",
+    "LAY": "memory layout",
+    "TAIL": "tiles and tails",
+    "BIG": "size overflow",
+    "SPEC": "NaN, infinities, empty tensors",
+    "API": "checks and side effects",
+    "DET": "determinism",
+    "FORM": "the formula itself",
+    "COMB": "one combination of dtype, reduction, rank, axis",
+}
+EVERY_SOC = tuple(PLATFORMS)
+BEFORE_950 = tuple(name for name, p in PLATFORMS.items() if not p.regbase)
+WITH_BFLOAT16 = tuple(name for name, p in PLATFORMS.items() if p.bfloat16)
+WITH_INFINITIES = tuple(name for name, p in PLATFORMS.items() if not p.saturates)
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A wrong kernel, or with ``equivalent`` a mutant that no right verdict may flag.
+
+    ``id``: a row of the published defects (``N01``, ``A05/some_backward``) or a generated mutant's name. ``op``: the
+    aclnn name. ``socs``: where it is wrong. ``needs``: the kind of case that notices it. ``equivalent``: the argument
+    why its results lie within what right kernels may answer.
+    """
+
+    id: str
+    op: str
+    kind: str  # one of CLASSES
+    what: str
+    device: Device
+    needs: str
+    evidence: str = "derived"
+    socs: tuple[str, ...] = EVERY_SOC
+    equivalent: str = ""
+
+    @property
+    def row(self) -> str:
+        """The published defect this entry imitates; "" for a generated mutant."""
+        name = self.id.partition("/")[0]
+        return name if re.fullmatch(r"[A-Z]\d\d", name) else ""
+
+    def soc(self, wanted: str | None = None) -> str | None:
+        """Return the SoC to run it on: the wanted one if it is wrong there, by default 910b before any other."""
+        if wanted is not None:
+            return wanted if wanted in self.socs else None
+        return DEFAULT_SOC if DEFAULT_SOC in self.socs else self.socs[0]
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right kernel of an output. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
+
+    id: str
+    op: str
+    what: str
+    kernel: Kernel
+    output: str = ""  # the first one unless it is named
+
+    @property
+    def device(self) -> Device:
+        """The kernel as a device that does everything else right."""
+        return Device(self.id, self.kernel, output=self.output)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one.
+    ``socs``: where it is; a mutant that is wrong on others is run there."""
+
+    id: str
+    why: str
+    socs: tuple[str, ...] = EVERY_SOC
+
+
+# Stores that round or saturate otherwise than a device's: steps of wrong kernels.
+
+NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def cut(array: Array, bits: int) -> Array:
+    """Return float32 numbers with some fraction bits alone, as matrix units keep of an operand."""
+    keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
+
+
+def half_away(values: Array, dtype: str, target: Platform) -> Array:
+    """A store to 16 bits that rounds ties away from zero."""
+    right = store(values, dtype, target)
+    if dtype not in NARROW or values.dtype == right.dtype:
+        return right
+    step = right.view(np.uint16) + np.uint16(1)  # the next number away from zero
+    back, away = right.astype(np.float64), step.view(right.dtype).astype(np.float64)
+    wide = values.astype(np.float64)
+    tie = np.isfinite(wide) & np.isfinite(away) & (np.abs(wide) > np.abs(back)) & (wide - back == away - wide)
+    return np.where(tie, step, right.view(np.uint16)).view(right.dtype)
+
+
+def truncated(values: Array, dtype: str, target: Platform) -> Array:
+    """A store to 16 bits that cuts the digits off."""
+    right = store(values, dtype, target)
+    if dtype not in NARROW or values.dtype == right.dtype:
+        return right
+    over = np.abs(right.astype(np.float64)) > np.abs(values.astype(np.float64))
+    over &= np.isfinite(values)
+    down = right.view(np.uint16) - over.astype(np.uint16)
+    return down.view(right.dtype)
+
+
+def upwards(values: Array, dtype: str, target: Platform) -> Array:
+    """A 16-bit store that rounds towards +inf."""
+    down = truncated(values, dtype, target)
+    if dtype not in NARROW or values.dtype == down.dtype:
+        return down
+    up = np.isfinite(down.astype(F)) & (values.astype(np.float64) > down.astype(np.float64)) & (values > 0)
+    return (down.view(np.uint16) + up.astype(np.uint16)).view(down.dtype)
+
+
+def saturated(values: Array, dtype: str, target: Platform) -> Array:
+    """A store to float16 that saturates, and turns NaN into 0, on a product that must not."""
+    if dtype == "float16":
+        largest = FORMATS[dtype].max
+        values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -largest, largest)
+    return store(values, dtype, target)
+
+
+def minus_zero_lost(values: Array, dtype: str, target: Platform) -> Array:
+    """A store of +0 for -0."""
+    right = store(values, dtype, target)
+    return np.where(right == 0, np.zeros((), right.dtype), right)
+
+
+def off(error: float) -> Store:
+    """A float32 store that is off by a relative error."""
+
+    def stored(values: Array, dtype: str, target: Platform) -> Array:
+        return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
+
+    return stored
+
+
+def through(other: str) -> Store:
+    """A store that rounds to another format on its way."""
+
+    def stored(values: Array, dtype: str, target: Platform) -> Array:
+        if dtype == other or values.dtype.itemsize < 4:
+            return store(values, dtype, target)
+        return store(quantize(values.astype(np.float64), FORMATS[other]).astype(F), dtype, target)
+
+    return stored
+
+
+def of(kind: str, other: Store) -> Store:
+    """Another store for one dtype only."""
+    return lambda values, dtype, target: (other if dtype == kind else store)(values, dtype, target)
+
+
+def flushed(kind: str) -> Store:
+    """A store of one dtype that flushes its subnormal numbers."""
+
+    def stored(values: Array, dtype: str, target: Platform) -> Array:
+        right = store(values, dtype, target)
+        if dtype != kind:
+            return right
+        tiny = np.abs(right.astype(np.float64)) < FORMATS[kind].tiny
+        return np.where(tiny, np.zeros((), right.dtype), right)
+
+    return stored
+
+
+def replacing(change: Callable[[Array, float], Array], kind: str) -> Store:
+    """A store of one dtype that changes special values; ``change`` also gets the largest finite value."""
+
+    def stored(values: Array, dtype: str, target: Platform) -> Array:
+        right = store(values, dtype, target)
+        if dtype != kind:
+            return right
+        return np.asarray(change(right.astype(np.float64), FORMATS[kind].max)).astype(right.dtype)
+
+    return stored

@@ -1,29 +1,30 @@
-"""Operators along an axis as kernels: terms that are summed over each row, and a formula of the operands and the sum.
+"""Operators along an axis as kernels: of one sum per row, and of stages of reductions.
 
-The terms and the formula follow from the page's formula (:mod:`oracle.numerics.formula.stages`): graphs of the operands
+The terms and the formula follow from the page's formula (:mod:`oracle.numerics.traversal`): graphs of the operands
 by symbol, the second also of ``total``, the sum of the terms over the row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...model.aclnn import Platform
 from ...model.call import Array
-from ...model.platforms import Platform
-from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import Expression, symbol
-from ...numerics.formula.traversal import substitute
+from ...numerics.expressions import LENGTH, TOTAL, Expression, symbol
+from ...numerics.golden.sums import as_rows, from_rows
 from ...numerics.orders.kernel_orders import Formula as PageFormula
-from ...numerics.orders.reducing import reduces, reducing
+from ...numerics.orders.reducing import Graph, reduces, reducing
+from ...numerics.programs import simulate
+from ...numerics.traversal import Stage, substitute
 from ...operators.definition.operator import Operator
-from .pieces import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
+from .elementwise import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
 
-TOTAL, TERMS = "total", "terms"
+ROW_TOTAL, TERMS = "total", "terms"
 Operands = dict[str, Array]
 Total = Callable[[Array, int, Arguments], Array]  # (terms, axis, arguments) -> their sums, the axis kept
 
@@ -57,7 +58,7 @@ def _parts(page: PageFormula) -> Parts | None:
     kinds = {tuple((stage.kind, stage.terms) for stage in graph.stages) for graph in graphs}
     if len(kinds) != 1 or [kind for kind, _ in next(iter(kinds))] != ["sum"]:
         return None
-    formula, *forms = (graph.written_with({graph.stages[0].name: symbol(TOTAL)}) for graph in graphs)
+    formula, *forms = (graph.written_with({graph.stages[0].name: symbol(ROW_TOTAL)}) for graph in graphs)
     return Parts(graphs[0].stages[0].terms, formula, dict(zip(scheme.forms, forms, strict=True)))
 
 
@@ -92,7 +93,7 @@ class Formula:
 
     def __call__(self, k: Operands, total: Array, kind: Any = F, *, terms: Array | None = None) -> Array:
         """Compute the formula beside sums, and terms where they are not those of the operands."""
-        given = {**k, TERMS: self.products(k, kind) if terms is None else terms, TOTAL: total}
+        given = {**k, TERMS: self.products(k, kind) if terms is None else terms, ROW_TOTAL: total}
         return simulate(self.around, given, kind)
 
 
@@ -165,3 +166,79 @@ def is_last(op: Operator, a: Arguments) -> bool:
     """Whether the axis is the last one of several."""
     rank = a[op.main].ndim
     return bool(rank > 1) and axis_of(op, a) == rank - 1
+
+
+# Formulas with several reductions as kernels: the stages of a graph one after the other in float32, sums pairwise.
+
+Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
+REDUCE: dict[str, Reduce] = {
+    "sum": row_sum,
+    TOTAL: row_sum,
+    "most": lambda p, axis: p.max(axis=axis, keepdims=True, initial=-np.inf),
+    "least": lambda p, axis: p.min(axis=axis, keepdims=True, initial=np.inf),
+}
+
+
+def fits_stages(op: Operator) -> bool:
+    """Whether an operator's formula reduces, and not by a single sum along a named axis (those are ``rows``)."""
+    return reduces(op.computes) and not fits(op)
+
+
+def graph_of(op: Operator) -> Graph:
+    """Return the graph of an operator that :func:`fits`."""
+    assert reduces(op.computes)
+    return reducing(op.computes).value
+
+
+def plain_stages(op: Operator) -> Kernel:
+    """The formula."""
+    graph = graph_of(op)
+    return computing_stages(op, graph.stages, graph.outer)
+
+
+def computing_stages(
+    op: Operator, stages: tuple[Stage, ...], outer: Expression, other: dict[str, Reduce] | None = None
+) -> Kernel:
+    """Return the kernel of some stages and an outer graph. ``other``: how stages are reduced instead, by their name."""
+
+    assert reduces(op.computes)
+    page = op.computes
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        ready = {n: np.atleast_1d(single(v)) if isinstance(v, np.ndarray) else v for n, v in a.items()}
+        known, axes = dict(op.formula_operands(ready)), op.reduced_axes(ready)
+        shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
+        known = {n: as_rows(v, axes) if isinstance(v, np.ndarray) else F(v) for n, v in known.items()}
+        known |= {name: F(1) for name in page.symbols if name not in known}
+        rows_shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
+        known[LENGTH] = F(rows_shape[-1])
+        for stage in stages:
+            terms = np.broadcast_to(simulate(stage.terms, known, F), rows_shape)
+            terms = terms[..., 0].reshape(1, -1) if stage.kind == TOTAL else terms
+            reduce = (other or {}).get(stage.name) or REDUCE[stage.kind]
+            known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
+        wanted = op.output_shape(a)
+        result = np.broadcast_to(simulate(outer, known, F), rows_shape)
+        if op.gives_rows(a):
+            result = result[..., :1]
+        if math.prod(wanted) == 1:  # a sum of all rows is the same for each
+            return np.asarray(result.reshape(-1)[:1].reshape(wanted))
+        return np.asarray(from_rows(result, shape, axes).reshape(wanted))
+
+    return kernel
+
+
+def changed(op: Operator, changes: Callable[[Expression], Iterator[Any]]) -> Iterator[tuple[str, str, Kernel]]:
+    """Yield (name, what, kernel) for every change of one graph of an operator's formula."""
+    graph = graph_of(op)
+    for change in changes(graph.outer):
+        yield change.name, change.name, computing_stages(op, graph.stages, change.graph)
+    for k, stage in enumerate(graph.stages):
+        for change in changes(stage.terms):
+            stages = (*graph.stages[:k], replace_terms(stage, change.graph), *graph.stages[k + 1 :])
+            yield f"{stage.name}: {change.name}", change.name, computing_stages(op, stages, graph.outer)
+
+
+def replace_terms(stage: Stage, terms: Expression) -> Stage:
+    """Return a stage of other terms."""
+    return Stage(stage.kind, terms, stage.name)

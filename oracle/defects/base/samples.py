@@ -1,6 +1,6 @@
 """Losses over class indices as kernels: one value per sample, written at its class; everything else is zero.
 
-The value at a sample's class follows from the page's formula (:mod:`oracle.numerics.formula.places`). What is given per
+The value at a sample's class follows from the page's formula (:mod:`oracle.numerics.traversal`). What is given per
 sample is taken at the sample, what is given per class at its class, and what is one value counts under a mean alone.
 """
 
@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import Platform
 from ...model.call import Array
-from ...model.platforms import Platform
-from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import ONE, Expression, symbol, trace
-from ...numerics.formula.traversal import substitute
+from ...numerics.expressions import ONE, Expression, symbol, trace
 from ...numerics.orders.kernel_orders import Formula as PageFormula
 from ...numerics.orders.kernel_orders import chooses
+from ...numerics.programs import simulate
+from ...numerics.traversal import substitute
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MEAN, ONE_VALUE, PER_CLASS, Parameter
-from .pieces import Arguments, F, Kernel, gather, scatter, single
+from .elementwise import Arguments, F, Kernel, gather, scatter, single
 
 NEVER = int(np.iinfo(np.int64).min)  # an ignored class that nothing has
 

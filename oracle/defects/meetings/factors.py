@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, reduce
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...model import axis_classes, layout_classes, shape_classes
+from ...model import classes
 from ...model.call import Array, Call, strides_of
+from ...model.classes import Shape
 from ...model.dtypes import dtype_of
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import ONE_VALUE, REDUCTIONS, UNREAD, Parameter
+from ...operators.definition.parameters import ONE_VALUE, PER_CLASS, REDUCTIONS, UNREAD, Parameter
 from ..base import rows, samples
 from ..base.asking import (
     accepted_values,
@@ -40,9 +42,9 @@ Condition = tuple[str, str]  # a factor and one of its values
 
 SIZES = ("up to 2048", "2049 to 65536", "above 65536")
 LENGTHS = ("up to 64", "65 to 1024", "above 1024")
-ALONG, EXPANDED, MIDDLE = layout_classes.ALONG, layout_classes.EXPANDED, layout_classes.MIDDLE
-ORDER = (layout_classes.IN_ORDER, layout_classes.NOT_CONTIGUOUS)
-FORMS = (*ORDER, EXPANDED, layout_classes.OF_ONE, *ALONG)
+ALONG, EXPANDED, MIDDLE = classes.ALONG, classes.EXPANDED, classes.MIDDLE
+ORDER = (classes.IN_ORDER, classes.NOT_CONTIGUOUS)
+FORMS = (*ORDER, EXPANDED, classes.OF_ONE, *ALONG)
 ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
 TYPE = "'s dtype"
@@ -59,7 +61,7 @@ _length = _among((64, 1024), LENGTHS)
 
 
 def _layout(array: Array) -> str:
-    return layout_classes.order_class(array.shape, strides_of(array))
+    return classes.order_class(array.shape, strides_of(array))
 
 
 def _form(name: str) -> Label:
@@ -67,7 +69,7 @@ def _form(name: str) -> Label:
 
     def label(call: Call) -> str:
         array = call.inputs[name]
-        return ABSENT if array is None else layout_classes.form_class(array.shape, strides_of(array), terms_shape(call))
+        return ABSENT if array is None else classes.form_class(array.shape, strides_of(array), terms_shape(call))
 
     return label
 
@@ -163,7 +165,7 @@ def _attributes(op: Operator) -> Iterator[Factor]:
 def _axis(op: Operator, name: str) -> Label:
     def label(call: Call) -> str:
         rank, given = call.inputs[op.main].ndim, call.attrs[name]
-        where = axis_classes.place(call.inputs[op.main].shape, given % max(rank, 1))
+        where = classes.place(call.inputs[op.main].shape, given % max(rank, 1))
         return f"{where} axis, {'negative' if given < 0 else 'positive'} {name}"
 
     return label
@@ -254,20 +256,20 @@ def class_factors(op: Operator) -> list[Factor]:
     numbers of a loss do not lie along the last of two axes."""
     if samples.fits(op) and max(ranks(op)) > 2:
         return []
-    known = [word for word in shape_classes.RANKS if int(word) in ranks(op)]
-    kinds_of = {**shape_classes.FACTORS, "rank": tuple(known if len(known) > 1 else ())}
+    known = [word for word in classes.RANKS if int(word) in ranks(op)]
+    kinds_of = {**classes.SHAPE_FACTORS, "rank": tuple(known if len(known) > 1 else ())}
     found = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
     if rows.fits(op):
         name = rows.axis_name(op)
         found += [
-            (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(axis_classes.FACTORS.items())
+            (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(classes.AXIS_FACTORS.items())
         ]
     return [factor for factor in found if factor[2]]
 
 
 def is_class(condition: Sequence[str]) -> bool:
     """Whether a condition is a class of shapes or of the reduced axis."""
-    return condition[0] in shape_classes.FACTORS or condition[0] in axis_classes.FACTORS
+    return condition[0] in classes.SHAPE_FACTORS or condition[0] in classes.AXIS_FACTORS
 
 
 def is_layout(condition: Sequence[str]) -> bool:
@@ -278,7 +280,7 @@ def is_layout(condition: Sequence[str]) -> bool:
 def _class(main: str, place: int) -> Label:
     def label(call: Call) -> str:
         shape = call.inputs[main].shape
-        return shape_classes.classes(shape)[place] if len(shape) > 1 else shape_classes.OTHER
+        return classes.shape_classes(shape)[place] if len(shape) > 1 else classes.OTHER
 
     return label
 
@@ -286,7 +288,7 @@ def _class(main: str, place: int) -> Label:
 def _axis_class(main: str, axis: str, place: int) -> Label:
     def label(call: Call) -> str:
         shape = call.inputs[main].shape
-        return axis_classes.classes(shape, call.attrs[axis] % len(shape))[place] if shape else shape_classes.OTHER
+        return classes.axis_classes(shape, call.attrs[axis] % len(shape))[place] if shape else classes.OTHER
 
     return label
 
@@ -298,10 +300,10 @@ def layout_factors(op: Operator) -> list[Factor]:
     found = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
     vectors = {p.name for p in op.inputs() if is_vector(op, p)}
     for name in (*(p.name for p in op.inputs() if p.read), op.output):
-        found.append((f"{name}{BEGINS}", _begins(name), layout_classes.OFFSETS))
+        found.append((f"{name}{BEGINS}", _begins(name), classes.OFFSETS))
         if op.by_name[name].role is not ONE_VALUE:
-            known = layout_classes.OF_VECTORS if name in vectors else layout_classes.STRIDES
-            words = layout_classes.OF_OUTPUTS if name == op.output else known
+            known = classes.OF_VECTORS if name in vectors else classes.STRIDES
+            words = classes.OF_OUTPUTS if name == op.output else known
             found.append((f"{name}{FOLLOWS}", _follows(name), words))
     return found
 
@@ -309,7 +311,7 @@ def layout_factors(op: Operator) -> list[Factor]:
 def _begins(name: str) -> Label:
     def label(call: Call) -> str:
         spec = call.spec(name)
-        return ABSENT if spec is None else layout_classes.offset_class(spec.offset)
+        return ABSENT if spec is None else classes.offset_class(spec.offset)
 
     return label
 
@@ -317,6 +319,79 @@ def _begins(name: str) -> Label:
 def _follows(name: str) -> Label:
     def label(call: Call) -> str:
         array = call.inputs[name] if name in call.inputs else call.outputs[name]
-        return ABSENT if array is None else layout_classes.stride_class(array.shape, strides_of(array))
+        return ABSENT if array is None else classes.stride_class(array.shape, strides_of(array))
 
     return label
+
+
+# Which small shapes let conditions hold: what a shape must be so that a call of it has a form, an axis, an ignored
+# class.
+#
+# Conditions meet where one shape lets them all hold, so sets of shapes answer: the bits of a number per condition.
+
+Holds = Callable[[Shape, int], bool]  # a shape, and the axis that is reduced
+
+
+def meet(op: Operator, conditions: Sequence[Condition]) -> bool:
+    """Whether a small shape lets all conditions hold that say something of the shape."""
+    along = any(factor in classes.AXIS_FACTORS for factor, _ in conditions)
+    return bool(reduce(int.__and__, (_with(op, condition, along) for condition in conditions), -1))
+
+
+@cache
+def _with(op: Operator, condition: Condition, along: bool) -> int:
+    """The shapes that let a condition hold; -1, all bits, where it says nothing of the shape. ``along``: shapes of
+    every class of the reduced axis."""
+    holds = _asks(op, *condition, along)
+    return -1 if holds is None else sum(1 << k for k, each in enumerate(_shapes(op, along)) if holds(*each))
+
+
+@cache
+def _shapes(op: Operator, along: bool) -> Sequence[tuple[Shape, int]]:
+    if along:
+        return classes.reduced_shapes()
+    counts = ("", *classes.LARGE)
+    shapes = [shape for count in counts for shape in classes.small_shapes(2, max(ranks(op)), count)]
+    return [(shape, len(shape) - 1) for shape in shapes]
+
+
+def _asks(op: Operator, factor: str, value: str, along: bool) -> Holds | None:
+    """What a condition asks of the shape of the main operand."""
+    if factor in classes.SHAPE_FACTORS:
+        kind = list(classes.SHAPE_FACTORS).index(factor)
+        return lambda shape, _: classes.shape_classes(shape)[kind] == value
+    if factor in classes.AXIS_FACTORS:
+        kind = list(classes.AXIS_FACTORS).index(factor)
+        return lambda shape, axis: classes.axis_classes(shape, axis)[kind] == value
+    if factor in {p.name for p in broadcasting(op)}:
+        return _FORMS.get(value)
+    axis, ignored = op.attribute("axis"), op.attribute("ignore index")
+    if axis is not None and factor == axis.name:
+        if along:
+            return lambda shape, axis: value.startswith(classes.place(shape, axis))
+        return (lambda shape, _: len(shape) > 2) if value.startswith("middle") else None
+    if not samples.fits(op):
+        return None
+    if ignored is not None and factor == ignored.name:
+        return _IGNORED.get(value)
+    vectors = [p for p in op.inputs() if is_vector(op, p)]
+    if value == ORDER[1] and factor in {p.name for p in vectors}:  # one element is in order
+        place = -1 if op.by_name[factor].role is PER_CLASS else 0
+        return lambda shape, _: shape[place] > 1
+    return None
+
+
+_FORMS: dict[str, Holds] = {  # a form is one of its own where the axes that it leaves out are longer than 1
+    ALONG[0]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
+    ALONG[1]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
+    ALONG[2]: lambda shape, _: shape[0] > 1 and max(shape[1:-1], default=1) > 1,
+    MIDDLE: lambda shape, _: any(n > 1 and max(shape[:k] + shape[k + 1 : -1]) > 1 for k, n in _middle(shape)),
+}
+_IGNORED: dict[str, Holds] = {  # some sample must be left, of another class
+    "a class that occurs": lambda shape, _: min(shape) > 1,
+    "outside the classes, and occurs": lambda shape, _: shape[0] > 1,
+}
+
+
+def _middle(shape: Shape) -> list[tuple[int, int]]:
+    return list(enumerate(shape))[1:-1]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...numerics.exact.enclosures import constant_value
 from ...numerics.exact.rationals import Undefined
-from ...numerics.formula.expressions import (
+from ...numerics.expressions import (
     ARITHMETIC,
     COMPARISONS,
     ZERO,
@@ -31,7 +31,7 @@ from ...numerics.formula.expressions import (
     tanh,
     text,
 )
-from ...numerics.formula.traversal import names_of, substitute, walk
+from ...numerics.traversal import names_of, substitute, walk
 
 NEIGHBOURS = {"max": ("min",), "min": ("max",), "tanh": ("erf",), "erf": ("tanh",), "sign": ("abs",), "sqrt": ("abs",)}
 EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # what others clamp at

@@ -7,31 +7,35 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import Platform, platform
 from ...model.call import Array, Call
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
-from ...model.platforms import Platform, platform
 from ...numerics.orders.kernel_orders import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE
 from ..base import elementwise, rows, samples
 from ..base.asking import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
-from ..base.base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
-from ..base.device import Device, Store
-from ..base.kernels import plain
-from ..base.pieces import Arguments, F, Kernel, public, shaped
-from ..base.stores import (
+from ..base.device import (
+    EVERY_SOC,
     NARROW,
+    WITH_BFLOAT16,
+    WITH_INFINITIES,
+    Defect,
+    Device,
+    Store,
     cut,
     flushed,
     half_away,
     minus_zero_lost,
     of,
     off,
+    plain,
     replacing,
     through,
     truncated,
     upwards,
 )
+from ..base.elementwise import Arguments, F, Kernel, public, shaped
 from .mutations import is_mere_factor
 
 # ---- digits ----------------------------------------------------------------------------------------------------------

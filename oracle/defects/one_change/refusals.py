@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import Status, invalid
 from ...model.call import Call, TensorSpec
 from ...model.dtypes import FLOATS
-from ...model.status import Status, invalid
 from ...operators import validate
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, Parameter
@@ -31,9 +31,7 @@ from ..base.asking import (
     usual_shape,
     where_accepted,
 )
-from ..base.base import EVERY_SOC, Defect
-from ..base.device import Device
-from ..base.kernels import plain
+from ..base.device import EVERY_SOC, Defect, Device, plain
 
 Specs = dict[str, TensorSpec]  # by parameter; a null pointer has none
 Predicate = Callable[[Call, Specs], bool]

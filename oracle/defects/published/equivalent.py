@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...operators.definition.operator import Operator
-from ..base.base import BEFORE_950, EVERY_SOC, Argument
+from ..base.device import BEFORE_950, EVERY_SOC, Argument
 from ..sizes.lost import SIZES
-from .gelu_backward import NO_ZERO
+from .smooth import NO_ZERO
 
 KINDS = ("", "float16 ", "bfloat16 ")
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"

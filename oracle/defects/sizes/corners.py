@@ -19,10 +19,8 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples
 from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
-from ..base.base import Defect
-from ..base.device import Device, Mask
-from ..base.kernels import plain
-from ..base.pieces import Arguments, F, Kernel, Where, flat, row_sum, shaped
+from ..base.device import Defect, Device, Mask, plain
+from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
 from .lost import corrected, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)

@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...model.aclnn import Platform
 from ...model.call import Array
-from ...model.platforms import Platform
-from ...numerics.formula.expressions import Expression, text
-from ...numerics.formula.traversal import substitute, walk
+from ...numerics.expressions import Expression, text
+from ...numerics.traversal import substitute, walk
 from ...operators.definition.operator import Operator
 from ..base import elementwise, rows, samples
 from ..base.asking import has_one_element, has_rows, may_be_odd, summed_to
-from ..base.base import Defect
-from ..base.device import Device
-from ..base.kernels import plain
-from ..base.pieces import Arguments, Kernel, Where, flat, gathered, spread
+from ..base.device import Defect, Device, plain
+from ..base.elementwise import Arguments, Kernel, Where, flat, gathered, spread
 
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)

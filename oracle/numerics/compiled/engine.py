@@ -10,8 +10,8 @@ import importlib.util
 import threading
 
 from ...model.errors import OracleError
-from ...system.variables import ENGINE
-from ..proof.sink import Sink
+from ...system.process import ENGINE
+from ..proof import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many

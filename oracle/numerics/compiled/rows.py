@@ -20,16 +20,14 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
 from ..bounds.losses import SECOND_ORDER, plus, times
-from ..bounds.slacks import cheap
-from ..floats.arithmetic import FLOAT64, Arithmetic
-from ..formula.expressions import LENGTH, ZERO, Expression, constant
-from ..formula.traversal import names_of, walk
+from ..bounds.windows import cheap
+from ..expressions import LENGTH, ZERO, Expression, constant
+from ..floats.rounding import FLOAT64, Arithmetic
 from ..orders.reducing import Graph, Level
-from ..proof.proof import U
-from .cache import keep
-from .loops import COMPILED_FLOAT64, LOOPS
-from .operands import CODES, njit, operand_codes
-from .rounding import OUT, encoder, quick, two_sum
+from ..proof import U
+from ..traversal import names_of, walk
+from .elements import CODES, OUT, encoder, njit, operand_codes, quick, two_sum
+from .loops import COMPILED_FLOAT64, LOOPS, keep
 from .source import CLOSE, WIDE, Kind, are_numbers, statements
 
 RUN = 256  # terms that are computed and summed at once

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..bounds.exact_steps import LARGEST
-from ..bounds.signs_and_digits import constant_bits
+from ..bounds.exact_steps import LARGEST, constant_bits
 from ..bounds.windows import INFINITE
 from ..exact.enclosures import constant_value, round_constant
-from ..floats.arithmetic import FLOAT64
-from ..formula.expressions import ZERO, Expression
-from ..formula.traversal import is_rational, walk
+from ..expressions import ZERO, Expression
+from ..floats.rounding import FLOAT64
+from ..traversal import is_rational, walk
 
 CHUNK = 1024  # elements of a vector loop, whose doubts stay in the cache
 PENDING = 2 * CHUNK  # elements in doubt that are put together at most

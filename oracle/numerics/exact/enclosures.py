@@ -18,11 +18,10 @@ from gmpy2 import mpfr, mpq
 
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
+from ..expressions import ONE, Expression
 from ..floats.rounding import round_rational
-from ..formula.expressions import ONE, Expression
-from ..formula.traversal import is_rational, names_of
-from .rationals import Undefined, numbers, rational
-from .transcendence import nearest
+from ..traversal import is_rational, names_of
+from .rationals import Undefined, nearest, numbers, rational
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (

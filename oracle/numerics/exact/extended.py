@@ -15,8 +15,8 @@ from typing import Any
 import gmpy2
 from gmpy2 import mpfr
 
-from ..formula.expressions import COMPARISONS, ONE, ZERO, Expression, constant, operation
-from ..formula.traversal import names_of, walk
+from ..expressions import COMPARISONS, ONE, ZERO, Expression, constant, operation
+from ..traversal import names_of, walk
 from .enclosures import Intervals, constant_interval, exact, holds
 
 Special = float  # inf, -inf or NaN

@@ -1,15 +1,21 @@
-"""Rational graphs at rational operands: their exact values."""
+"""Exact rational values: of rational graphs, of formulas in e^x that happen to be rational, and in float64."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from gmpy2 import mpfr, mpq
 
-from ..formula.expressions import Expression
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ..expressions import ARITHMETIC, Expression
+from ..floats.rounding import quantize
+from ..traversal import is_rational, walk
 
 Number: TypeAlias = mpq | mpfr  # mpfr: infinite or NaN
 
@@ -69,3 +75,295 @@ def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
         return _RATIONAL[node.op](*args)
 
     return value(root)
+
+
+# What enclosures do not show of a formula in e^x: that its value is a rational, or on which side of one it lies.
+#
+# The value of + - * / of rationals and of e^q, q rational, is a fraction of sums c e^q. Powers of e with different
+# rational exponents are linearly independent over the rationals (Lindemann and Weierstrass): such a sum is zero only
+# where the terms of every q cancel. So a fraction N / D is the rational r only where every term of N is r times D's, as
+# in s(x) + s(-x) = 1. And where the largest q of D is far above the others, as with e^100000, N / D is next to the
+# quotient of the two terms of that q, on the side that what is left of N says.
+
+_Rational = type(mpq())
+_ONE = {mpq(0): mpq(1)}
+BITS = 1250  # of numerators and denominators before powers of e that are compared by their exponents alone
+FAR = 5000  # an exponent so far above another that e to it is larger, whatever numbers of BITS stand before them
+Sum = dict[mpq, mpq]  # numbers, none of them 0, by the q of their e^q
+
+
+class _Otherwise(Exception):
+    """The formula is made otherwise."""
+
+
+class _Fraction(NamedTuple):
+    above: Sum
+    below: Sum
+
+
+def nearest(root: Expression, given: Mapping[str, float]) -> tuple[mpq, int] | None:
+    """Return the rational that the value of a formula is, and 0; or that it lies next to, closer than any format tells,
+    and on which side: 1 above, -1 below. None: there is no such, or the formula is made otherwise than by + - * / of
+    rationals and of e^x, expm1 or tanh of rationals."""
+    try:
+        above, below = _fraction(root, numbers(given), {})
+    except (_Otherwise, Undefined):
+        return None
+    q = max(below)
+    value = above.get(q, mpq(0)) / below[q]
+    rest = _added(above, below, -value)
+    if not rest:
+        return value, 0
+    near = max(rest)
+    if near > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
+        return None
+    return value, 1 if (rest[near] > 0) is (below[q] > 0) else -1
+
+
+def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> mpq | None:
+    """Return the sum of a formula's values at many operands where it is rational. None: it is irrational, or
+    its terms are made otherwise or with a denominator that is a sum."""
+    total: Counter[mpq] = Counter()
+    try:
+        for given in terms:
+            above, below = _fraction(root, numbers(given), {})
+            if below != _ONE:
+                return None
+            total.update(above)
+    except (_Otherwise, Undefined):
+        return None
+    return None if any(number for q, number in total.items() if q) else mpq(total[mpq(0)])
+
+
+def _is_ruled(total: Sum) -> bool:
+    """Whether the term of the largest q says the sign and the size of a sum."""
+    q, *others = sorted(total, reverse=True)
+    sizes = [max(abs(number).numerator.bit_length(), number.denominator.bit_length()) for number in total.values()]
+    return max(sizes) < BITS and all(q - other > FAR for other in others)
+
+
+def _fraction(node: Expression, known: Mapping[str, Number], made: dict[Expression, _Fraction]) -> _Fraction:
+    """The value of a node, on the way that its conditions take."""
+    if node not in made:
+        made[node] = _of(node, known, made)
+    return made[node]
+
+
+def _of(node: Expression, known: Mapping[str, Number], made: dict[Expression, _Fraction]) -> _Fraction:
+    if is_rational(node):
+        return _Fraction(_added({}, {mpq(0): _number(node, known)}), _ONE)
+    if node.op == "where" and is_rational(node.args[0]):
+        return _fraction(node.args[1 if rational(node.args[0], known) else 2], known, made)
+    if node.op in ("exp", "expm1", "tanh"):
+        return _power(node, known)
+    if node.op not in (*ARITHMETIC, "neg"):
+        raise _Otherwise
+    (a, b), *others = [_fraction(part, known, made) for part in node.args]
+    if node.op == "neg":
+        return _Fraction(_added({}, a, mpq(-1)), b)
+    ((c, d),) = others
+    if node.op == "*":
+        return _reduced(_multiplied(a, c), _multiplied(b, d))
+    if node.op == "/":
+        return _reduced(_multiplied(a, d), _multiplied(b, c))
+    factor = mpq(1 if node.op == "+" else -1)
+    return _reduced(_added(_multiplied(a, d), _multiplied(c, b), factor), _multiplied(b, d))
+
+
+def _number(node: Expression, known: Mapping[str, Number]) -> mpq:
+    value = rational(node, known)
+    if not isinstance(value, _Rational):  # infinite, NaN
+        raise _Otherwise
+    return value
+
+
+def _power(node: Expression, known: Mapping[str, Number]) -> _Fraction:
+    """e^q, e^q - 1, or (e^2q - 1) / (e^2q + 1)."""
+    if not is_rational(node.args[0]):
+        raise _Otherwise
+    q = _number(node.args[0], known)
+    if node.op == "exp":
+        return _Fraction({q: mpq(1)}, _ONE)
+    power = {(2 * q if node.op == "tanh" else q): mpq(1)}
+    less = _added(power, _ONE, mpq(-1))
+    return _Fraction(less, _ONE) if node.op == "expm1" else _reduced(less, _added(power, _ONE))
+
+
+def _reduced(above: Sum, below: Sum) -> _Fraction:
+    """A fraction whose denominator is 1 where it can be."""
+    if not below:
+        raise Undefined("a division by zero")
+    if len(below) > 1:
+        return _Fraction(above, below)
+    ((q, number),) = below.items()
+    return _Fraction(_multiplied(above, {-q: 1 / number}), _ONE)
+
+
+def _added(a: Sum, b: Sum, factor: mpq | int = 1) -> Sum:
+    """a + factor b."""
+    total = Counter(a)
+    for q, number in b.items():
+        total[q] += factor * number
+    return {q: number for q, number in total.items() if number}
+
+
+def _multiplied(a: Sum, b: Sum) -> Sum:
+    total: Counter[mpq] = Counter()
+    for p, one in a.items():
+        for q, other in b.items():
+            total[p + q] += one * other
+    return {q: number for q, number in total.items() if number}
+
+
+# Rational formulas in float64 without error: a numerator, a denominator, and where an operation was not exact.
+#
+# The second step of a proof (after Ziv's test, before rationals): 16-bit operands give products and differences that
+# float64 holds exactly, so that a tie can be told from a near tie for a whole array at once.
+
+_SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
+TINY = 2.0**-900  # what Dekker's product loses of more does not underflow
+
+
+def two_sum(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 sum and its exact rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 product and its exact rounding error (Dekker); operands well inside float64's range."""
+    p = a * b
+    big = _SPLIT * a
+    a_high = big - (big - a)
+    big = _SPLIT * b
+    b_high = big - (big - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 product, and where it may not be exact: it rounded, or came so near underflow that what it lost may
+    have vanished."""
+    if _is_one(a) or _is_one(b):
+        return (b if _is_one(a) else a), np.asarray(False)
+    p, lost = two_product(a, b)
+    return p, (lost != 0) | ((np.abs(p) < TINY) & (a != 0) & (b != 0))
+
+
+def _is_one(number: Any) -> bool:
+    """Whether a number, no array, is 1: what most denominators are."""
+    return isinstance(number, float) and number == 1.0
+
+
+class Fraction64:
+    """Arrays num / den, den positive or zero; ``inexact`` marks elements on which some operation rounded."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, num: Any, den: Any = 1.0, inexact: Any = False) -> None:
+        self.num, self.den, self.inexact = num, den, inexact
+
+    def __mul__(self, other: Fraction64) -> Fraction64:
+        num, lost = exact_product(self.num, other.num)
+        den, lost_too = exact_product(self.den, other.den)
+        return Fraction64(num, den, self.inexact | other.inexact | lost | lost_too)
+
+    def __truediv__(self, other: Fraction64) -> Fraction64:
+        num, lost = exact_product(self.num, other.den)
+        den, lost_too = exact_product(self.den, other.num)
+        sign = np.copysign(1.0, den)
+        return Fraction64(num * sign, den * sign, self.inexact | other.inexact | lost | lost_too)
+
+    def __add__(self, other: Fraction64) -> Fraction64:
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
+        num, lost_sum = two_sum(one, two)
+        den, lost_den = exact_product(self.den, other.den)
+        lost = lost | lost_too | (lost_sum != 0) | lost_den
+        return Fraction64(num, den, self.inexact | other.inexact | lost)
+
+    def __sub__(self, other: Fraction64) -> Fraction64:
+        return self + (-other)
+
+    def __neg__(self) -> Fraction64:
+        return Fraction64(-self.num, self.den, self.inexact)
+
+    def __abs__(self) -> Fraction64:
+        return Fraction64(np.abs(self.num), self.den, self.inexact)
+
+    def less(self, other: Fraction64, *, or_equal: bool = False) -> Fraction64:
+        """A comparison: ``num`` is a condition, inexact where an operand is."""
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
+        holds = one <= two if or_equal else one < two
+        return Fraction64(holds, 1.0, self.inexact | other.inexact | lost | lost_too)
+
+    def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
+        """This one where the condition holds, else the other."""
+        holds = condition.num
+        inexact = condition.inexact | np.where(holds, self.inexact, other.inexact)
+        den = 1.0 if _is_one(self.den) and _is_one(other.den) else np.where(holds, self.den, other.den)
+        return Fraction64(np.where(holds, self.num, other.num), den, inexact)
+
+
+def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
+    """Return a rational graph's value at float64 vectors or numbers."""
+    found: dict[int, Fraction64] = {}
+    for node in walk(root):
+        args = [found[id(a)] for a in node.args]
+        found[id(node)] = _fraction_value(node, args, operands)
+    return found[id(root)]
+
+
+def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:
+    op = node.op
+    if op == "symbol":
+        return Fraction64(np.asarray(operands[str(node.value)], np.float64))
+    if op == "constant":
+        return _constant(node.value)
+    if op == "where":
+        return args[1].choose(args[0], args[2])
+    if op in ("min", "max"):
+        smaller = args[0].less(args[1], or_equal=True)
+        return args[0].choose(smaller, args[1]) if op == "min" else args[1].choose(smaller, args[0])
+    if op == "sign":
+        return Fraction64(np.sign(args[0].num), 1.0, args[0].inexact)
+    if op in ("<", "<="):
+        return args[0].less(args[1], or_equal=op == "<=")
+    if op in ("==", "!="):
+        difference = args[0] - args[1]
+        holds = difference.num == 0 if op == "==" else difference.num != 0
+        return Fraction64(holds, 1.0, difference.inexact)
+    if op in ("and", "or"):
+        holds = args[0].num & args[1].num if op == "and" else args[0].num | args[1].num
+        return Fraction64(holds, 1.0, args[0].inexact | args[1].inexact)
+    if op == "not":
+        return Fraction64(~np.asarray(args[0].num), 1.0, args[0].inexact)
+    operations: dict[str, Any] = {
+        "+": Fraction64.__add__, "-": Fraction64.__sub__, "*": Fraction64.__mul__, "/": Fraction64.__truediv__,
+        "neg": Fraction64.__neg__, "abs": Fraction64.__abs__,
+    }  # fmt: skip
+    result: Fraction64 = operations[op](*args)
+    return result
+
+
+def _constant(value: Fraction | str | None) -> Fraction64:
+    assert isinstance(value, Fraction)  # a rational graph has no other
+    top, bottom = float(value.numerator), float(value.denominator)
+    exact = (top, bottom) == (value.numerator, value.denominator)
+    return Fraction64(np.float64(top), np.float64(bottom), not exact)
+
+
+def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
+    """Return value and interval with every exact tie of a dtype made certain, and every zero that float64 gave too,
+    whose sign is then the right one; the others keep their error ``slack``."""
+    fmt = FORMATS[dtype_of(dtype).name]
+    middle = quantize(value, fmt.with_ties)
+    scaled, lost = exact_product(middle, exact.den)
+    # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
+    safe = (np.abs(exact.num) < 2.0**900) & ((exact.num != 0) | ((value == 0) & (exact.den != 0)))
+    tie = (exact.num == scaled) & ~lost & ~np.asarray(exact.inexact) & safe
+    slack = np.where(tie, 0.0, slack)
+    value = np.where(tie, middle, value)
+    return value, value - slack, value + slack

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...model.call import Array
 from ...model.errors import OracleError
-from ...system.variables import BLOCK, THREADS, Variable
+from ...system.process import BLOCK, THREADS, Variable
 from .codes import castable
 from .environment import set_thread
 from .rounding import half_bits

@@ -9,9 +9,14 @@ The locale decides nothing here (a test shows it).
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import decimal
 import functools
-from collections.abc import Callable
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,8 +24,140 @@ import gmpy2
 import numpy as np
 
 from ...model.errors import OracleError
-from . import fpu
-from .probe import wrong
+from ...system.start import wrong
+
+# The control registers of this thread's floating-point unit: rounding, subnormal numbers, traps.
+#
+# A shared object linked with ``-ffast-math`` sets flush-to-zero when it is loaded, ``fesetround`` sets a direction of
+# rounding, and both stay. libm's fegetenv and fesetenv move the whole environment to and from memory, control registers
+# included (C17 7.6.4); where they lie in ``fenv_t`` is the platform's ABI, known here for Linux (glibc and musl alike)
+# on x86-64 and aarch64. Elsewhere nothing is set: two additions and two products show whether the arithmetic is right.
+
+WORDS = 8  # 32-bit words of the longest fenv_t here
+
+
+@dataclass(frozen=True)
+class Register:
+    """A control register: its word of fenv_t, the bits that decide results or stop the process, and IEEE 754's values
+    of them."""
+
+    name: str
+    word: int
+    mask: int
+    right: int
+
+
+_X86 = (
+    Register(
+        "MXCSR",
+        word=7,
+        mask=0xFFC0,
+        right=0x1F80,
+    ),
+    Register(
+        "x87 control word",
+        word=0,
+        mask=0x0F3F,
+        right=0x033F,
+    ),
+)
+_AARCH64 = (
+    Register(
+        "FPCR",
+        word=0,
+        mask=0x05C8_9F07,  # all but DN, which only decides the bits of a NaN
+        right=0,
+    ),
+)
+_ABI = {("linux", "x86_64"): _X86, ("linux", "aarch64"): _AARCH64}
+
+
+def _functions() -> tuple[Any, Any] | None:
+    """fegetenv and fesetenv; called without releasing the GIL, which would cost more than they do."""
+    for library in (None, "libm.so.6", "libm.so"):
+        try:
+            found = ctypes.PyDLL(library)
+            get, put = found.fegetenv, found.fesetenv
+        except (OSError, AttributeError):
+            continue
+        get.argtypes = put.argtypes = (ctypes.c_void_p,)
+        get.restype = put.restype = ctypes.c_int
+        return get, put
+    return None
+
+
+_FOUND = _functions()
+REGISTERS = _ABI.get((sys.platform, platform.machine()), ()) if _FOUND and sys.byteorder == "little" else ()
+
+
+class _Room(threading.local):
+    """This thread's fenv_t."""
+
+    def __init__(self) -> None:
+        self.buffer = (ctypes.c_uint32 * WORDS)()
+        self.address = ctypes.addressof(self.buffer)
+        self.words = memoryview(self.buffer).cast("B").cast("I")
+
+
+_ROOM = _Room()
+
+if REGISTERS:
+    assert _FOUND is not None
+    _GET, _PUT = _FOUND
+    WORD, MASK, VALUE = REGISTERS[0].word, REGISTERS[0].mask, REGISTERS[0].right
+    LAST_WORD, LAST_MASK, LAST_VALUE = REGISTERS[-1].word, REGISTERS[-1].mask, REGISTERS[-1].right
+
+    def is_right() -> bool:
+        """Whether this thread computes as IEEE 754 says by default; asked at every golden, so without a loop."""
+        room = _ROOM
+        _GET(room.address)
+        words = room.words
+        return words[WORD] & MASK == VALUE and words[LAST_WORD] & LAST_MASK == LAST_VALUE
+
+    def read() -> bytes:
+        """Return this thread's floating-point environment."""
+        _GET(_ROOM.address)
+        return bytes(_ROOM.buffer)
+
+    def write(state: bytes) -> None:
+        """Install an environment that ``read`` returned, in this thread."""
+        ctypes.memmove(_ROOM.address, state, len(state))
+        _PUT(_ROOM.address)
+
+else:
+
+    def is_right() -> bool:
+        """Whether this thread computes as IEEE 754 says by default, as far as arithmetic shows it."""
+        return not wrong()
+
+    def read() -> bytes:
+        """Return nothing: the registers cannot be reached here."""
+        return b""
+
+    def write(state: bytes) -> None:
+        """Do nothing."""
+
+
+def righted(state: bytes) -> bytes:
+    """Return an environment with the control registers as IEEE 754 wants them and everything else as it was."""
+    words = list(memoryview(state).cast("I"))
+    for register in REGISTERS:
+        words[register.word] = words[register.word] & ~register.mask | register.right
+    return b"".join(word.to_bytes(4, "little") for word in words)
+
+
+@contextmanager
+def right() -> Iterator[None]:
+    """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then as before again."""
+    before = read()
+    write(righted(before))
+    try:
+        yield
+    finally:
+        write(before)
+
+
+# The arithmetic of goldens and verdicts, whatever state the process is in.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +209,7 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not fpu.is_right():
+        if not is_right():
             with IeeeArithmetic():
                 return function(*args, **kwargs)
         if _GET_ERRORS is None or _SET_ERRORS is None:
@@ -91,15 +228,15 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
 def set_thread() -> None:
     """Set a new thread that is ours to IEEE arithmetic for good: the ``initializer`` of a pool."""
-    _set_unit(fpu.read())
+    _set_unit(read())
     _set_libraries()
 
 
 def _set_unit(state: bytes) -> None:
-    if fpu.is_right():
+    if is_right():
         return
-    fpu.write(fpu.righted(state))
-    if not fpu.is_right() or wrong():
+    write(righted(state))
+    if not is_right() or wrong():
         raise OracleError(
             f"this thread's floating-point arithmetic {wrong() or 'traps or converts in a way of its own'}, set by "
             "a library of the process (one linked with -ffast-math, a call of fesetround), and on this platform Python "
@@ -121,7 +258,7 @@ class State:
     @classmethod
     def now(cls) -> State:
         return cls(
-            fpu.read(),
+            read(),
             dict(np.geterr()),
             np.geterrcall(),
             np.getbufsize(),
@@ -136,7 +273,7 @@ class State:
         np.setbufsize(self.buffer)
         decimal.setcontext(self.decimal)
         gmpy2.set_context(self.gmpy2)
-        fpu.write(self.unit)
+        write(self.unit)
 
 
 class IeeeArithmetic:

@@ -1,4 +1,4 @@
-"""Correctly rounded stores: float64 to every binary format in one rounding, ties to even.
+"""Rounding: how exactly each evaluation computes, correctly rounded stores, and half a last place.
 
 NumPy's float64 -> float32 is correctly rounded; ml_dtypes' float64 -> bfloat16 is not (it goes through float32), and
 NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``widen`` undoes the stores exactly.
@@ -7,6 +7,9 @@ NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``wide
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,63 @@ from gmpy2 import mpq
 
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
-from .codes import has_nan
-from .extremes import highest, lowest, some
+from .codes import has_nan, highest, lowest, some
+
+# How exactly evaluations compute: float64 here, float32 on a device, and the types that some kernels do not widen.
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """How exactly an evaluation computes.
+
+    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: its significant bits. ``quantum``: its
+    smallest number, what an underflow may lose (0: operands are far from underflow). ``accuracy``: of functions and of
+    ``/``, in units; every other function is exact. ``flushing``: operations whose results below ``tiny`` become 0.
+    ``normal``: a multiple of more than 2^normal does not underflow.
+    """
+
+    unit: float
+    digits: int
+    quantum: float
+    accuracy: Mapping[str, float]
+    tiny: float = 0.0
+    flushing: frozenset[str] = frozenset()
+    normal: float = math.inf
+
+
+FLOAT64 = Arithmetic(
+    2.0**-53,
+    53,
+    0.0,
+    # Our functions, NumPy's, the C library's and the compiled engine's own exp stay within these (tests/numerics).
+    {"/": 1, "exp": 4, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
+)
+# The same near the end of its range: a subnormal result may be off by a few of float64's smallest numbers.
+# From 2^-900 on it has all its digits, with a margin.
+UNDERFLOWING = replace(FLOAT64, quantum=2.0**-1070, normal=-900)
+
+# A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
+_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
+FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
+HOST_FLOAT32 = Arithmetic(2.0**-24, 24, 0.0, {"/": 1, "sqrt": 1})  # the host's own float32, far from underflow
+
+
+@lru_cache(maxsize=16)
+def float32(flushing: frozenset[str]) -> Arithmetic:
+    """Return float32 on a device some of whose operations answer 0 for subnormal results; its division then reads
+    subnormal operands as 0 too."""
+    return replace(FLOAT32, tiny=2.0**-126, flushing=flushing) if flushing else FLOAT32
+
+
+_ROUNDED = dict.fromkeys(_DEVICE, 1.01)  # computed in float32 and rounded
+# Kernels that do not widen, and chains of operators that each round.
+NARROW = {
+    "float16": Arithmetic(2.0**-11, 11, 2.0**-24, _DEVICE),
+    "bfloat16": Arithmetic(2.0**-8, 8, 2.0**-133, _ROUNDED),
+}
+
+
+# Correctly rounded stores: float64 to every binary format in one rounding, ties to even.
 
 BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
 _EXPONENT = np.int64(0x7FF << 52)
@@ -170,3 +228,46 @@ def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
         return sign * np.inf
     rounded = math.ldexp(whole, unit)
     return sign * (np.inf if rounded > fmt.max else rounded)
+
+
+# float32's unit roundoff, smallest and largest number; half a last place of a format, and ties.
+
+UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
+LARGEST = FORMATS["float32"].max
+
+
+def lowest_bit(values: Array) -> Array:
+    """Return the value of the lowest set bit of float64 numbers; inf for 0, which is a multiple of everything."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    return np.where(digits == 0, np.inf, np.ldexp((digits & -digits).astype(np.float64), exponent - 53))
+
+
+def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
+    """Half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
+    bits = np.asarray(np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52))
+    np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
+    bits -= np.int64((fmt.mant + 1) << 52)
+    return np.asarray(bits.view(np.float64))
+
+
+def is_halfway(value: Array, fmt: FloatFormat) -> Array:
+    """Whether float64 values lie exactly halfway between two numbers of a narrower format."""
+    dropped = 52 - fmt.mant
+    bits = np.ascontiguousarray(value).view(np.int64)
+    found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
+    subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
+    if some(subnormal):  # subnormals are multiples of the quantum
+        small = np.flatnonzero(subnormal)
+        steps = value.reshape(-1)[small] / (fmt.quantum / 2)
+        found.reshape(-1)[small] = np.abs(steps) % 2 == 1
+    return np.asarray(found)
+
+
+def classes_differ(forms: list[Array]) -> Array:
+    """Whether the results of several float32 forms differ in being NaN, +inf, -inf or finite."""
+    kinds = [np.where(np.isnan(f), 2, np.where(np.isinf(f), np.sign(f), 0)) for f in forms]
+    differ = np.zeros(np.shape(kinds[0]), bool)
+    for kind in kinds[1:]:
+        differ |= kind != kinds[0]
+    return differ

@@ -16,12 +16,11 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ..compiled.engine import is_compiled
-from ..evaluate.operands import Operands
-from ..evaluate.programs import simulate
 from ..floats.blocks import axis_last
-from ..orders import device
+from ..orders import strict
 from ..orders.kernel_orders import Chosen, Formula, Graphs, graphs_of
-from ..proof.sink import Sink
+from ..programs import Operands, simulate
+from ..proof import Sink
 from . import elementwise, reductions
 
 ROWS = 1 << 18  # rows that are looked at at once
@@ -80,7 +79,7 @@ def kernel(
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
         own, where = places[where], where + start
-        found = device.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
+        found = strict.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
         at = *np.unravel_index(where, lines.shape[:-1]), own
         lines[at] = found
     return out
@@ -137,7 +136,7 @@ def kernel_sums(
         return np.asarray(found + np.zeros((), compute))
     out = np.zeros(math.prod(rows.lead), compute)
     if where.size:
-        out[where] = device.kernel(formula.of_one_row, few, form, compute, flushing)
+        out[where] = strict.kernel(formula.of_one_row, few, form, compute, flushing)
     return out
 
 

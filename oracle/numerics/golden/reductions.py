@@ -1,6 +1,6 @@
 """Formulas with reductions along an axis, evaluated by blocks of whole rows: golden and strict bound.
 
-A row's stages (:mod:`oracle.numerics.formula.stages`) are computed once, each with a rigorous error, which enters every
+A row's stages (:mod:`oracle.numerics.traversal`) are computed once, each with a rigorous error, which enters every
 element of the row. Doubtful elements are looked at again in pairs of float64 numbers, then exactly. A row that is too
 long to be in memory at once is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
 """
@@ -17,28 +17,23 @@ from gmpy2 import mpq
 
 from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
-from ..bounds import additions
+from .. import double_double
+from ..bounds import losses
 from ..bounds.exact_steps import is_exact_in
 from ..bounds.losses import SECOND_ORDER
 from ..bounds.ranges import ranges_of, stays_inside
 from ..compiled.engine import is_compiled
-from ..evaluate.operands import Operands, cast
-from ..evaluate.programs import Values, loaded, program, release, simulate, spare
-from ..exact import enclosures, extended, fractions64
+from ..exact import enclosures, extended, rationals
 from ..exact.rationals import Undefined, rational
-from ..floats.arithmetic import FLOAT64, Arithmetic, float32
+from ..expressions import LENGTH, TOTAL, ZERO, Expression, constant, symbol
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
-from ..floats.float32 import LARGEST, classes_differ, lowest_bit
-from ..floats.rounding import quantize, widen
-from ..formula.expressions import LENGTH, TOTAL, ZERO, Expression, constant, symbol
-from ..formula.stages import Stage
-from ..formula.traversal import is_rational, names_of
+from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, float32, lowest_bit, quantize, widen
 from ..orders.kernel_orders import DEPARTURE, Formula, constants_of
 from ..orders.reducing import Graph, Level, Order, Reducing, reducing, types_of
-from ..proof import double_double
-from ..proof.proof import Exact, ExactValue, Refine, U
-from ..proof.sink import Region, Sink
-from .adding import AGAIN, CHUNK, RUN, as_rows, expanded, from_rows, run_sum, tree_sum
+from ..programs import Operands, Values, cast, loaded, program, release, simulate, spare
+from ..proof import Exact, ExactValue, Refine, Region, Sink, U
+from ..traversal import Stage, is_rational, names_of
+from .sums import AGAIN, RUN, TERMS, as_rows, expanded, from_rows, run_sum, tree_sum
 
 Shape = tuple[int, ...]
 Pair = tuple[Array, Array]  # an unevaluated sum
@@ -66,7 +61,7 @@ def evaluate(
     rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
     target, table = _target(sink, shape, axes, lead)
-    loops = 0 < length <= CHUNK and beyond is None and is_compiled(sink)
+    loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
 
     def work(index: Index) -> None:
         few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
@@ -76,7 +71,7 @@ def evaluate(
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
-        run_blocks(blocks(lead, max(1, size // max(1, length)) if length <= CHUNK else 1), work, each=each)
+        run_blocks(blocks(lead, max(1, size // max(1, length)) if length <= TERMS else 1), work, each=each)
     if table is not None:
         table[0].fill(table[1])
 
@@ -197,7 +192,7 @@ class Rows:
     def fill(self, sink: Sink) -> None:
         """Fill a sink, by blocks of whole rows or, of a long row, in parts."""
         self.wide = sink.out.shape[-1] == self.length
-        if self.length <= CHUNK:
+        if self.length <= TERMS:
             region = sink.region((Ellipsis,))
             for block in blocks(self.lead, max(1, block_size() // max(1, self.length))):
                 self._put(block, (Ellipsis,), region)
@@ -220,7 +215,7 @@ class Rows:
         return exact, refine
 
     def _parts(self) -> list[slice]:
-        return [slice(start, start + CHUNK) for start in range(0, self.length, CHUNK)] or [slice(0, 0)]
+        return [slice(start, start + TERMS) for start in range(0, self.length, TERMS)] or [slice(0, 0)]
 
     def _put(self, rows: Index, columns: Index, region: Region) -> None:
         """Evaluate, round and prove some rows, or a part of a long one."""
@@ -258,8 +253,8 @@ class Rows:
             self._add(totals, stage, self._terms(level, totals, rows, given, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
-                totals.known[stage.error] += additions.lost(terms, totals.sizes[stage.name], self.length)
-        if self.length > CHUNK:
+                totals.known[stage.error] += losses.lost(terms, totals.sizes[stage.name], self.length)
+        if self.length > TERMS:
             self._kept[key] = totals
         return totals
 
@@ -297,7 +292,7 @@ class Rows:
         total, slack = found[0], found[1] * SECOND_ORDER
         if stage.kind == "sum":
             totals.sizes[stage.name] = found[2]
-            steps64 = RUN + CHUNK // RUN + -(-self.length // CHUNK)
+            steps64 = RUN + TERMS // RUN + -(-self.length // TERMS)
             slack += 1.01 * U * steps64 * found[2]
         totals.known |= {stage.name: total, stage.error: slack}
 
@@ -305,7 +300,7 @@ class Rows:
         self, level: Level, totals: Totals, rows: Index, given: Mapping[str, Any], fast: bool
     ) -> Iterator[tuple[Array, Values]]:
         """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
-        if self.length <= CHUNK:
+        if self.length <= TERMS:
             shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
             yield evaluated(level, given, totals.known, shape, fast=fast)
             return
@@ -317,7 +312,7 @@ class Rows:
     def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
         """Return a graph's one value for each row, and what each may be off; on a device also whether right kernels
         may disagree about one."""
-        given = self.loaded((Ellipsis,) if self.length <= CHUNK else (Ellipsis, slice(1)))
+        given = self.loaded((Ellipsis,) if self.length <= TERMS else (Ellipsis, slice(1)))
         own = self._totals(graph, arithmetic, (Ellipsis,), given)
         outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}, (*self.lead, 1)
         value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
@@ -380,7 +375,7 @@ class Rows:
         roots = tuple(stage.terms for stage in graph.stages if stage.kind != TOTAL)
         if stays_inside(roots, ranges_of({name: known[name] for name in names_of(*roots)})):
             return found
-        for part in [None] if self.length <= CHUNK else self._parts():
+        for part in [None] if self.length <= TERMS else self._parts():
             some = {**(given if part is None else self.loaded((Ellipsis, part))), **totals.known}
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
             some = {name: np.broadcast_to(v, shape) for name, v in some.items()}
@@ -465,7 +460,7 @@ class Rows:
         """Some elements as pairs, and how far each may be off."""
         flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
         rows = np.unravel_index(flat, self.lead)
-        if self._paired is None or self.length <= CHUNK:
+        if self._paired is None or self.length <= TERMS:
             self._paired = self._pairs(rows)
         pairs, errors = self._paired
         given = self.loaded(where)
@@ -482,7 +477,7 @@ class Rows:
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
         """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""
-        at_once = max(1, AGAIN // min(CHUNK, self.length))
+        at_once = max(1, AGAIN // min(TERMS, self.length))
         found = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
             for start in range(0, len(rows[0]), at_once)
@@ -510,7 +505,7 @@ class Rows:
             error = size = np.zeros((len(rows[0]), 1))
             for part in self._parts():
                 given = self.loaded((*rows, part))
-                shape = (len(rows[0]), min(CHUNK, self.length - part.start))
+                shape = (len(rows[0]), min(TERMS, self.length - part.start))
                 high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
                 plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
                 plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
@@ -653,9 +648,9 @@ class ExactRow:
         if any(name not in self.columns for name in names_of(stage.terms)):
             return None
         steps: list[float] = []
-        for start in range(0, self.rows.length, CHUNK):
-            some = {name: widen(v[start : start + CHUNK]) for name, v in self.columns.items()}
-            terms = fractions64.evaluate(stage.terms, some)
+        for start in range(0, self.rows.length, TERMS):
+            some = {name: widen(v[start : start + TERMS]) for name, v in self.columns.items()}
+            terms = rationals.evaluate(stage.terms, some)
             if np.any(terms.inexact) or np.any(terms.den != 1.0):
                 return None
             steps = expanded([*steps, *np.broadcast_to(terms.num, next(iter(some.values())).shape).tolist()])

@@ -1,4 +1,4 @@
-"""Sums of an elementwise formula's values: where operands are larger than the output, terms that share an element.
+"""Sums: along an axis, and of an elementwise formula's values where terms share an element.
 
 Each term's value and its own error come of the formula's graph, the sum's error of the number of additions. What that
 leaves in doubt is summed again from pairs of float64 numbers, then exactly: as rationals, or by MPFR at growing
@@ -17,25 +17,74 @@ from gmpy2 import mpq
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from ...model.errors import OracleError
-from ..bounds import additions
+from .. import double_double
+from ..bounds import losses
 from ..bounds.losses import SECOND_ORDER
-from ..bounds.tables_of_bounds import is_linear
-from ..evaluate.operands import Operands, cast, changed, pick
-from ..evaluate.programs import program, simulate
+from ..bounds.ranges import is_linear
 from ..exact import enclosures
-from ..exact.rationals import Undefined, numbers, rational
-from ..exact.transcendence import rational_sum
-from ..floats.arithmetic import Arithmetic, float32
-from ..floats.blocks import blocks
-from ..floats.float32 import LARGEST, UNIT, classes_differ, half_ulp
-from ..floats.rounding import quantize, widen
-from ..formula.expressions import ZERO
-from ..formula.traversal import is_rational
+from ..exact.rationals import Undefined, numbers, rational, rational_sum
+from ..expressions import ZERO
+from ..floats.blocks import axis_last, blocks
+from ..floats.rounding import LARGEST, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
 from ..orders.kernel_orders import COUNT, Formula, Graphs, graphs_of, mean_loss
-from ..proof import double_double
-from ..proof.proof import U
-from ..proof.sink import Sink
-from .adding import expanded, tree_sum
+from ..programs import Operands, cast, changed, pick, program, simulate
+from ..proof import Sink, U
+from ..traversal import is_rational
+
+# Sums along an axis: in float64 by runs, as a device's binary tree, and exactly.
+
+RUN = 128  # terms that are summed at once, in any order
+TERMS = 1 << 14  # terms of a row that are in memory at once
+AGAIN = 1 << 15  # elements of rows that are evaluated at once after a compiled pass left them
+
+
+def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
+    """Return values with some axes as one, the last; a view where strides allow. Values of those axes alone are one
+    row."""
+    if len(axes) == 1 and values.ndim > 1:
+        return axis_last(values, axes[0])
+    moved = np.moveaxis(values, axes, range(-len(axes), 0)) if axes else values
+    kept = moved.shape[: moved.ndim - len(axes)]
+    return moved.reshape(*(kept or (1,)), math.prod(moved.shape[moved.ndim - len(axes) :]))
+
+
+def from_rows(rows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """Return rows in a shape again; of one element each, the axes are kept as 1."""
+    ends = [shape[k] if rows.shape[-1] == math.prod(shape[k] for k in axes) else 1 for k in axes]
+    kept = [n for k, n in enumerate(shape) if k not in axes]
+    whole = rows.reshape(*kept, *ends)
+    return np.moveaxis(whole, range(-len(axes), 0), axes) if axes else whole
+
+
+def run_sum(values: Array) -> Array:
+    """Sums along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
+    whole = values.shape[-1] - values.shape[-1] % RUN
+    total = values[..., whole:].sum(axis=-1, keepdims=True)
+    if whole:
+        total += values[..., :whole].reshape(*values.shape[:-1], -1, RUN).sum(axis=-1).sum(axis=-1, keepdims=True)
+    return np.asarray(total)
+
+
+def tree_sum(terms: Array, axis: int) -> Array:
+    """Sums along an axis, kept, as a device makes them: a binary tree in the terms' own type."""
+    terms = axis_last(terms, axis)
+    while terms.shape[-1] > 1:
+        half = terms.shape[-1] // 2
+        pairs = terms[..., :half] + terms[..., half : 2 * half]
+        terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
+    return np.moveaxis(terms, -1, axis)
+
+
+def expanded(terms: list[float]) -> list[float]:
+    """Return a short list of float64 numbers with exactly the same sum (math.fsum until nothing is left)."""
+    steps = []
+    while (step := math.fsum(terms)) != 0.0:
+        steps.append(step)
+        terms.append(-step)
+    return steps
+
+
+# Sums of an elementwise formula's values: where operands are larger than the output, terms that share an element.
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
@@ -276,7 +325,7 @@ class _Rows:
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
-        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
+        error += UNIT * self.size + losses.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
         inside = (largest * most < self.added.max * (1 - 2.0**-10)) & (ordinary * most < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)

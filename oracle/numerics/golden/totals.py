@@ -15,22 +15,20 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...model.dtypes import dtype_of
-from ..bounds import additions
+from ..bounds import losses
 from ..bounds.losses import SECOND_ORDER
-from ..evaluate.operands import Operands
 from ..exact import enclosures
-from ..floats.arithmetic import FLOAT64, Arithmetic, float32
+from ..expressions import TOTAL
 from ..floats.blocks import block_size, blocks
-from ..floats.float32 import LARGEST
-from ..formula.expressions import TOTAL
-from ..formula.stages import Stage
+from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, float32
 from ..orders.kernel_orders import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
-from ..proof.proof import U
-from ..proof.sink import Sink
+from ..programs import Operands
+from ..proof import Sink, U
+from ..traversal import Stage
 from . import reductions
-from .adding import AGAIN, CHUNK, RUN, as_rows, expanded, run_sum
 from .reductions import NEAR, ExactRow, Rows, pair_sum, parts_of
+from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
 
 def evaluate(
@@ -73,7 +71,7 @@ class Every:
     def _rows(self, elements: int, graph: Graph) -> Iterator[Rows]:
         """All rows, about so many elements at a time. ``graph``: what is computed of each."""
         scheme, kind, device, soc = self._made
-        for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= CHUNK else 1):
+        for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
             few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in self._operands.items()}
             rows = Rows(scheme, few, kind, device, soc)
             rows.graph, rows.wide = graph, False
@@ -109,7 +107,7 @@ class Every:
         error = (run_sum(margins) + 1.01 * U * (RUN + count // RUN) * size) * SECOND_ORDER
         doubtful = any(doubt for *_, doubt in parts)
         if arithmetic is not FLOAT64:  # on a device in any order
-            error = error + additions.lost([known], size, count)
+            error = error + losses.lost([known], size, count)
             doubtful |= bool((~np.isnan(total) & (size >= LARGEST * (1 - NEAR))).any())
         return float(total[0, 0]), float(error[0, 0]), doubtful
 

@@ -16,9 +16,9 @@ from gmpy2 import mpfr
 
 from ...model.call import Array
 from ...model.errors import OracleError
+from ..expressions import place_of
 from ..floats.blocks import convert
-from ..formula.expressions import place_of
-from ..proof.sink import Sink
+from ..proof import Sink
 
 NOT_JUDGED = "not judged: given function"  # what the strict layer says
 WIDE = ("float16", "bfloat16", "float32")  # operands that float64 holds

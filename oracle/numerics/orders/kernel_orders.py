@@ -10,18 +10,15 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
+from ...model.aclnn import CANN, PLATFORMS
 from ...model.call import Array
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
-from ...model.platforms import CANN, PLATFORMS
+from .. import double_double, programs
+from ..bounds.exact_steps import Facts
 from ..bounds.losses import Doubt, Loss, doubts, larger, losses, plus, worst
-from ..bounds.signs_and_digits import Facts
-from ..bounds.tables_of_bounds import is_away_from_zero, is_linear, is_negligible
-from ..evaluate import tables
-from ..evaluate.operands import Operands
-from ..evaluate.programs import simulate
-from ..floats.arithmetic import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
-from ..formula.expressions import (
+from ..bounds.ranges import is_away_from_zero, is_linear, is_negligible
+from ..expressions import (
     COMPARISONS,
     LENGTH,
     ONE,
@@ -35,9 +32,9 @@ from ..formula.expressions import (
     trace,
     where,
 )
-from ..formula.places import AtPlace, at_place, picked
-from ..formula.traversal import has_rational_way, is_rational, names_of, substitute, walk
-from ..proof import double_double
+from ..floats.rounding import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
+from ..programs import Operands, simulate
+from ..traversal import AtPlace, at_place, has_rational_way, is_rational, names_of, picked, substitute, walk
 
 T = TypeVar("T")
 COUNT = "n"  # the symbol of the mean's divisor
@@ -290,11 +287,11 @@ class Graphs:
 
     def natively(self, operands: Operands, narrow: Operands) -> Array:
         """Return what the SoC's kernel answers that computes in its operands' 16-bit type. ``narrow``: operands that
-        are looked up (see :mod:`.tables`)."""
+        are looked up (see :mod:`.programs`)."""
         assert self.native is not None
         root, given = self.computed_in(self.native, operands)
         rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}
-        return tables.simulated(root, rounded, narrow, self.dtype, frozenset())
+        return programs.simulated(root, rounded, narrow, self.dtype, frozenset())
 
     def facts_of(self, formats: Iterable[tuple[str, str]]) -> Facts:
         """What is known beside of operands of some formats, by symbol: how few digits they have."""

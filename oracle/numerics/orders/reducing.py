@@ -9,23 +9,11 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ..bounds.exact_steps import Facts
 from ..bounds.losses import Loss, losses
-from ..bounds.signs_and_digits import Facts
-from ..floats.arithmetic import NARROW, Arithmetic
-from ..formula.expressions import (
-    LENGTH,
-    ROUNDINGS,
-    TOTAL,
-    ZERO,
-    Expression,
-    Function,
-    operation,
-    symbol,
-    symbols_of,
-    trace,
-)
-from ..formula.stages import Stage, staged
-from ..formula.traversal import is_rational, stored_in, substitute, walk
+from ..expressions import LENGTH, ROUNDINGS, TOTAL, ZERO, Expression, Function, operation, symbol, symbols_of, trace
+from ..floats.rounding import NARROW, Arithmetic
+from ..traversal import Stage, is_rational, staged, stored_in, substitute, walk
 from .kernel_orders import Form, Formula, chooses, condition_of, constants_of, named
 
 Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol

@@ -1,4 +1,4 @@
-"""The strict bound of elementwise results: what right kernels may lose, and where they disagree (docs/bounds.md).
+"""What a device answers to a formula, and the strict bound of elementwise results (docs/bounds.md).
 
 The float64 evaluation hands over its values with the two graphs it evaluated beside them; everything else is decided
 here, by looking closer only where a step may underflow, be flushed, overflow, or be exact.
@@ -6,26 +6,57 @@ here, by looking closer only where a step may underflow, be flushed, overflow, o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...model.call import Array
-from ...model.dtypes import FORMATS, FloatFormat
+from ...model.dtypes import FORMATS, FloatFormat, dtype_of
+from .. import programs
 from ..bounds.exact_steps import is_exact_in
 from ..bounds.losses import NO_BOUND, SECOND_ORDER
-from ..bounds.ranges import Ranges, largest, ranges_of, stays_inside
-from ..bounds.tables_of_bounds import cell_of, is_linear, table
-from ..evaluate import tables
-from ..evaluate.operands import Operands, cast, changed, pick
-from ..evaluate.programs import Values, program, release, simulate
-from ..floats.arithmetic import Arithmetic
-from ..floats.extremes import highest, lowest, some
-from ..floats.float32 import LARGEST, classes_differ, half_ulp, is_halfway
-from ..floats.rounding import quantize, widen
-from ..formula.expressions import ZERO, Expression
-from .kernel_orders import DEPARTURE, VANISHING, Graphs
+from ..bounds.ranges import Ranges, cell_of, is_linear, largest, ranges_of, stays_inside, table
+from ..expressions import ZERO, Expression
+from ..floats.blocks import block_size, blocks
+from ..floats.codes import highest, lowest, some
+from ..floats.rounding import LARGEST, Arithmetic, classes_differ, half_ulp, is_halfway, quantize, widen
+from ..programs import Operands, Values, cast, changed, pick, program, release, simulate
+from .kernel_orders import DEPARTURE, VANISHING, Formula, Graphs, graphs_of
+
+# What a device answers to a formula of one element: its kernel's graph, step by step in the kernel's type.
+
+
+def kernel(
+    scheme: Formula,
+    operands: Operands,
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    stored: str = "",
+) -> Array:
+    """Return what a SoC's public kernel computes, every intermediate in a type: in the one that it stores (the
+    operands', unless it is told), if it does not widen that. ``flushing``: operations whose subnormal float32 results
+    become 0."""
+    if not stored:
+        kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
+        stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
+    graphs = graphs_of(scheme, operands, form, stored)
+    compute = compute if graphs.native is None else graphs.dtype
+    root, operands = graphs.computed_in(graphs.form(form), operands)
+    shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
+    if math.prod(shape) <= block_size():
+        return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
+    result, narrow = np.empty(shape, compute), programs.narrow_of(operands, math.prod(shape))
+    for block in blocks(shape, block_size()):
+        few = cast(pick(operands, block), compute)
+        result[block] = programs.simulated(root, few, pick(narrow, block), compute, flushing)
+    return result
+
+
+# The strict bound of elementwise results: what right kernels may lose, and where they disagree (docs/bounds.md).
 
 FEW = 4  # one in so many elements is looked at alone, more with all others
 WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
@@ -38,8 +69,8 @@ class StrictBound:
     """What right kernels may answer for some operands.
 
     ``operands``: float64 arrays of one shape, or numbers, by symbol. ``narrow``: those of 16 bits that are looked up
-    (see :mod:`.tables`), as they were before they were widened. ``device``: what a right kernel computes in. ``mean``:
-    what the mean's divisor may lose, relative.
+    (see :mod:`.programs`), as they were before they were widened. ``device``: what a right kernel computes in.
+    ``mean``: what the mean's divisor may lose, relative.
     """
 
     graphs: Graphs
@@ -80,7 +111,7 @@ class StrictBound:
         return bound, unspecified, self._ties(value, formats)
 
     def _run(self, root: Expression, shape: tuple[int, ...]) -> Values:
-        return tables.evaluate((root,), self.operands, self.narrow, shape)[0]
+        return programs.evaluate((root,), self.operands, self.narrow, shape)[0]
 
     def _bound(self, value: Array, running: Values, ranges: Ranges | None) -> Array:
         """What a right kernel may lose, per element, of which ``running`` is what was evaluated with the value. What

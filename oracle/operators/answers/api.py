@@ -13,20 +13,20 @@ from ml_dtypes import bfloat16
 from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved, meant
-from ...model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
-from ...model.status import SUCCESS, Status, invalid, nullptr
+from ...model.aclnn import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
+from ...model.aclnn import SUCCESS, Status, invalid, nullptr
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.environment import ieee_arithmetic
-from ...numerics.floats.extremes import some
+from ...numerics.floats.codes import some
 from ...numerics.golden import elementwise, places, reductions, sums, totals
-from ...numerics.orders import device
+from ...numerics.orders import strict
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
-from ...numerics.proof.sink import Sink
+from ...numerics.proof import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
 from ..definition.parameters import Parameter, class_axis
-from .classes import unknown_class
+from .reference import unknown_class
 from .reference import Reference
 from .registry import OPERATORS, unknown_operator
 
@@ -453,7 +453,7 @@ def device_kernel(
         if shape != out:
             shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
             return sums.kernel(op.computes, operands, shapes, form, compute, stored, added, flushing).reshape(out)
-        return device.kernel(op.computes, operands, form, compute, flushing, stored)
+        return strict.kernel(op.computes, operands, form, compute, flushing, stored)
     if chooses(op.computes):
         operands, (axis,) = op.formula_operands(args, spread=False), op.reduced_axes(args)
         shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))

@@ -1,4 +1,4 @@
-"""A call cut along an axis of its output: parts that compute on their own what the whole call computes there.
+"""Answers made of a call's answers: of its parts, of what the operator takes, of what a verdict compares with.
 
 An operator that works slice by slice along an axis gives the same values for a few slices at a time. So a call that is
 too large to be computed at once, or whose golden would be, is taken part by part.
@@ -9,13 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-
 import numpy as np
-
 from ...model.call import Array, Call
 from ..definition.operator import Operator
 from ..definition.parameters import Attributes, Shape
 from .registry import OPERATORS
+from typing import Any
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES, FLOATS
+from ...model.aclnn import platform
+from .api import bound, validate
+from ...model.aclnn import DEFAULT_SOC
+from .api import golden, operator, references
+from .reference import Reference
+
 
 LARGE = 1 << 26  # elements; the largest output of a call that is computed at once
 MOST = 1 << 21  # elements of a part, unless one slice has more
@@ -77,3 +84,69 @@ def parts(call: Call, *, large: int = LARGE, most: int = MOST) -> Iterator[Call]
     step = max(1, most * out.shape[axis] // out.size)
     for start in range(0, out.shape[axis], step):
         yield part_of(call, axis, slice(start, start + step))
+
+
+# What an operator takes, found out from its declaration by asking its checks.
+
+_SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # a main operand of one of these ranks is taken by any operator
+
+
+def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
+    """Return the dtypes that all operands and outputs may have on a SoC."""
+    return tuple(dtype for dtype in DTYPES if any(_is_taken(op, soc, dtype, shape) for shape in _SHAPES))
+
+
+def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
+    """Return those of them that have a golden."""
+    return tuple(dtype for dtype in accepted_dtypes(op, soc) if dtype in FLOATS)
+
+
+def checks_of(op: Operator, soc: str) -> tuple[str, ...]:
+    """Return the names of the checks that a plain valid call passes on a SoC, in their order."""
+    for dtype in served_dtypes(op, soc):
+        for shape in _SHAPES:
+            given = _call(op, dtype, shape)
+            if validate(op.name, soc=soc, **given).ok:
+                return tuple(check.name for check in op.checks(bound(op, given), platform(soc)))
+    return ()
+
+
+def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> bool:
+    return validate(op.name, soc=soc, **_call(op, dtype, shape)).ok
+
+
+def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """The parameters of a call without data."""
+    given = op.usual(shape)
+    for parameter in op.inputs():
+        if not parameter.optional:
+            kind = "int64" if parameter.holds("classes") else parameter.dtype or dtype
+            given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
+    return given | {each.output: TensorSpec(each.output_shape(given), each.dtype or dtype) for each in op.each}
+
+
+# What a verdict compares a device's outputs with, for a call by its parameters: ``oracle.reference``.
+
+
+def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Reference]:
+    """Return golden, strict bound and unspecified elements of every output of a call, by their aclnn names.
+
+    Parameters are those of ``oracle.golden``. Each answer has, in the output's shape: ``golden`` in the output's dtype;
+    ``value``, float64, before the last rounding; ``bound``, float64, the |actual - value| that the strict layer allows,
+    the host's roundings included; ``unspecified``, bool, where right kernels disagree and no layer judges.
+    Raises OracleError where ``oracle.golden`` does.
+    """
+    outputs, found = golden(op, soc=soc, cann=cann, **params), operator(op)
+    given = {name: params.get(name) for name in found.by_name}
+    inputs = {n: None if given[n] is None else np.asarray(given[n]) for n in found.names("input")}
+    target = platform(soc, cann)
+    call = Call(op, target.soc, inputs, {n: given[n] for n in found.names("attr")}, outputs, cann=target.cann)
+    return {name: _whole(one, outputs[name].copy()) for name, one in references(call).items()}
+
+
+def _whole(found: Reference, golden: np.ndarray) -> Reference:
+    """The same with all arrays in the output's shape, those of an empty one too."""
+    if not found.written:
+        nothing = np.zeros(golden.shape)
+        return replace(found, golden=golden, value=nothing, bound=nothing.copy(), unspecified=nothing.astype(bool))
+    return found if found.unspecified is not None else replace(found, unspecified=np.zeros(golden.shape, bool))

@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from ...model.errors import OracleError, OracleWarning, closest
-from ...system.imported import attribute_of
+from ...system.process import attribute_of
 from ..definition.operator import Operator
 
 GROUP = "aclnn_oracle.operators"

@@ -1,4 +1,4 @@
-"""The checks validators are written with.
+"""The checks validators are written with, the promotion of types, and what losses have in common.
 
 The primitives are those of opbase's ``op_error_check.h``: shapes are view shapes and compared exactly (rank counts,
 () is not (1,)); a tensor is empty when a view dim is 0. A validator is a generator that yields one :class:`Check` per
@@ -8,17 +8,92 @@ every call; it tells one check of an operator from every other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
-
+from collections.abc import Callable, Mapping
+from typing import Any
+from ...model.dtypes import dtype_of
+from ...model.aclnn import Platform
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 import numpy as np
-
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES, DType
 from ...model.errors import OracleError, meant
-from ...model.platforms import Platform
-from ...model.status import DOCUMENT, SOURCE, SUCCESS, Status, inner_nullptr, invalid, nullptr
-from .promotion import promoted
+from ...model.aclnn import DOCUMENT, SOURCE, SUCCESS, Status, inner_nullptr, invalid, nullptr
+import math
+from .parameters import MEAN, NONE, SUM, Shape
+
+
+# op::PromoteType of opbase (``data_type_utils.h``): the common dtype that the host casts mixed inputs to.
+
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
+_COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+# The table has no initialisers for these: zero, which is float32 (inferred).
+_BEYOND = (
+    "float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu", "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn",
+)  # fmt: skip
+# Pairs whose reversed order has no common type.
+_ONE_WAY = {
+    ("uint16", "complex64"): "complex64", ("uint32", "complex64"): "complex64", ("uint64", "complex64"): "complex128",
+    ("uint64", "complex128"): "complex128", ("uint16", "complex128"): "complex128",
+    ("uint32", "complex128"): "complex128",
+}  # fmt: skip
+
+
+def promoted(*names: str) -> str | None:
+    """Return the common dtype of some, taken from left to right; None (UNDEFINED) if there is none."""
+    common: str | None = names[0]
+    for name in names[1:]:
+        common = None if common is None else _of_two(common, name)
+    return common
+
+
+def promoted_type(*names: str) -> Callable[[Mapping[str, Any], Platform], str]:
+    """Return an operator's ``kernel_type``: the common dtype of these inputs, in this order, where they are given."""
+
+    def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
+        return str(promoted(*[dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]))
+
+    return kernel_type
+
+
+def _of_two(a: str, b: str) -> str | None:
+    if a == b:
+        return a
+    if (a, b) in _ONE_WAY:
+        return _ONE_WAY[a, b]
+    known = (*FLOATING, *INTEGERS, *_COMPLEX)
+    if (a in _BEYOND and b in (*known, *_BEYOND)) or (b in _BEYOND and a in known):
+        return "float32"
+    if a not in known or b not in known:
+        return None
+    if a in _COMPLEX or b in _COMPLEX:
+        return _of_complex(a, b)
+    if a in FLOATING and b in FLOATING:
+        return "float64" if "float64" in (a, b) else "float32"  # float16 and bfloat16 have float32 in common
+    if a in FLOATING or b in FLOATING:
+        return a if a in FLOATING else b
+    if "bool" in (a, b):
+        return b if a == "bool" else a
+    if {a, b} == {"uint8", "int8"}:
+        return "int16"
+    return max(a, b, key=INTEGERS.index)
+
+
+def _of_complex(a: str, b: str) -> str | None:
+    """complex32 stands for float16, complex64 for float32, complex128 for float64; integers change nothing."""
+    parts = [_COMPLEX.get(name, name) for name in (a, b)]
+    floats = [p for p in parts if p in FLOATING]
+    if len(floats) == 1:
+        real = floats[0]
+    elif "float64" in floats:
+        real = "float64"
+    else:
+        real = "float16" if set(floats) == {"float16"} else "float32"
+    return next(name for name, part in _COMPLEX.items() if part == real)
+
+
+# The checks validators are written with.
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
 MAX_RANK = 8
@@ -309,3 +384,95 @@ def ends_if_all_empty(a: Args, *names: str) -> Check:
 def float_types(platform: Platform) -> tuple[str, ...]:
     """The float types of most operators on a SoC; bfloat16 is not on every product."""
     return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")
+
+
+# What losses have in common: the shapes of their terms and results, the values of empty calls, classes.
+
+Arguments = Mapping[str, Any]
+
+
+def common_shape(*names: str) -> Callable[[Arguments], Shape]:
+    """Return a function that gives the shape that some inputs broadcast to: what a loss has terms for. A null pointer
+    has no part in it, and a shape that does not broadcast to those before it neither."""
+
+    def common(a: Arguments) -> Shape:
+        shape: Shape = ()
+        for name in names:
+            if a.get(name) is not None:
+                own = tuple(a[name].shape)
+                shape = broadcast_shape(shape, own) or shape if own else shape
+        return shape
+
+    return common
+
+
+def reduced_shape(*names: str) -> Callable[[Arguments], Shape]:
+    """Return a function that gives a loss's shape: its terms' without a reduction, else that of a scalar."""
+    common = common_shape(*names)
+    return lambda a: common(a) if a["reduction"] == NONE else ()
+
+
+def size_of(common: Callable[[Arguments], Shape]) -> Callable[[Arguments], int]:
+    """Return a function that counts the elements of a shape."""
+    return lambda a: math.prod(common(a))
+
+
+def filled(a: Arguments) -> float | None:
+    """What the host fills the output of an empty call with: the mean of nothing is NaN, its sum 0."""
+    return {MEAN: math.nan, SUM: 0.0}.get(a["reduction"])
+
+
+def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
+    """Inputs that broadcast together; the output has their common shape, or under a reduction none."""
+    common: Shape | None = ()
+    for name in names:
+        common = None if common is None else broadcast_shape(common, a[name].shape)
+    given = ", ".join(f"{name} {a[name].shape}" for name in names)
+    title = f"{out} of the common shape, or of rank 0 under a reduction"
+    if common is None:
+        return check(title, f"{given}: these shapes do not broadcast")
+    wanted = common if a["reduction"] == NONE else ()
+    problem = f"{out} has shape {a[out].shape}; beside {given} and reduction {a['reduction']} it must be {wanted}"
+    return check(title, None if a[out].shape == wanted else problem)
+
+
+def broadcasting(a: Args, *names: str) -> Check:
+    """BroadcastInferShape of some inputs must give a shape."""
+    common: Shape | None = ()
+    for name in names:
+        common = None if common is None else broadcast_shape(common, a[name].shape)
+    given = ", ".join(f"{name} {a[name].shape}" for name in names)
+    title = f"{' and '.join(names)} broadcast"
+    return check(title, f"{given}: these shapes do not broadcast" if common is None else None)
+
+
+def one_number(a: Arguments, out: str) -> str | None:
+    """Why a reduced loss cannot be written to an output whose shape no check looks at."""
+    problem = f"{out} of shape {tuple(a[out].shape)} is to hold one number"
+    return problem if a["reduction"] != NONE and math.prod(a[out].shape) != 1 else None
+
+
+# ---- over class indices ----------------------------------------------------------------------------------------------
+
+
+def widened(a: Arguments, platform: Platform) -> str:
+    """Before ascend950 the host promotes float16 to float32 for such a loss; otherwise it computes in self's dtype."""
+    name = dtype_of(a["self"].dtype).name
+    return "float32" if name == "float16" and not platform.regbase else name
+
+
+def has_rank(a: Args, name: str, allowed: Mapping[int, str]) -> Check:
+    """The rank of a tensor must be one of some. ``allowed``: what a shape of each rank is called."""
+    spec = a[name]
+    problem = f"{name} has rank {spec.rank}; it must be {' or '.join(allowed.values())}"
+    return check(f"rank of {name}", None if spec.rank in allowed else problem)
+
+
+def gradient_per_sample(a: Args, samples: Shape | None) -> Check:
+    """One gradient per sample without a reduction of several (None: there is one), otherwise one of rank at most 1."""
+    grad, problem = a["gradOutput"], None
+    if a["reduction"] == NONE and samples is not None:
+        problem = None if grad.shape == samples else f"gradOutput has shape {grad.shape}; it must be {samples}"
+    elif grad.rank > 1 or grad.size != 1:
+        problem = f"gradOutput has shape {grad.shape}; with reduction {a['reduction']} it must be (1,) or ()"
+    return check("shape of gradOutput", problem)

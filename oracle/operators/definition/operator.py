@@ -13,13 +13,13 @@ import numpy as np
 
 from ...model.call import Array
 from ...model.dtypes import dtype_of
-from ...model.platforms import Platform
-from ...numerics.formula.expressions import PLACE
+from ...model.aclnn import Platform
+from ...numerics.expressions import PLACE
 from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
 from .checks import Args, Checks, broadcast_shape
-from .elsewhere import Aten, Forward, KernelName, MindSpore
+from .parameters import Aten, Forward, KernelName, MindSpore
 from .parameters import (
     HALF,
     MAIN,
@@ -35,7 +35,7 @@ from .parameters import (
     Shape,
     class_axis,
 )
-from .promotion import promoted
+from .checks import promoted
 
 BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name

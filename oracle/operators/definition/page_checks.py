@@ -16,12 +16,12 @@ import numpy as np
 
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
-from ...model.platforms import CANN, PLATFORMS
-from ...numerics.formula.expressions import PLACE, Function, place_of, symbols_of, trace
-from ...numerics.formula.traversal import names_of
+from ...model.aclnn import CANN, PLATFORMS
+from ...numerics.expressions import PLACE, Function, place_of, symbols_of, trace
+from ...numerics.traversal import names_of
 from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
-from .elsewhere import Aten, Forward, KernelName, MindSpore
+from .parameters import Aten, Forward, KernelName, MindSpore
 from .operator import Operator, Result, entering_any
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Parameter, Role

@@ -20,8 +20,8 @@ import numpy as np
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
-from ...model.platforms import DEFAULT_SOC, Platform, platform
-from ...numerics.formula.expressions import place_of
+from ...model.aclnn import DEFAULT_SOC, Platform, platform
+from ...numerics.expressions import place_of
 from .checks import Args, Asked, Check, Checks
 from .operator import Operator, Result
 from .parameters import CLASS_INDEX, Shape

@@ -14,16 +14,14 @@ from functools import cached_property
 from pathlib import Path
 
 from ...model.errors import OracleError
-from ...record.fields import Number
+from ...record.codec import Number
 from ...record.reader import Record, read
 from ...record.types import LAYERS
-from ..cells import dtype_order
-from ..clusters import Cluster
-from ..language.bilingual import Bilingual
+from ..clusters import Cluster, dtype_order
 from ..language.translate import ENGLISH, Language, Text, _
 from ..language.words import NONE, percent
 from ..summary import Summary
-from .page import render_page
+from .page import Bilingual, render_page
 from .pictures import BOTTOM, HEIGHT, LEFT, WIDTH, Panel
 
 SHOWN = 200  # flaky cases, and clusters of present failures

@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -23,17 +24,192 @@ import jinja2
 from markupsafe import Markup, escape
 
 from ...model.errors import OracleError
+from ...record.codec import Number
 from ...record.reader import CaseRecord, Record, read, split_id
+from ...record.types import LAYERS, STATUSES
+from ...system.strictjson import finite
 from .. import diff
-from ..cells import sum_of
-from ..clusters import Cluster
+from ..clusters import Cluster, sum_of
 from ..formats import save
 from ..language import words
-from ..language.bilingual import Bilingual
-from ..language.translate import ENGLISH, LANGUAGES, Language, Phrase, Text, _, _n
-from ..summary import Summary, columns, command_for
-from .case_table import CaseTable
+from ..language.translate import CHINESE, ENGLISH, LANGUAGES, Language, Phrase, Text, _, _n, shape
+from ..language.words import known, objections
+from ..summary import Summary, columns, command_for, suffix
 from .pictures import bars, grid_paths, map_parts, pictures
+
+# A page in two languages: every text stands in the page's own language, the script has the other one.
+#
+# ``<i-t>`` marks a text to exchange, ``data-t`` names the attributes of an element to exchange. The table from one
+# language to the other is gathered while the page is rendered, so it holds exactly what the page says.
+
+
+class Bilingual:
+    """Renders texts in one language and remembers them in the other. One per page."""
+
+    def __init__(self, base: Language) -> None:
+        self.base, self.other = base, CHINESE if base is ENGLISH else ENGLISH
+        self.swap: dict[str, str] = {}
+        self.phrases: dict[str, str] = {}
+
+    def pair(self, text: Text | str) -> tuple[str, str | None]:
+        """A text here, and in the other language: None where the table tells it."""
+        here, there = self.base.say(text), self.other.say(text)
+        if isinstance(text, Phrase):
+            self._know(text)
+            return here, there if self.base is CHINESE and here != there else None
+        if here == there or self.swap.setdefault(here, there) == there:
+            return here, None
+        return here, there  # two English texts with one Chinese: this one says itself what the other is
+
+    def _know(self, phrase: Phrase) -> None:
+        """Keep the forms that the script needs for this phrase and its parts."""
+        for part in sorted(_parts(phrase.message)):  # the same page from the same record
+            form = CHINESE.form(part)
+            if form is not None:
+                self.phrases[shape(part)] = form
+
+    def t(self, message: str | Text, /, **params: object) -> Markup:
+        """A text that the language switch exchanges."""
+        text = Text(message, params=params) if isinstance(message, str) else message
+        here, there = self.pair(text)
+        if here == self.other.say(text):
+            return escape(here)
+        kept = Markup(' o="{}"').format(there) if there is not None else Markup("")
+        kind = Markup(" p") if isinstance(text, Phrase) else Markup("")
+        return Markup("<i-t{}{}>{}</i-t>").format(kind, kept, here)
+
+    def tn(self, singular: str, plural: str, n: int, /, **params: object) -> Markup:
+        """A text about a number of things."""
+        return self.t(Text(singular, plural, n, params))
+
+    def p(self, text: str) -> Markup:
+        """A sentence of the record."""
+        return self.t(Phrase(text))
+
+    def ta(self, attribute: str, message: str | Text, /, **params: object) -> Markup:
+        """An attribute that the language switch exchanges, with its name."""
+        here, _ = self.pair(Text(message, params=params) if isinstance(message, str) else message)
+        return Markup('{0}="{1}" data-t="{0}"').format(attribute, here)
+
+    def for_script(self, texts: Iterable[Text]) -> dict[str, Any]:
+        """What the script needs: this page's language, its texts in the other, the script's own and the record's."""
+        words = {text.message: CHINESE.say(text) for text in texts}
+        return {"base": self.base.code, "swap": self.swap, "words": words, "phrases": self.phrases}
+
+    def functions(self) -> dict[str, Callable[..., Markup]]:
+        """Return what templates call, by name."""
+        return {"t": self.t, "tn": self.tn, "p": self.p, "ta": self.ta}
+
+
+def _parts(text: str) -> set[str]:
+    """A phrase and what it is made of, as Language.phrase takes it apart."""
+    found: set[str] = set()
+    left = [text]
+    while left:
+        part = left.pop()
+        if part not in found:  # many ways lead to one part: without this a reason of forty took for ever
+            found.add(part)
+            for mark in ("; ", ": "):
+                first, separator, rest = part.partition(mark)
+                left += [first, rest] if separator else []
+    return found
+
+
+# The case list as columns: what is the same in all runs once, then what each run found. The script reads it.
+
+REASON = 400
+
+
+class Strings:
+    """A table of strings; equal strings are kept once."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self.items.setdefault(text, len(self.items))
+
+    @property
+    def all(self) -> list[str]:
+        return list(self.items)
+
+
+class CaseTable:
+    """The cases of all runs, (label, summary) each; rows in the order of first appearance."""
+
+    def __init__(self, runs: Sequence[tuple[str, Summary]]) -> None:
+        self.runs = runs
+        self.cases: dict[str, CaseRecord] = {}
+        for _name, summary in runs:
+            for case in summary.record.cases:
+                self.cases.setdefault(case.id, case)
+        self.row_of = {case_id: row for row, case_id in enumerate(self.cases)}
+        found = {name for _name, summary in runs for case in summary.record.cases for name in case.verdicts}
+        self.layers = known({*LAYERS, *found})
+
+    def columns(self) -> dict[str, Any]:
+        """Return the block the script reads; numbers that are not finite are strings."""
+        prefixes, families, ops, dtypes, reasons = Strings(), Strings(), Strings(), Strings(), Strings()
+        cases: dict[str, list[Any]] = {"prefix": [], "family": [], "tail": [], "op": [], "dtype": []}
+        for case in self.cases.values():
+            prefix, family, tail = split_id(case.id)
+            row = (prefixes(prefix), families(family), tail, ops(case.op), dtypes(case.dtype))
+            for name, value in zip(cases, row, strict=True):
+                cases[name].append(value)
+        runs = [self._run(label, summary, reasons) for label, summary in self.runs]
+        return {
+            "schema": 2,
+            "statuses": STATUSES,
+            "order": words.ORDER,
+            "layers": self.layers,
+            "prefixes": prefixes.all,
+            "families": families.all,
+            "ops": ops.all,
+            "dtypes": dtypes.all,
+            "cases": cases,
+            "runs": runs,
+            "reasons": reasons.all,
+        }
+
+    def _run(self, label: str, summary: Summary, reasons: Strings) -> dict[str, Any]:
+        """What one run found. ``layers`` has a bit for each layer that rejects the case."""
+        cluster_of = {case.id: cluster.number for cluster in summary.clusters for case in cluster.cases}
+        names = ("status", "err", "share", "ms", "reason", "cluster", "layers")
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        number = {status: i for i, status in enumerate(STATUSES)}
+        bit = {layer: 1 << i for i, layer in enumerate(self.layers)}
+        for case_id in self.cases:
+            case = summary.record.by_id.get(case_id)
+            if case is None:
+                row: tuple[Any, ...] = (-1, None, None, None, -1, 0, 0)
+            else:
+                row = (
+                    number[case.status],
+                    three(case.budget_used),
+                    three(case.kernel_share),
+                    three(None if case.duration_s is None else 1000 * case.duration_s),
+                    reasons(words.clip(case.reason, REASON)) if case.reason else -1,
+                    cluster_of.get(case_id, 0),
+                    sum(bit[layer] for layer in objections(case)),
+                )
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+        if all(value is None for value in columns["share"]):
+            columns["share"] = []  # a record without it
+        return {"label": label, "replay": suffix(summary.record.header), **columns}
+
+
+def three(value: Number | None) -> Number | str | None:
+    """Three significant digits, which is what the list shows."""
+    if value is None:
+        return None
+    if not math.isfinite(value):
+        return finite(value)
+    short = float(f"{value:.3g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+# The HTML report: one self-contained file in two languages that opens from ``file://`` without a network.
 
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
 CLUSTERS = 100

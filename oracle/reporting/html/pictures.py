@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ...record.fields import Number
+from ...record.codec import Number
 from ...record.reader import CaseRecord
 from ...record.types import ULPS, ErrorGrid
-from ..cells import dtype_order, ranked
+from ..clusters import dtype_order, ranked
 from ..language.translate import Text, _
 from ..language.words import percent, seconds
 from ..summary import Summary

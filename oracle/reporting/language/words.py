@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ...record.fields import Number
+from ...record.codec import Number
 from ...record.reader import CaseRecord, Record
 from ...record.types import GOOD, LAYERS
 from .translate import Listing, Phrase, Text, _, _n

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.catalogue.cover.covering import covering, covering_accepted
+from oracle.catalogue.plan.covering import covering, covering_accepted
 
 SIZES = [(), (1,), (5,), (2, 3), (1, 1, 4), (3, 3, 3, 3), (2,) * 10, (18, 3, 3, 6, 4, 6, 8, 3), (3, 24, 2, 7)]
 

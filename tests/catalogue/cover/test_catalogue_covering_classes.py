@@ -9,9 +9,9 @@ import pytest
 from small_catalogues import cases, family
 
 from oracle import OracleError
-from oracle.catalogue.cover.covering_classes import covering_classes
-from oracle.model import axis_classes
-from oracle.model.shape_classes import classes
+from oracle.catalogue.plan.covering import covering_classes
+from oracle.model import classes as axis_classes
+from oracle.model.classes import shape_classes
 
 
 @pytest.mark.parametrize("strength", [2, 3])
@@ -67,7 +67,7 @@ def test_a_family_meets_every_three_classes_of_its_axis_and_views(tmp_path):
         shape, dim = case.output.shape, case.attrs["dim"]
         place = "last" if dim % len(shape) == len(shape) - 1 else "middle"
         told = (
-            *axis_classes.classes(shape, dim % len(shape)),
+            *axis_classes.axis_classes(shape, dim % len(shape)),
             place,
             dim < 0,
             case.output.view,
@@ -98,7 +98,7 @@ def test_a_family_meets_every_three_classes_dtypes_and_views(tmp_path):
         variants="{o: {}, o_strided: {output: {view: strided}}}",
     )
     found = cases(tmp_path, written)
-    told = [(*classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in found]
+    told = [(*shape_classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in found]
     met = {three for each in told for three in combinations(enumerate(each), 3)}
     for two in {two for each in told for two in combinations(enumerate(each[:5]), 2)}:
         for other in [(5, "float16"), (5, "float32"), (6, "contiguous"), (6, "strided")]:
@@ -159,7 +159,7 @@ def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtyp
     def told(case):
         axis = case.attrs["dim"] % len(case.output.shape)
         place = axis_classes.place(case.output.shape, axis), case.attrs["dim"] < 0
-        return [*enumerate((*classes(case.output.shape), place, case.output.view)), case.dtype]
+        return [*enumerate((*shape_classes(case.output.shape), place, case.output.view)), case.dtype]
 
     found = cases(tmp_path, written)
     few = [case for case in found if case.tier == "standard"]
@@ -173,7 +173,7 @@ def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtyp
             assert (one, (6, "strided")) in twos
     assert 0 < len(few) < len(found)
     assert len({case.id for case in found}) == len(found)
-    rows = {(*classes(case.output.shape), case.output.view) for case in found}
+    rows = {(*shape_classes(case.output.shape), case.output.view) for case in found}
     assert any(row[1:3] == ("above 8192", "above 48") and row[-1] == "strided" for row in rows)
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from test_catalogue_covering import SIZES
 
-from oracle.catalogue.cover.each import turns
+from oracle.catalogue.plan.families import turns
 
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])

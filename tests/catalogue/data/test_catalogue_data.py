@@ -16,10 +16,9 @@ from small_catalogues import cases, family
 
 from oracle import OracleError
 from oracle.catalogue import make_inputs
-from oracle.catalogue.data.case import TensorPlan
-from oracle.catalogue.data.generators import GENERATORS, exact_random
+from oracle.catalogue.data.case import TensorPlan, make_buffer, make_values, store
+from oracle.catalogue.data.generators import GENERATORS, streams
 from oracle.catalogue.data.generators.streams import SCHEME, Stream
-from oracle.catalogue.data.inputs import make_buffer, make_values, store
 from oracle.model.dtypes import DTYPES, FLOATS, FORMATS
 from oracle.numerics.floats.functions import log_of_positive
 
@@ -152,7 +151,7 @@ def test_normal_numbers_are_the_quantile_of_their_bits() -> None:
     exact = np.array([NormalDist().inv_cdf(p) for p in half])
     exact *= np.where(words & np.uint64(1), -1, 1)
     made = np.empty(words.size)
-    exact_random.standard_normal(words, made)
+    streams.standard_normal(words, made)
     # p^2 times the quantile's second derivative is at most 0.5, and a line bridges 1/1024 of p
     assert np.abs(made - exact).max() < 0.5 / 8 * 2.0**-20
 
@@ -311,20 +310,18 @@ def test_elementary_functions_are_good_to_a_few_ulps() -> None:
     assert (np.abs(log_of_positive(x) - log) <= 8 * 2.0**-53 * np.abs(log)).mean() > 0.99
     y = np.linspace(-700, 700, 4001)
     exact = np.array([math.exp(v) for v in y])
-    assert (np.abs(exact_random.exp(y) / exact - 1)).max() < 8 * 2.0**-53
+    assert (np.abs(streams.exp(y) / exact - 1)).max() < 8 * 2.0**-53
     p = np.concatenate([Stream(0, "quantile", "p").unit(4000) + 2.0**-54, 2.0 ** -np.arange(1.0, 55.0)])
     quantile = np.array([NormalDist().inv_cdf(v) for v in p])
     # the published accuracy of AS 241 is 1e-16, and both sides round a few times
-    assert (
-        np.abs(exact_random.normal_quantile(p) - quantile) <= 16 * 2.0**-53 * np.maximum(np.abs(quantile), 1e-3)
-    ).all()
+    assert (np.abs(streams.normal_quantile(p) - quantile) <= 16 * 2.0**-53 * np.maximum(np.abs(quantile), 1e-3)).all()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 64, 1001])
 def test_fold_sum_sums(n: int) -> None:
     x = Stream(0, "sum", "p").unit(3 * n).reshape(3, n)
     for axis, matrix in ((1, x), (0, x.T)):
-        total = exact_random.fold_sum(matrix, axis)
+        total = streams.fold_sum(matrix, axis)
         assert total.shape == tuple(1 if a == axis else s for a, s in enumerate(matrix.shape))
         # pairwise: log2(n) roundings of a sum of positive terms
         assert np.allclose(total.ravel(), [math.fsum(row) for row in x], rtol=12 * 2.0**-53, atol=0)

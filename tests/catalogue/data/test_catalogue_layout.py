@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from oracle import OracleError
-from oracle.catalogue.data.case import TensorPlan
-from oracle.catalogue.data.inputs import make_buffer, spec_of_plan
+from oracle.catalogue.data.case import TensorPlan, make_buffer, spec_of_plan
 from oracle.catalogue.data.layout import GUARD_BYTES, VIEWS, allocate, arrange, parse, shares_elements
 from oracle.model.dtypes import DTYPES
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from oracle.catalogue import Case, load, make_inputs, spec_of_plan
+from oracle.catalogue.data.case import outliers
 from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.data.generators.streams import Stream
-from oracle.catalogue.data.inputs import outliers
 from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
 from oracle.catalogue.loader import default_dir, operator_of
-from oracle.catalogue.measure.coverage import required
+from oracle.catalogue.measure import required
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import validate

@@ -35,7 +35,7 @@ def own(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("oracle.catalogue.expand.kept.code_is_as_loaded", lambda: True)
+    monkeypatch.setattr("oracle.catalogue.loader.code_is_as_loaded", lambda: True)
     return tmp_path / "cache/aclnn-oracle/catalogue"
 
 
@@ -65,14 +65,14 @@ def test_a_changed_file_or_program_is_expanded_anew(own: Path, monkeypatch: pyte
     before = load(own)
     own.write_text(HEAD + FAMILIES.replace("float32", "float16"))
     assert repr(load(own)) != repr(before)
-    monkeypatch.setattr("oracle.catalogue.expand.kept.code_digest", lambda rooms: "another version")
+    monkeypatch.setattr("oracle.catalogue.loader.code_digest", lambda rooms: "another version")
     own.write_text(HEAD + FAMILIES)
     assert repr(load(own)) == repr(before)
     assert len(expanded) == 3
 
 
 def test_code_newer_than_the_process_keeps_nothing(own: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oracle.catalogue.expand.kept.code_is_as_loaded", lambda: False)
+    monkeypatch.setattr("oracle.catalogue.loader.code_is_as_loaded", lambda: False)
     load(own)
     assert not cache.exists()
 
@@ -103,7 +103,7 @@ def test_without_a_place_to_write_everything_works(own: Path, cache: Path) -> No
 
 
 def test_the_cache_is_bounded(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oracle.catalogue.expand.kept.MOST", 2)
+    monkeypatch.setattr("oracle.catalogue.loader.MOST", 2)
     for number in range(4):
         own = tmp_path / f"own{number}.yaml"
         own.write_text(f"{HEAD}{FAMILIES}\n# {number}\n")

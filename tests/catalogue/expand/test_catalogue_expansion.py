@@ -11,7 +11,7 @@ from small_catalogues import HEAD, cases, catalogue, family
 
 from oracle import OracleError
 from oracle.catalogue import default_dir, load, load_all, make_inputs, select
-from oracle.model.platforms import PLATFORMS
+from oracle.model.aclnn import PLATFORMS
 
 NLL = """\
 aclnn_oracle: 1

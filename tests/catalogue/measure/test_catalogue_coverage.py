@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from oracle.catalogue import Case, default_dir, load, select
-from oracle.catalogue.measure.coverage import Dimension, coverage
-from oracle.catalogue.measure.information import Information, information
+from oracle.catalogue.measure import Dimension, Information, coverage, information
 from oracle.cli import main
 
 # The operators whose catalogues are whole; those at the lean level generate fewer cases than the standard has points.

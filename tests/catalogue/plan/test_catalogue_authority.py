@@ -8,7 +8,7 @@ from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.expand.ecosystem import Volume
 from oracle.catalogue.plan.asked import authority_of, demanded
-from oracle.model.status import AUTHORITIES, told
+from oracle.model.aclnn import AUTHORITIES, told
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
 from oracle.settings.settings import Settings

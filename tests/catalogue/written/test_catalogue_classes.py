@@ -12,18 +12,18 @@ import pytest
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import Case, files, load, load_all, operator_of
-from oracle.catalogue.data.inputs import arguments
+from oracle.catalogue.data.case import arguments
 from oracle.catalogue.expand.of_class import made_for, templates
 from oracle.catalogue.loader import default_dir
 from oracle.catalogue.plan.asked import SOCS, Asker
-from oracle.catalogue.plan.attributes import values, words
+from oracle.catalogue.plan.planning import values, words
 from oracle.catalogue.portable import case_from_json, case_to_json
+from oracle.catalogue.written.layers import sets
 from oracle.catalogue.written.reading import Document
-from oracle.catalogue.written.schema import validate as follows_the_schema
-from oracle.catalogue.written.sizes import sets
+from oracle.catalogue.written.reading import validate as follows_the_schema
+from oracle.model.classes import SHAPE_FACTORS, shape_classes
 from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError
-from oracle.model.shape_classes import FACTORS, classes
 from oracle.operators import OPERATORS, validate
 from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import MAIN, choice, flag, number, output, tensor
@@ -157,11 +157,11 @@ def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_cla
     assert all(case.computes("ascend910b") for case in cases)
     assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)
     few = [case for case in cases if case.tier == "standard"]
-    told = {case.id: [*enumerate(classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
+    told = {case.id: [*enumerate(shape_classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
     every = {one for case in cases for one in told[case.id]}
     assert {(case.dtype, one) for case in few for one in told[case.id]} == set(product(FLOATS, every))
     assert len(few) <= 40 < len(cases)
-    kinds = [set(FACTORS[name]) for name in ("last axis", "leading axis", "axes")]
+    kinds = [set(SHAPE_FACTORS[name]) for name in ("last axis", "leading axis", "axes")]
     assert all({(k, name) for name in names} <= every for k, names in zip((1, 2, 4), kinds, strict=True))
 
 

@@ -12,7 +12,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.defects.base.asking import has_one_column, has_one_element, unwritten_words
 from oracle.defects.base.device import right_device
 from oracle.defects.one_change import numbers
-from oracle.defects.sizes import cores, lost, tiles
+from oracle.defects.sizes import cores, lost
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 
@@ -37,14 +37,14 @@ def test_what_an_output_is_in_every_call(name, output, element, column, words):
 
 def test_one_number_has_no_tiles_and_no_share_to_lose():
     total = OPERATORS["aclnnNLLLoss"].of("totalWeightOut")
-    assert [*cores.mutants(total), *lost.mutants(total)] == []
-    assert {d.id.split("/")[2].split()[1] for d in tiles.mutants(total)} == {"repeats"}  # of its operands
+    assert [*cores.of_cores(total), *lost.mutants(total)] == []
+    assert {d.id.split("/")[2].split()[1] for d in cores.of_tiles(total)} == {"repeats"}  # of its operands
 
 
 def test_only_an_attribute_that_an_output_depends_on_is_misread():
     norm = OPERATORS["aclnnAddRmsNorm"]
-    assert [d for d in numbers.mutants(norm.of("xOut")) if d.id.startswith("attribute/")] == []
-    assert [d for d in numbers.mutants(norm.of("rstdOut")) if d.id.startswith("attribute/")]
+    assert [d for d in numbers.of_numbers(norm.of("xOut")) if d.id.startswith("attribute/")] == []
+    assert [d for d in numbers.of_numbers(norm.of("rstdOut")) if d.id.startswith("attribute/")]
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 3, 4), (0, 5, 2, 3), (2, 0, 1, 3)])

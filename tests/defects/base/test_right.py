@@ -8,10 +8,9 @@ import pytest
 from oracle.case.one_case import outcome_on
 from oracle.defects import right_kernels
 from oracle.defects.base import elementwise
-from oracle.defects.base.right import SOCS, departs, fused
-from oracle.defects.base.summation import fma, sequential, tree
-from oracle.model.platforms import PLATFORMS
-from oracle.numerics.formula.expressions import exp, trace
+from oracle.defects.base.right import SOCS, departs, fma, fused, sequential, tree
+from oracle.model.aclnn import PLATFORMS
+from oracle.numerics.expressions import exp, trace
 from oracle.operators import OPERATORS
 
 

@@ -7,10 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oracle.defects.meetings.factors import ALONG, MIDDLE, class_factors, factors_of
-from oracle.defects.meetings.small_shapes import meet
+from oracle.defects.meetings.factors import ALONG, MIDDLE, class_factors, factors_of, meet
 from oracle.model.call import Call
-from oracle.model.shape_classes import small_shapes
+from oracle.model.classes import small_shapes
 from oracle.operators import OPERATORS
 
 IGNORED = ("a class that occurs", "outside the classes, and occurs")

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from oracle.case.memory import Memory
+from oracle.case.prepare import Memory
 from oracle.catalogue import default_dir, load, load_all
 from oracle.defects.base.asking import checks_of, usual
-from oracle.defects.one_change.checks import LAST_CHECK, missing, names, redundant, without
+from oracle.defects.one_change.api import LAST_CHECK, missing, names, redundant, without
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS, validate
 

@@ -9,10 +9,10 @@ import numpy as np
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.case import HUGE
-from oracle.defects.one_change.wraps import wrapping
+from oracle.defects.one_change.layouts import wrapping
 from oracle.model.call import Call, TensorSpec
 from oracle.operators import OPERATORS, golden
-from oracle.power.huge import score
+from oracle.power.measure import score
 from oracle.settings.settings import Settings
 
 BITS = 11  # 2^11 elements, 2^11 bytes, 2^12 bytes

@@ -7,8 +7,8 @@ import pytest
 from ordinary import one_of_each_kind
 
 from oracle.defects import defects
-from oracle.defects.base.kernels import plain
-from oracle.defects.base.pieces import Where
+from oracle.defects.base.device import plain
+from oracle.defects.base.elementwise import Where
 from oracle.defects.sizes.cores import ROWS as BY_ROWS
 from oracle.defects.sizes.cores import (
     _before_the_last,
@@ -23,8 +23,8 @@ from oracle.defects.sizes.cores import (
 )
 from oracle.defects.sizes.corners import HALF_WORD, wrapped
 from oracle.defects.sizes.lost import tail
+from oracle.model.aclnn import platform
 from oracle.model.call import Call
-from oracle.model.platforms import platform
 from oracle.numerics.orders.reducing import reduces
 from oracle.operators import OPERATORS
 

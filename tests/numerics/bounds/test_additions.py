@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from oracle.numerics.bounds.additions import RUN, SHORT, lost
-from oracle.numerics.floats.float32 import UNIT
+from oracle.numerics.bounds.losses import RUN, SHORT, lost
+from oracle.numerics.floats.rounding import UNIT
 
 LENGTHS = 1000, 65_537, 1 << 20
 

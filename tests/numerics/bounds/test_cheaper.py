@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.bounds import slacks
+from oracle.numerics.bounds import windows
 from oracle.numerics.bounds.losses import SECOND_ORDER
-from oracle.numerics.evaluate.programs import program
-from oracle.numerics.formula.expressions import exp, expm1, minimum, symbol, text, where
-from oracle.numerics.formula.traversal import walk
+from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, where
+from oracle.numerics.programs import program
+from oracle.numerics.traversal import walk
 
 
 def test_what_stands_for_steps_of_a_slack_is_no_less():
@@ -20,10 +20,10 @@ def test_what_stands_for_steps_of_a_slack_is_no_less():
         error / (1 + exp(e)),
         1 / (1 + error / (1 + error)),
     ):
-        cheap = slacks.cheap(root, e)
+        cheap = windows.cheap(root, e)
         assert "expm1" not in text(cheap)
         assert "min" not in text(cheap)
-        assert slacks.cheap(root, root) is root  # a value's own is computed anyway
+        assert windows.cheap(root, root) is root  # a value's own is computed anyway
         for value in (0.0, 1e-300, -1e-16, 0.1, 0.999, 1.0, -1.5, 700.0, np.nan):
             with np.errstate(over="ignore"):
                 (least,), (found,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
@@ -39,7 +39,7 @@ def test_numbers_gathered_into_one_per_term_leave_the_value():
         (3 * where(a < b, 2 * a, 5 * b), 3),
         (2 * abs(a) + (5 * abs(b) + 3 * abs(a)), 2),  # terms that differ in their number alone
     ):
-        found = slacks.gathered(root, set())
+        found = windows.gathered(root, set())
         assert sum(node.op == "*" for node in walk(found)) <= multiplications, text(found)
         for values in ({"a": np.float64(0.3), "b": np.float64(-7.1)}, {"a": np.float64(2.0), "b": np.float64(1e-30)}):
             (wanted,), (got,) = (program(graph)(values, (1,)) for graph in (root, found))
@@ -50,7 +50,7 @@ def test_an_error_that_is_small_in_all_ranges_is_one_number():
     x = symbol("x")
     root = expm1(2.0**-50 * abs(x)) * 3
     for ranges, constant in (((("x", (-8.0, 8.0)),), True), ((("x", (-4096.0, 8.0)),), False), ((), False)):
-        found = slacks.cheap(root, x, ranges)
+        found = windows.cheap(root, x, ranges)
         assert found.is_constant == constant, text(found)
         for value in (0.0, 0.1, -8.0):
             (least,), (most,) = (program(g)({"x": np.float64(value)}, (1,)) for g in (root, found))

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.numerics.bounds.ranges import largest, ranges_of, stays_inside
-from oracle.numerics.bounds.tables_of_bounds import cell_of, is_linear, table
-from oracle.numerics.evaluate.programs import program
-from oracle.numerics.formula.expressions import exp, expm1, log, symbol, tanh, where
+from oracle.numerics.bounds.ranges import cell_of, is_linear, largest, ranges_of, stays_inside, table
+from oracle.numerics.expressions import exp, expm1, log, symbol, tanh, where
+from oracle.numerics.programs import program
 
 g, x = symbol("g"), symbol("x")
 BOUNDS = {

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
+from oracle.numerics.bounds.exact_steps import Facts
 from oracle.numerics.bounds.losses import SECOND_ORDER, losses
-from oracle.numerics.bounds.signs_and_digits import Facts
 from oracle.numerics.compiled.loops import COMPILED_FLOAT64
-from oracle.numerics.evaluate.programs import program, simulate
 from oracle.numerics.exact.enclosures import exact
-from oracle.numerics.floats.arithmetic import FLOAT32, FLOAT64
-from oracle.numerics.formula.expressions import PI, ZERO, erf, exp, expm1, log, log1p, ratio, sqrt, tanh, trace, where
+from oracle.numerics.expressions import PI, ZERO, erf, exp, expm1, log, log1p, ratio, sqrt, tanh, trace, where
+from oracle.numerics.floats.rounding import FLOAT32, FLOAT64
+from oracle.numerics.programs import program, simulate
 
 UNIT, QUANTUM = 2.0**-24, 2.0**-149
 

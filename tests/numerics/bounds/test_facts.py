@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oracle.numerics.bounds.signs_and_digits import Facts, is_power_of_two
-from oracle.numerics.formula.expressions import PI, exp, maximum, ratio, sqrt, symbol, where
+from oracle.numerics.bounds.exact_steps import Facts, is_power_of_two
+from oracle.numerics.expressions import PI, exp, maximum, ratio, sqrt, symbol, where
 
 x, n = symbol("x"), symbol("n")
 

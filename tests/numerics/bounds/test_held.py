@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.bounds import exact_steps
-from oracle.numerics.evaluate.programs import program
 from oracle.numerics.exact.enclosures import exact
+from oracle.numerics.expressions import exp, maximum, ratio, symbol, trace, where
 from oracle.numerics.floats.rounding import round_rational
-from oracle.numerics.formula.expressions import exp, maximum, ratio, symbol, trace, where
-from oracle.numerics.formula.traversal import names_of
+from oracle.numerics.programs import program
+from oracle.numerics.traversal import names_of
 from oracle.operators import mse_loss_backward, sigmoid_backward, tanh_backward
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from oracle.numerics.bounds.losses import losses, plus, times
-from oracle.numerics.bounds.slacks import cheap
-from oracle.numerics.bounds.windows import reaching, window, within
-from oracle.numerics.evaluate.programs import program, simulate
-from oracle.numerics.floats.arithmetic import Arithmetic
-from oracle.numerics.formula.expressions import Expression, constant, exp, maximum, symbol
-from oracle.numerics.formula.traversal import names_of, walk
+from oracle.numerics.bounds.windows import cheap, reaching, window, within
+from oracle.numerics.expressions import Expression, constant, exp, maximum, symbol
+from oracle.numerics.floats.rounding import Arithmetic
 from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
+from oracle.numerics.programs import program, simulate
+from oracle.numerics.traversal import names_of, walk
 from oracle.operators import OPERATORS
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

@@ -12,7 +12,7 @@ import pytest
 from ordinary import FULL
 
 import oracle
-from oracle.case.memory import Memory
+from oracle.case.prepare import Memory
 from oracle.catalogue import load_all
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate, writes

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
 from oracle.numerics.bounds.windows import EXPONENT
-from oracle.numerics.compiled import exp as compiled
+from oracle.numerics.compiled import elements as compiled
 
 
 def test_exp_is_within_its_bound():

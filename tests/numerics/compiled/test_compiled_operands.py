@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
-from oracle.numerics.compiled import operands
+from oracle.numerics.compiled import elements
 from oracle.numerics.floats.codes import code
 
 
-@operands.njit
+@elements.njit
 def beyond(codes, window):
-    return np.array([operands.is_beyond(codes, i, window) for i in range(codes.size)])
+    return np.array([elements.is_beyond(codes, i, window) for i in range(codes.size)])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -35,15 +35,15 @@ def test_the_places_in_doubt_are_listed_behind_those_before(size):
     doubt[size:] = True  # of an earlier, longer chunk: nobody's
     places = np.full(2048, -1)
     places[0] = 77
-    count = operands.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)
+    count = elements.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)
     assert list(places[:count]) == [77, *(5000 + np.flatnonzero(doubt[:size]))]
 
 
 def test_elements_are_picked_and_numbers_stand_for_themselves():
-    @operands.njit
+    @elements.njit
     def gather(array, number, places):
-        rooms = operands.room(array, 8), operands.room(number, 8)
-        return operands.picked(array, places, rooms[0]), operands.picked(number, places, rooms[1])
+        rooms = elements.room(array, 8), elements.room(number, 8)
+        return elements.picked(array, places, rooms[0]), elements.picked(number, places, rooms[1])
 
     array = np.arange(100, dtype=np.uint16)
     found, number = gather(array, 2.5, np.array([3, 99, 3]))

@@ -13,7 +13,7 @@ from oracle.model.dtypes import FORMATS
 from oracle.numerics.floats.rounding import round_rational
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
-from oracle.numerics.compiled import operands, rounding
+from oracle.numerics.compiled import elements
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 
@@ -24,18 +24,18 @@ def test_what_is_taken_for_exact_is(a, b, few):
     if few:  # digits, so that quotients and sums are exact too
         a, b = (float(np.float32(x).astype(ml_dtypes.bfloat16)) for x in (a, b))
         a, b = (x if np.isfinite(x) else 1.0 for x in (a, b))
-    assert not rounding.sum_is_exact(a, b) or mpq(a + b) == mpq(a) + mpq(b)
-    assert not rounding.product_is_exact(a, b) or mpq(a * b) == mpq(a) * mpq(b)
+    assert not elements.sum_is_exact(a, b) or mpq(a + b) == mpq(a) + mpq(b)
+    assert not elements.product_is_exact(a, b) or mpq(a * b) == mpq(a) * mpq(b)
     if b:
-        assert not rounding.quotient_is_exact(a, b) or mpq(a / b) * mpq(b) == mpq(a)
-    assert rounding.product_is_exact(a, b) or abs(a * b) < 2.0**-250  # two float32 numbers
+        assert not elements.quotient_is_exact(a, b) or mpq(a / b) * mpq(b) == mpq(a)
+    assert elements.product_is_exact(a, b) or abs(a * b) < 2.0**-250  # two float32 numbers
 
 
 def quick(name: str, held: bool = False):
     """The quick test of a value that is exact, or need not be."""
 
     def encode(value, slack):
-        code, doubt = rounding.quick(name)(value, value - slack, value + slack, held)
+        code, doubt = elements.quick(name)(value, value - slack, value + slack, held)
         return code, doubt or (abs(value) < slack and not held)
 
     return encode
@@ -64,7 +64,7 @@ def test_a_tie_of_a_value_that_is_exact_goes_to_even(value, name):
 @example(1 + 2.0**-8, 2.0**-50, "bfloat16")
 @example(2.0**-25 * 3, 2.0**-50, "float16")
 def test_what_a_test_does_not_doubt_is_right_in_the_whole_interval(value, share, name):
-    for encode, least in ((rounding.encoder(name), 0.0), (quick(name), 2.0**-52)):
+    for encode, least in ((elements.encoder(name), 0.0), (quick(name), 2.0**-52)):
         slack = abs(value) * (share + least)
         code, doubt = encode(value, slack)
         if doubt:
@@ -78,26 +78,26 @@ def test_what_a_test_does_not_doubt_is_right_in_the_whole_interval(value, share,
 def test_midpoints_overflow_and_special_values_are_doubted(name):
     fmt = FORMATS[name]
     middle = 1 + 2.0 ** -(fmt.mant + 1)
-    for encode in (rounding.encoder(name), quick(name)):
+    for encode in (elements.encoder(name), quick(name)):
         for value in (middle, -middle, fmt.quantum / 2, 3 * fmt.quantum / 2, fmt.overflow, np.inf, -np.inf, np.nan):
             assert encode(value, abs(value) * 1e-15)[1]
         assert encode(1e-300, 2e-300)[1]  # which zero is not known
         assert not encode(0.0, 0.0)[1]
         assert not encode(-0.0, 0.0)[1]
         assert encode(-0.0, 0.0)[0] & 0xFFFF == (0 if name == "float32" else 0x8000)
-    assert not rounding.encoder(name)(np.nextafter(middle, 2), 0.0)[1]
+    assert not elements.encoder(name)(np.nextafter(middle, 2), 0.0)[1]
 
 
 def test_without_the_processors_own_conversion_float16_has_the_same_bits():
     codes = np.arange(1 << 16, dtype=np.uint16)
     finite = codes[np.isfinite(codes.view(np.float16))].view(np.int16)
-    by_bits = operands.njit(operands._load_float16_by_bits)
+    by_bits = elements.njit(elements._load_float16_by_bits)
     assert all(by_bits(finite, i) == finite[i].view(np.float16) for i in range(0, finite.size, 7))
     near = codes[::5].view(np.float16).astype(np.float32).view(np.uint32)
     beside = np.concatenate([near + np.uint32(step) for step in (0, 1, 0x1000, 0xFFF, 0x1001, 0x1800)])
     for single in beside.view(np.float32):
-        code, *doubts = rounding._narrow_float16_by_bits(single)
-        other, *others = rounding._narrow_float16(single)
+        code, *doubts = elements._narrow_float16_by_bits(single)
+        other, *others = elements._narrow_float16(single)
         doubt, also = any(doubts), any(others)
         assert doubt or int(code) & 0xFFFF == int(np.float16(single).view(np.uint16)), single
         assert also or int(other) & 0xFFFF == int(np.float16(single).view(np.uint16)), single
@@ -120,7 +120,7 @@ def test_what_ends_in_float32_do_not_doubt_is_right_between_them(value, negative
     low, high = sorted([v, v])
     for _ in range(steps):
         low, high = np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
-    code, doubt = rounding.quick_single(name)(low, high)
+    code, doubt = elements.quick_single(name)(low, high)
     if not doubt:
         got = float(np.asarray(code).astype(np.uint16).view(TYPES[name]))
         inside = (mpq(float(low)) + mpq(float(v))) / 2, mpq(float(v)), (mpq(float(high)) + mpq(float(v))) / 2
@@ -130,7 +130,7 @@ def test_what_ends_in_float32_do_not_doubt_is_right_between_them(value, negative
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_ends_in_float32_leave_midpoints_and_the_sign_of_zero_in_doubt(name):
-    encode = rounding.quick_single(name)
+    encode = elements.quick_single(name)
     middle = np.float32(1 + 2.0 ** -(FORMATS[name].mant + 1))
     assert encode(np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(2)))[1]
     assert encode(np.float32(-1e-30), np.float32(1e-30))[1]
@@ -141,6 +141,6 @@ def test_ends_in_float32_leave_midpoints_and_the_sign_of_zero_in_doubt(name):
 
 def test_ends_in_float64_that_differ_as_float32_are_in_doubt():
     for low, high, doubted in ((1.0, 1.0, False), (1 + 2.0**-25, 1 + 2.0**-23, True), (-1e-300, 1e-300, True)):
-        code, doubt = rounding.quick_near(low, high)
+        code, doubt = elements.quick_near(low, high)
         assert doubt == doubted
         assert doubt or np.asarray(code).astype(np.uint32).view(np.float32) == np.float32(low)

@@ -8,8 +8,8 @@ from gmpy2 import mpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.numerics.evaluate.programs import UFUNCS
-from oracle.numerics.formula.expressions import ROUNDINGS, symbol
+from oracle.numerics.expressions import ROUNDINGS, symbol
+from oracle.numerics.programs import UFUNCS
 
 compiled = pytest.importorskip(
     "oracle.numerics.compiled.loops", reason="the extra `fast` (numba) is not installed", exc_type=ImportError

@@ -15,7 +15,7 @@ numba = pytest.importorskip("numba", reason="the extra `fast` is not installed")
 
 from numba.core.bytecode import FunctionIdentity  # noqa: E402
 
-from oracle.numerics.compiled import cache, loops, rows  # noqa: E402
+from oracle.numerics.compiled import loops, rows  # noqa: E402
 
 
 @pytest.fixture
@@ -23,13 +23,13 @@ def kept(tmp_path, monkeypatch):
     """The folder of machine code, in a cache of this test's own."""
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(cache, "code_is_as_loaded", lambda: True)  # whoever edits the package meanwhile
-    return cache.folder()
+    monkeypatch.setattr(loops, "code_is_as_loaded", lambda: True)  # whoever edits the package meanwhile
+    return loops.folder()
 
 
 def doubled(description: str = "double", number: float = 3.0) -> int:
     """Compile or read a function, see that it works, and return how often it was read."""
-    function = cache.keep(numba.njit(lambda x: x + x), description)
+    function = loops.keep(numba.njit(lambda x: x + x), description)
     assert function(number) == 2 * number
     return sum(function.stats.cache_hits.values())
 
@@ -42,7 +42,7 @@ def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
 
 def test_code_that_has_changed_since_it_was_loaded_neither_reads_nor_keeps_any(kept, monkeypatch):
     doubled()
-    monkeypatch.setattr(cache, "code_is_as_loaded", lambda: False)
+    monkeypatch.setattr(loops, "code_is_as_loaded", lambda: False)
     assert [doubled(), doubled("other")] == [0, 0]
     assert len(list(kept.glob("*.code"))) == 1
 
@@ -51,7 +51,7 @@ def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_ta
     """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
     script = """if True:
         import sys, numba
-        from oracle.numerics.compiled import cache as machine_code
+        from oracle.numerics.compiled import loops
 
         def of(number):
             return machine_code.keep(numba.njit(lambda x: x * number), str(number))

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.numerics.evaluate.programs import MANY, Program, loaded, program, release, simulate
+from oracle.numerics.expressions import ONE, equal, exp, maximum, minimum, ratio, symbol, where
 from oracle.numerics.floats.blocks import pool_for
-from oracle.numerics.formula.expressions import ONE, equal, exp, maximum, minimum, ratio, symbol, where
-from oracle.numerics.formula.traversal import substitute
+from oracle.numerics.programs import MANY, Program, loaded, program, release, simulate
+from oracle.numerics.traversal import substitute
 
 g, x, b = symbol("g"), symbol("x"), symbol("b")
 ROOT = where(x < 0, g / (1 + exp(x)), maximum(g * x, x - b) * ratio(1, 3))

@@ -15,7 +15,7 @@ from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
 from oracle.numerics.exact.enclosures import OPERATIONS, Ends, Interval, enclose, exact, round_constant
 from oracle.numerics.exact.rationals import Undefined
-from oracle.numerics.formula.expressions import (
+from oracle.numerics.expressions import (
     PI,
     erf,
     erfc,
@@ -32,7 +32,7 @@ from oracle.numerics.formula.expressions import (
     tanh,
     where,
 )
-from oracle.numerics.proof.proof import round_enclosures
+from oracle.numerics.proof import round_enclosures
 
 x, y = symbol("x"), symbol("y")
 SINGLE = st.floats(width=32, allow_nan=False, allow_infinity=False)

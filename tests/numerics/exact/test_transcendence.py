@@ -12,11 +12,11 @@ from gmpy2 import mpfr, mpq
 
 import oracle
 from oracle.model.dtypes import FORMATS
+from oracle.numerics import expressions
 from oracle.numerics.exact.enclosures import exact
-from oracle.numerics.exact.transcendence import nearest, rational_sum
-from oracle.numerics.formula import expressions
-from oracle.numerics.formula.expressions import exp, expm1, log, ratio, symbol, tanh, where
-from oracle.numerics.proof.proof import round_enclosures
+from oracle.numerics.exact.rationals import nearest, rational_sum
+from oracle.numerics.expressions import exp, expm1, log, ratio, symbol, tanh, where
+from oracle.numerics.proof import round_enclosures
 
 x, t, w = symbol("x"), symbol("t"), symbol("w")
 SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))

@@ -18,7 +18,8 @@ import pytest
 
 import oracle
 from oracle.model.errors import OracleError
-from oracle.numerics.floats import environment, fpu, probe
+from oracle.numerics.floats import environment
+from oracle.system import start
 
 SOURCE = Path(__file__).with_name("hostile.c")
 
@@ -192,10 +193,10 @@ def test_the_caller_finds_its_own_state_again():
 
 
 def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computing_wrongly(monkeypatch):
-    monkeypatch.setattr(fpu, "is_right", lambda: not probe.wrong())
-    monkeypatch.setattr(fpu, "write", lambda state: None)
-    monkeypatch.setattr(fpu, "righted", lambda state: state)
-    monkeypatch.setattr(probe, "LITTLE", 2.0**-50)  # to this arithmetic, rounding goes astray
+    monkeypatch.setattr(environment, "is_right", lambda: not start.wrong())
+    monkeypatch.setattr(environment, "write", lambda state: None)
+    monkeypatch.setattr(environment, "righted", lambda state: state)
+    monkeypatch.setattr(start, "LITTLE", 2.0**-50)  # to this arithmetic, rounding goes astray
     x = np.ones(4, np.float32)
     with pytest.raises(OracleError, match="rounds in another direction than to nearest"):
         oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
@@ -206,7 +207,7 @@ def test_a_thread_of_ours_has_the_arithmetic_of_goldens():
 
     def thread() -> None:
         environment.set_thread()
-        found.append((fpu.is_right(), np.geterr()["over"]))
+        found.append((environment.is_right(), np.geterr()["over"]))
 
     worker = threading.Thread(target=thread)
     worker.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.floats.extremes import LONG, every, highest, highest_of_rows, lowest, some
+from oracle.numerics.floats.codes import LONG, every, highest, highest_of_rows, lowest, some
 
 
 def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():

@@ -9,11 +9,11 @@ import gmpy2
 import numpy as np
 import pytest
 
-from oracle.numerics.floats import error_function, functions
-from oracle.numerics.floats.arithmetic import FLOAT64
+from oracle.numerics.floats import functions
+from oracle.numerics.floats.rounding import FLOAT64
 
 OWN = {name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}
-FUNCTIONS = {**OWN, "erf": error_function.erf, "erfc": error_function.erfc}
+FUNCTIONS = {**OWN, "erf": functions.erf, "erfc": functions.erfc}
 SPECIAL = {"erf": math.erf, "erfc": math.erfc}
 BITS = "c4d301ed56b11ffa280d9ff299009e5a18a826e3feb22b8c8aa00fdf7ae7d43f"
 

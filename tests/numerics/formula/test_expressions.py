@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.formula.expressions import ONE, exp, ratio, symbol, symbols_of, text, trace, where
+from oracle.numerics.expressions import ONE, exp, ratio, symbol, symbols_of, text, trace, where
 from oracle.numerics.orders.kernel_orders import Formula
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.evaluate.programs import simulate
-from oracle.numerics.formula import expressions
-from oracle.numerics.formula.expressions import symbol, text, trace
-from oracle.numerics.formula.numpy_names import FUNCTIONS, WRITTEN
+from oracle.numerics import expressions
+from oracle.numerics.expressions import OF_NUMPY, WRITTEN, symbol, text, trace
+from oracle.numerics.programs import simulate
 
 x, y = symbol("x"), symbol("y")
 UFUNCS = sorted({f for f in vars(np).values() if isinstance(f, np.ufunc) and f.signature is None}, key=str)
@@ -51,7 +50,7 @@ def test_a_number_of_numpys_is_a_constant_on_either_side(number):
 # Those of real numbers that tell one way to write them; a power's depends on its exponent.
 NUMERIC = [
     name
-    for name in FUNCTIONS | WRITTEN
+    for name in OF_NUMPY | WRITTEN
     if hasattr(np, name) and not name.startswith(("logical", "bitwise", "invert", "power", "float_power"))
 ]
 
@@ -61,7 +60,7 @@ def test_what_is_written_instead_computes_what_numpys_function_does(name):
     a, b = (v.ravel() for v in np.meshgrid([0.25, 1.0, 3.0], [0.5, 1.0, 2.0]))
     given = {"where": (a > b, a, b), "clip": (a, 0.5, 2.0)}.get(name) or (a, b)[: getattr(np, name).nin]
     names = "a > b, a, b" if name == "where" else ", ".join("ab"[: len(given)])
-    call = WRITTEN.get(name) or f"{FUNCTIONS[name]}({names})"
+    call = WRITTEN.get(name) or f"{OF_NUMPY[name]}({names})"
     root = eval(call, {**vars(expressions), "a": x, "b": y, "low": 0.5, "high": 2.0})
     found = simulate(root, {"x": a, "y": b}, np.float64)
     np.testing.assert_allclose(np.broadcast_to(found, a.shape), getattr(np, name)(*given), rtol=1e-14)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.evaluate.programs import simulate
-from oracle.numerics.formula.expressions import PI, exp, maximum, stored, symbol, where
-from oracle.numerics.formula.traversal import has_rational_way, is_rational, names_of, stored_in, substitute, walk
+from oracle.numerics.expressions import PI, exp, maximum, stored, symbol, where
+from oracle.numerics.programs import simulate
+from oracle.numerics.traversal import has_rational_way, is_rational, names_of, stored_in, substitute, walk
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")
 

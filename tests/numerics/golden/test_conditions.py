@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from oracle.numerics.formula.expressions import equal, exp, log, maximum, minimum, sign, where
+from oracle.numerics.expressions import equal, exp, log, maximum, minimum, sign, where
 from oracle.numerics.golden.elementwise import evaluate
 from oracle.numerics.orders.kernel_orders import Formula, is_elementwise
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.proof import Sink
 from oracle.operators import OPERATORS
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.formula.expressions import exp
+from oracle.numerics.expressions import exp
 from oracle.numerics.golden.elementwise import Formula, evaluate
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.proof import Sink
 
 
 def test_an_overflow_of_float64_from_finite_operands_is_settled_exactly():

@@ -11,12 +11,12 @@ from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
 from oracle.model.errors import OracleError
-from oracle.numerics.formula.expressions import equal, exp, place, sum_over, trace, where
-from oracle.numerics.formula.places import at_place
+from oracle.numerics.expressions import equal, exp, place, sum_over, trace, where
 from oracle.numerics.golden import elementwise, places, reductions
 from oracle.numerics.orders.kernel_orders import Formula, chooses
 from oracle.numerics.orders.reducing import reduces
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.proof import Sink
+from oracle.numerics.traversal import at_place
 
 ROWS, LENGTH = 37, 9
 

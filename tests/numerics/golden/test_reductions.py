@@ -11,12 +11,12 @@ import pytest
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
-from oracle.numerics.evaluate.programs import simulate
-from oracle.numerics.formula.expressions import LENGTH, exp, length, log, max_over, mean_over, sum_over
+from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sum_over
 from oracle.numerics.golden import reductions
 from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.orders.reducing import reducing
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.programs import simulate
+from oracle.numerics.proof import Sink
 
 Columns = list[list[Any]]  # a row's operands, exactly
 

@@ -62,7 +62,7 @@ def test_a_golden_inside_another_leaves_both_right(call, dtype, engine, interrup
     )
     wanted, other = CALLS[call](*outer).tobytes(), CALLS[call](*inner).tobytes()
     found = []
-    for module in ("oracle.numerics.floats.blocks", "oracle.numerics.proof.proof"):
+    for module in ("oracle.numerics.floats.blocks", "oracle.numerics.proof"):
         interrupted(module, lambda: found.append(CALLS[call](*inner).tobytes()))
         disturbed = CALLS[call](*outer).tobytes()
         sys.setprofile(None)

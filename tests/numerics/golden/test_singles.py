@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 from oracle.model.dtypes import FORMATS
-from oracle.numerics.golden import elementwise, singles
+from oracle.numerics.golden import elementwise
 from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
 from oracle.operators import OPERATORS
 
@@ -52,7 +52,7 @@ def test_float32_gives_the_bits_of_float64(op, dtype, family, layout, monkeypatc
         g, x, t = g[::2], x[::2], np.broadcast_to(t[:1], x[::2].shape)
     params = CALLS[op](g, x, t)
     (found,) = oracle.golden(op, **params).values()
-    monkeypatch.setattr(singles, "plan_of", lambda *given: None)
+    monkeypatch.setattr(elementwise, "plan_of", lambda *given: None)
     (wanted,) = oracle.golden(op, **params).values()
     assert found.tobytes() == wanted.tobytes()
 
@@ -66,8 +66,8 @@ def test_nearly_every_ordinary_element_is_proved_in_float32(dtype, monkeypatch):
         left.append(singles_put(*given))
         return left[-1]
 
-    singles_put = singles.put
-    monkeypatch.setattr(elementwise.singles, "put", put)
+    singles_put = elementwise.put
+    monkeypatch.setattr(elementwise, "put", put)
     for op, params in CALLS.items():
         left.clear()
         oracle.golden(op, **params(*numbers(dtype, "plain")))
@@ -78,7 +78,7 @@ def test_nearly_every_ordinary_element_is_proved_in_float32(dtype, monkeypatch):
 def plan(op: str, given: dict, dtype: str = "bfloat16"):
     scheme = OPERATORS[op].computes
     assert is_elementwise(scheme)
-    return singles.plan_of(graphs_of(scheme, given), given, np.dtype(TYPES.get(dtype, np.float32)), SIZE)
+    return elementwise.plan_of(graphs_of(scheme, given), given, np.dtype(TYPES.get(dtype, np.float32)), SIZE)
 
 
 def test_what_has_no_plan():

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.numerics.formula.expressions import exp, log, where
+from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
 from oracle.numerics.orders.kernel_orders import Formula
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.proof import Sink
 
 
 def summed(formula: Any, g: list[float], x: list[float]) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle import Call
-from oracle.numerics.floats.arithmetic import FLOAT32
+from oracle.numerics.floats.rounding import FLOAT32
 from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.operators.answers.api import compute, reference
 from oracle.operators.answers.registry import OPERATORS

@@ -7,10 +7,10 @@ import pytest
 
 from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
-from oracle.numerics.evaluate.programs import program
-from oracle.numerics.floats.arithmetic import FLOAT32
+from oracle.numerics.floats.rounding import FLOAT32
 from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
 from oracle.numerics.orders.strict import StrictBound
+from oracle.numerics.programs import program
 from oracle.operators import OPERATORS, reference
 
 UNIT, QUANTUM = 2.0**-24, 2.0**-149

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import oracle
 from oracle.model.dtypes import FORMATS
+from oracle.numerics import double_double
+from oracle.numerics.double_double import add, divide, exponential, multiply, refined, supports
 from oracle.numerics.exact.enclosures import exact
+from oracle.numerics.expressions import erf, erfc, exp, symbol, tanh, trace, where
 from oracle.numerics.floats.rounding import round_rational, round_to
-from oracle.numerics.formula.expressions import erf, erfc, exp, symbol, tanh, trace, where
-from oracle.numerics.proof import double_double
-from oracle.numerics.proof.double_double import add, divide, exponential, multiply, refined, supports
-from oracle.numerics.proof.proof import round_enclosures
+from oracle.numerics.proof import round_enclosures
 
 x = symbol("x")
 NUMBER = st.floats(min_value=-1e30, max_value=1e30).filter(lambda v: v == 0 or abs(v) > 1e-30)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.exact.enclosures import Ends
-from oracle.numerics.exact.fractions64 import Fraction64, refined, two_product, two_sum
+from oracle.numerics.exact.rationals import Fraction64, refined, two_product, two_sum
 from oracle.numerics.floats.rounding import round_rational, round_to
-from oracle.numerics.proof.proof import round_enclosures, settle, store, store_close
+from oracle.numerics.proof import round_enclosures, settle, store, store_close
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)

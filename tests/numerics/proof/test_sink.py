@@ -9,7 +9,7 @@ import pytest
 
 from oracle.model.dtypes import DTYPES, FLOATS
 from oracle.numerics.floats.rounding import round_to, widen
-from oracle.numerics.proof.sink import Sink
+from oracle.numerics.proof import Sink
 
 TYPES = list(product(FLOATS, (*FLOATS, "float64")))
 

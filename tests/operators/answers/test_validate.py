@@ -12,9 +12,9 @@ import pytest
 import oracle
 from oracle import OracleError, TensorSpec
 from oracle.defects.base.asking import call_of, checks_of
+from oracle.model.aclnn import NEWEST, PLATFORMS, cann_of
 from oracle.model.call import FORMAT_ENUM
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import NEWEST, PLATFORMS, cann_of
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import check, max_rank, same_dtype, source_only
 

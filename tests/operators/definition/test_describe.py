@@ -6,7 +6,7 @@ import pytest
 
 from oracle.defects.base.asking import call_of
 from oracle.operators import OPERATORS, validate
-from oracle.operators.answers.describe import accepted_dtypes, served_dtypes
+from oracle.operators.answers.parts import accepted_dtypes, served_dtypes
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=lambda op: op.slug)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.formula.expressions import exp
+from oracle.numerics.expressions import exp
 from oracle.numerics.orders.kernel_orders import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result

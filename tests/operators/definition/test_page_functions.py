@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
+from oracle.model.aclnn import platform
 from oracle.model.call import TensorSpec
 from oracle.model.errors import OracleError
-from oracle.model.platforms import platform
-from oracle.numerics.formula.expressions import exp
+from oracle.numerics.expressions import exp
 from oracle.numerics.orders.kernel_orders import Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in

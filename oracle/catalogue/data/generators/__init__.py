@@ -4,7 +4,7 @@ A generator is a function of a stream, a shape and a dtype name; its keyword par
 write. Float generators return float64 (rounded to the dtype once, by the caller), index generators int64.
 """
 
-from . import indices, rows, values
+from . import values
 from .registry import GENERATORS, MODIFIERS, Generator, Parameter, check, size_of
 
 __all__ = ["GENERATORS", "MODIFIERS", "Generator", "Parameter", "check", "indices", "rows", "size_of", "values"]

@@ -1,4 +1,4 @@
-"""Random bits by name: the seed, the case's id and the parameter's name decide every byte.
+"""Random bits by name, and exp and normal numbers of them, from IEEE basic operations only.
 
 SFC64 (Doty-Humphrey's Small Fast Chaotic, 256 bits of state) is additions, shifts and rotations of 64-bit words, and
 NumPy keeps its raw output stable; the SHA-256 of the names is its whole state. Everything above the raw words is
@@ -8,12 +8,144 @@ integer arithmetic and exact scaling.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from ....model.call import Array
-from .exact_random import standard_normal
+from ....numerics.floats.functions import LN2_HI, LN2_LO, LOG2_E, coefficients, log_of_positive, polynomial
+
+# exp and normal numbers from IEEE basic operations only, and sums in a fixed order.
+#
+# NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. Data
+# made with these functions has the same bytes on every machine. exp and the quantile are good to about 1e-15, normal
+# numbers lie within 6e-8 of their quantile, which is more than data needs.
+
+# Wichura (1988), algorithm AS 241, PPND16: rational approximations of the normal quantile, highest power first.
+_CENTRE_P = coefficients(
+    2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
+    1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.3871328727963666080e0,
+)  # fmt: skip
+_CENTRE_Q = coefficients(
+    5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4, 2.1213794301586595867e4,
+    5.3941960214247511077e3, 6.8718700749205790830e2, 4.2313330701600911252e1, 1.0,
+)  # fmt: skip
+_TAIL_P = coefficients(
+    7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1, 1.27045825245236838258e0,
+    3.64784832476320460504e0, 5.76949722146069140550e0, 4.63033784615654529590e0, 1.42343711074968357734e0,
+)  # fmt: skip
+_TAIL_Q = coefficients(
+    1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2, 1.48103976427480074590e-1,
+    6.89767334985100004550e-1, 1.67638483018380384940e0, 2.05319162663775882187e0, 1.0,
+)  # fmt: skip
+_FAR_P = coefficients(
+    2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3, 2.65321895265761230930e-2,
+    2.96560571828504891230e-1, 1.78482653991729133580e0, 5.46378491116411436990e0, 6.65790464350110377720e0,
+)  # fmt: skip
+_FAR_Q = coefficients(
+    2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5, 7.86869131145613259100e-4,
+    1.48753612908506148525e-2, 1.36929880922735805310e-1, 5.99832206555887937690e-1, 1.0,
+)  # fmt: skip
+
+
+EXP_BLOCK = 1 << 15  # elements per pass: what a polynomial takes up stays in the cache
+
+
+_EXP_SERIES = coefficients(*accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1/14! ... 1
+
+
+def exp(x: Array) -> Array:
+    """Exponential of float64 values: x = k ln2 + r, then Taylor's series of e^r. Underflows to 0."""
+    result = np.empty(x.shape)
+    given, target = x.reshape(-1), result.reshape(-1)
+    with np.errstate(under="ignore"):
+        for start in range(0, given.size, EXP_BLOCK):
+            _exp_block(given[start : start + EXP_BLOCK], target[start : start + EXP_BLOCK])
+    return result
+
+
+def _exp_block(x: Array, result: Array) -> None:
+    x = np.clip(x, -750.0, 709.0)
+    k = x * LOG2_E
+    k += 0.5
+    np.floor(k, out=k)
+    r = x - k * LN2_HI
+    r -= k * LN2_LO
+    np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32), out=result)
+
+
+def standard_normal(words: Array, result: Array) -> None:
+    """Make random 64-bit words (which it overwrites) numbers of the standard normal distribution: the upper 52 bits are
+    p in (0, 1/2), whose quantile is linear between 1,024 points of every binade; the lowest bit is the sign."""
+    offsets, slopes = _lines()
+    signs = words << np.uint64(63)
+    words >>= np.uint64(12)
+    np.copyto(result, words.view(np.int64))
+    result += 0.5
+    result *= 2.0**-53
+    place = np.right_shift(result.view(np.int64), 52 - LINES, out=words.view(np.int64))
+    place -= LEAST
+    result *= slopes.take(place)
+    result += offsets.take(place)
+    bits = result.view(np.uint64)
+    bits ^= signs
+
+
+LINES = 10  # bits: lines per binade of p
+LEAST = (1023 - 54) << LINES  # where p = 2^-54 lies, the smallest
+
+
+@lru_cache(maxsize=1)
+def _lines() -> tuple[Array, Array]:
+    """The quantile of p as offset + slope * p between neighbours of few digits."""
+    ends = (np.arange((1023 - 1 << LINES) - LEAST + 1) + LEAST << 52 - LINES).view(np.float64)
+    quantile = normal_quantile(ends)
+    slopes = np.diff(quantile) / np.diff(ends)
+    return quantile[:-1] - slopes * ends[:-1], slopes
+
+
+def normal_quantile(p: Array) -> Array:
+    """Standard normal quantile of a vector of float64 probabilities in (0, 1)."""
+    q = p - 0.5
+    r = q * q
+    np.subtract(0.180625, r, out=r)
+    result: Array = polynomial(_CENTRE_P, r) / polynomial(_CENTRE_Q, r)
+    result *= q
+    outer = (np.abs(q) > 0.425).nonzero()[0]
+    if outer.size:
+        p, q = p[outer], q[outer]
+        tail = np.where(q < 0.0, p, 1.0 - p)
+        result[outer] = np.copysign(_tail(np.sqrt(-log_of_positive(tail))), q)
+    return result
+
+
+def _tail(r: Array) -> Array:
+    near = r - 1.6
+    result = np.asarray(polynomial(_TAIL_P, near) / polynomial(_TAIL_Q, near))
+    beyond = (r > 5.0).nonzero()[0]
+    if beyond.size:
+        far = r[beyond] - 5.0
+        result[beyond] = polynomial(_FAR_P, far) / polynomial(_FAR_Q, far)
+    return result
+
+
+def fold_sum(x: Array, axis: int) -> Array:
+    """Sum along an axis (kept, length 1) by halving: the order of additions depends on the length only."""
+    x = np.moveaxis(x, axis, -1)
+    n = x.shape[-1]
+    if n == 0:
+        return np.moveaxis(np.zeros((*x.shape[:-1], 1)), -1, axis)
+    while n > 1:
+        half = (n + 1) // 2
+        folded = x[..., :half].copy()
+        folded[..., : n - half] += x[..., half:n]
+        x, n = folded, half
+    return np.moveaxis(x, -1, axis)
+
+
+# Random bits by name: the seed, the case's id and the parameter's name decide every byte.
 
 BLOCK = 1 << 14  # elements per pass: their words stay in cache
 SCHEME = "sfc64-sha256-v2"  # changes whenever the same seed would give other data

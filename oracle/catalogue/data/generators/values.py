@@ -1,18 +1,173 @@
-"""Real numbers and written values."""
+"""What the values of a tensor are: class indices, rows of softmax, real numbers and written values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....model.call import Array
-from ....model.dtypes import DTYPES, FORMATS, FloatFormat
-from ....model.errors import OracleError, bounded
-from ....model.limits import VALUES
+from ....model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from ....model.errors import VALUES, OracleError, bounded, unknown
+from ....numerics.floats.codes import highest_of_rows
 from ....numerics.floats.rounding import round_to
 from .registry import Shape, generator, size_of
-from .streams import Stream
+from .streams import Stream, exp, fold_sum
+
+# Class indices.
+
+PATTERNS = ("random", "first", "last", "alternate", "runs", "all")
+RUN = 7  # no power of two: runs begin inside tiles
+
+
+@generator
+def classes(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    count: int,
+    ignore: int = -100,
+    share: float = 0.0,
+    pattern: str = "random",
+    low: int = 0,
+) -> Array:
+    """Class indices in [low, count) (of one class, that one) that the dtype holds, ``ignore`` in a share of places.
+
+    pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
+    """
+    n = size_of(shape)
+    known = classes_within(dtype, count, low)
+    if not known or known[0] < 0:
+        raise OracleError(f"classes: no class in [{low}, {count})")
+    index = known[0] + stream.below(n, len(known))
+    index[_ignored(stream, n, share, pattern)] = ignore
+    return np.asarray(index)
+
+
+def classes_within(dtype: str, count: int, low: int = 0) -> range:
+    """Return the classes that :func:`classes` draws from."""
+    return range(0 if count == 1 else low, min(count, _bounds(dtype).stop))
+
+
+def ignores_some(shape: Shape, dtype: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether some of the indices that :func:`classes` draws by its parameters can be the ignored one, and some
+    another."""
+    ignore = parameters["ignore"]
+    others = any(index != ignore for index in classes_within(dtype, parameters["count"], parameters.get("low", 0))[:2])
+    return size_of(shape) > 1 and ignore in _bounds(dtype) and others
+
+
+def _bounds(dtype: str) -> range:
+    """The integers that a type holds, floating-point types as indices of 64 bits."""
+    row = dtype_of(dtype)
+    known = np.iinfo(row.numpy if row.kind in ("int", "uint") else np.int64)
+    return range(int(known.min), int(known.max) + 1)
+
+
+def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
+    place = np.arange(n)
+    if pattern == "random":
+        return np.asarray(stream.unit(n) < share)
+    if pattern == "first":
+        return np.asarray(place < round(share * n))
+    if pattern == "last":
+        return np.asarray(place >= n - round(share * n))
+    if pattern == "alternate":
+        return np.asarray(place % 2 == 1)
+    if pattern == "runs":
+        runs = -(-n // RUN)
+        order = np.argsort(stream.raw(runs), kind="stable")  # an exact share: never all of them by chance
+        return np.asarray((order < round(share * runs))[place // RUN])
+    if pattern == "all":
+        return np.asarray(place >= 0)
+    raise unknown("ignore pattern", pattern, PATTERNS)
+
+
+@generator
+def permutation(stream: Stream, shape: Shape, dtype: str, *, count: int) -> Array:
+    """Class indices that visit every class before one repeats, in a random order."""
+    n = size_of(shape)
+    order = np.argsort(stream.raw(count), kind="stable")
+    return np.asarray(order[np.arange(n) % count], np.int64)
+
+
+# Outputs of softmax: rows along an axis that sum to 1.
+
+
+@generator
+def softmax(stream: Stream, shape: Shape, dtype: str, *, dim: int, std: float = 1.0) -> Array:
+    """Softmax along dim of normal logits with the given standard deviation."""
+    return _normalise(std * stream.normal(size_of(shape)), shape, dim)
+
+
+@generator
+def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: float = 0.7) -> Array:
+    """Softmax outputs whose mass sits where tiles end.
+
+    In every row the last element, and a random half of the positions 2^k - 1, 2^k and 2^k + 1, hold ``share`` of the
+    mass in unequal parts. A kernel that drops the tail of a row, or the edge of any tile, loses a visible part of it.
+    """
+    n, axis = _length(shape, dim)
+    edges = sorted({p for k in range(n.bit_length() + 1) for p in (2**k - 1, 2**k, 2**k + 1) if p < n} | {n - 1})
+    logits = _rows_last(0.5 * stream.normal(size_of(shape)), shape, axis)
+    rows = logits.shape[0]
+    chosen = stream.unit(rows * len(edges)).reshape(rows, len(edges)) < 0.5
+    chosen[:, -1] = True
+    boost = exp(stream.normal(rows * len(edges)) * 0.5).reshape(rows, len(edges))
+    weights = exp(logits)
+    rest = fold_sum(weights, 1) / n
+    heavy = fold_sum(chosen * boost, 1)
+    weights *= (1.0 - share) / (n * rest)
+    weights[:, edges] += share * chosen * boost / heavy
+    return _restore(weights / fold_sum(weights, 1), shape, axis)
+
+
+@generator
+def onehot(stream: Stream, shape: Shape, dtype: str, *, dim: int, gap: float = 12.0) -> Array:
+    """Nearly one-hot softmax outputs: in every row one random element exceeds the other logits by about ``gap``."""
+    n, axis = _length(shape, dim)
+    logits = _rows_last(stream.normal(size_of(shape)), shape, axis)
+    hot = stream.below(logits.shape[0], n)
+    logits[np.arange(logits.shape[0]), hot] += gap
+    weights = exp(logits - highest_of_rows(logits))
+    return _restore(weights / fold_sum(weights, 1), shape, axis)
+
+
+def _full(shape: Shape) -> Shape:
+    return shape or (1,)
+
+
+def _length(shape: Shape, dim: int) -> tuple[int, int]:
+    """Length and index of axis dim; a tensor of rank 0 is a row of one."""
+    rank = max(1, len(shape))
+    if not -rank <= dim < rank:
+        raise OracleError(f"no axis {dim} in shape {shape}")
+    return _full(shape)[dim], dim % rank
+
+
+def _rows_last(values: Array, shape: Shape, axis: int) -> Array:
+    """Return a (rows, length) copy with the axis last."""
+    moved: Array = np.moveaxis(values.reshape(_full(shape)), axis, -1)
+    rows = size_of(moved.shape[:-1])
+    return np.asarray(moved.reshape(rows, moved.shape[-1]).copy())
+
+
+def _restore(rows: Array, shape: Shape, axis: int) -> Array:
+    full = _full(shape)
+    moved = rows.reshape(*full[:axis], *full[axis + 1 :], full[axis])
+    return np.asarray(np.moveaxis(moved, -1, axis).reshape(-1))
+
+
+def _normalise(logits: Array, shape: Shape, dim: int) -> Array:
+    _, axis = _length(shape, dim)
+    rows = _rows_last(logits, shape, axis)
+    weights = exp(rows - highest_of_rows(rows))
+    return _restore(weights / fold_sum(weights, 1), shape, axis)
+
+
+# Real numbers and written values.
 
 # ---- real numbers ----------------------------------------------------------------------------------------------------
 

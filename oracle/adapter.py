@@ -1,0 +1,165 @@
+"""What everyone who puts a device behind a backend needs: what the device takes, arrays there and back, the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from .model.call import Array, Call, address, memory_of, strides_of
+from .operators import OPERATORS, validate, writes, written
+from .operators.definition.operator import Operator
+
+__all__ = ["Strided", "Takes", "bits", "computes", "from_bits", "sent", "store", "strided"]
+
+
+# What a device takes, declared once; the reasons for skips follow from it.
+
+
+def computes(call: Call) -> bool:
+    """Whether a right device writes anything in a call: one that is valid, has data, and is not ended by the host
+    because a tensor is empty."""
+    return validate(call).ok and call.has_data and writes(call)
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What a device takes.
+
+    ``device``: what the reasons call it. ``operators``: aclnn names; None: all. ``dtypes``: of the tensors whose values
+    enter the result; None: all. ``mixed``: whether these may differ in dtype. ``index_dtypes``: of class indices.
+    ``views``: whether a tensor may be anything but contiguous. ``ranks``: of the main operand; None: all.
+    ``output_as``: whether the output must have the main operand's dtype. ``scalar_gradient``: whether the gradient must
+    be one value where a reduction makes the loss one. ``refuses``: whether it answers calls that compute nothing (a
+    GetWorkspaceSize); without, they are skipped.
+    """
+
+    device: str
+    operators: Collection[str] | None = None
+    dtypes: Collection[str] | None = None
+    mixed: bool = True
+    index_dtypes: Collection[str] | None = None
+    views: bool = True
+    ranks: Collection[int] | None = None
+    output_as: bool = False
+    scalar_gradient: bool = False
+    refuses: bool = False
+
+    def reason(self, call: Call) -> str | None:
+        """Return the first reason why the device does not take a call, or None."""
+        if self.operators is not None and call.op not in self.operators:
+            return f"{self.device} does not have {call.op}"
+        if not self.refuses and (reason := self._computes_nothing(call)):
+            return reason
+        return next(self._reasons(OPERATORS[call.op], call), None)
+
+    def _computes_nothing(self, call: Call) -> str | None:
+        status = validate(call)
+        if not status.ok:
+            return (
+                f"{self.device} has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to "
+                "it"
+            )
+        if not call.has_data:
+            return f"{self.device} has no GetWorkspaceSize: a call that asks for its status alone does not apply to it"
+        return None if writes(call) else f"{self.device} has no early return on empty input"
+
+    def _reasons(self, op: Operator, call: Call) -> Iterator[str]:
+        given = {n: v for n, v in {**call.inputs, **call.outputs}.items() if isinstance(v, np.ndarray)}
+        index = None if op.class_index is None else given.get(op.class_index)
+        if index is not None and self.index_dtypes is not None and index.dtype.name not in self.index_dtypes:
+            yield f"{self.device} takes class indices of {' or '.join(self.index_dtypes)}, not {index.dtype.name}"
+        dtypes = sorted({given[p.name].dtype.name for p in op.inputs() if p.holds("values") and p.name in given})
+        if len(dtypes) > 1 and not self.mixed:
+            yield f"{self.device} needs one dtype, not {' and '.join(dtypes)}"
+        for dtype in dtypes if self.dtypes is not None else ():
+            if dtype not in (self.dtypes or ()):
+                yield f"{self.device} takes {' or '.join(self.dtypes or ())}, not {dtype}"
+        for name, array in given.items() if not self.views else ():
+            if not array.flags.c_contiguous:
+                yield f"{self.device} takes contiguous tensors; {name} is a view"
+        rank = given[op.main].ndim if op.main in given else 0
+        if self.ranks is not None and rank not in self.ranks:
+            yield f"{self.device} takes {op.main} of rank {' or '.join(map(str, self.ranks))}, not {rank}"
+        yield from self._result(op, call)
+
+    def _result(self, op: Operator, call: Call) -> Iterator[str]:
+        """Reasons that lie in what a call asks of the result, or of its gradient."""
+        out, main = call.outputs.get(op.output), call.inputs.get(op.main)
+        if self.output_as and isinstance(out, np.ndarray) and isinstance(main, np.ndarray) and out.dtype != main.dtype:
+            yield f"{self.device} gives the result in {op.main}'s dtype, {main.dtype}; {op.output} is {out.dtype}"
+        if not self.scalar_gradient or op.reduction is None or op.gradient is None:
+            return
+        gradient = call.inputs.get(op.gradient)
+        how = op.reduction.words[call.attrs[op.reduction.name]]
+        if isinstance(gradient, np.ndarray) and how != "none" and gradient.size != 1:
+            yield f"{self.device} takes one value of {op.gradient} under the reduction {how}, not {gradient.size}"
+
+
+# Arrays to a framework and back: bfloat16 as its bits where the framework has no ml_dtypes, views as views.
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class Strided(NamedTuple):
+    """A view as frameworks describe one: the elements of its whole memory in a row, and which of them it shows.
+
+    ``strides`` and ``offset`` count elements.
+    """
+
+    memory: Array
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+def strided(array: Array) -> Strided | None:
+    """Return the memory that a view looks into and how it looks; None where no framework has such a view: a negative
+    stride, or an element that does not lie at a multiple of its size."""
+    memory, item = memory_of(array), array.itemsize
+    start = address(array) - address(memory)
+    if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:
+        return None
+    return Strided(memory.view(array.dtype), array.shape, strides_of(array), start // item)
+
+
+def sent(array: Array, make: Callable[[Array], Any], as_strided: Callable[[Any, Any, Any, int], Any]) -> Any:
+    """Return a framework's tensor of an array, laid out in the framework's memory as the array is in ours.
+
+    ``make(array)`` makes a tensor of a contiguous array, ``as_strided(tensor, shape, strides, offset)`` a view of one.
+    A view that no framework has arrives as a contiguous copy.
+    """
+    found = strided(array)
+    if found is None:
+        return make(np.ascontiguousarray(array).reshape(array.shape))
+    return as_strided(make(found.memory), found.shape, found.strides, found.offset)
+
+
+def bits(array: Array) -> Array:
+    """Return an array as a framework takes it that does not know ml_dtypes: bfloat16 as int16 on the same memory."""
+    return array.view(np.int16) if array.dtype == BFLOAT16 else array
+
+
+def from_bits(array: Array, dtype: str) -> Array:
+    """Return what a framework gave as bits as the dtype that they are of; any other array as it is."""
+    return array.view(BFLOAT16) if dtype == "bfloat16" and array.dtype != BFLOAT16 else array
+
+
+def store(call: Call, *results: Any) -> None:
+    """Put results into the call's outputs: cast to their dtypes as the host casts last, and written in place. Results
+    of outputs that the call does not write are left out.
+
+    A result of another shape takes the output's place instead, for the verdict to name it.
+    """
+    names = written(call)
+    for (name, given), result in zip(tuple(call.outputs.items()), map(np.asarray, results), strict=True):
+        if name not in names:
+            continue
+        if result.shape != given.shape:
+            call.outputs[name] = result
+            continue
+        with np.errstate(all="ignore"):  # an overflow to infinity is the cast's answer
+            given[...] = result.astype(given.dtype, copy=False)

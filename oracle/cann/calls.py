@@ -1,0 +1,360 @@
+"""An aclnn call: its attributes, its two phases, two calls in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from ctypes import byref, c_bool, c_int64, c_uint64, c_void_p
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..model.aclnn import Status
+from ..model.call import Array, Call
+from ..model.dtypes import find
+from ..model.errors import DeviceFault, OracleError
+from ..operators import operator
+from ..operators.definition.parameters import Parameter
+from . import abi
+from .device import WORKSPACE_POISON, Guarded, Session, Tensors
+from .library import Cann, CannError
+
+# A call's attributes as a first phase takes them: numbers and strings by value, aclScalars through their handles.
+
+# The dtype an aclScalar is made with, as torch_npu makes it of a Python number. A NumPy scalar keeps its own.
+_OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+
+
+class Attributes:
+    """The attributes of a call by name, in the form the C function takes. A context manager: leaving it destroys
+    the handles. None is a null pointer for an aclScalar, an array, and a string; nothing else can be one."""
+
+    def __init__(self, cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> None:
+        self.cann = cann
+        self.values: dict[str, Any] = {}
+        self._handles: list[tuple[str, c_void_p]] = []  # what destroys each
+        self._given = [(p, values[p.name]) for p in parameters if p.kind == "attr"]
+
+    def __enter__(self) -> Attributes:
+        try:
+            for parameter, value in self._given:
+                self.values[parameter.name] = self._passed(parameter, value)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Destroy the handles. Raises CannError unless another error is on its way."""
+        failures = []
+        for destroy, handle in self._handles:
+            if code := self.cann.status(destroy, handle):
+                failures.append(CannError(destroy, code, self.cann.message()))
+        self._handles, self.values = [], {}
+        if failures and error is None:
+            raise failures[0]
+
+    def _passed(self, parameter: Parameter, value: Any) -> Any:
+        c = abi.c_type(parameter)
+        made = {"aclScalar": self._scalar, "aclIntArray": self._lengths, "aclBoolArray": self._flags}.get(c)
+        if made is None:
+            return by_value(parameter.name, c, value)
+        return None if value is None else made(parameter.name, value)
+
+    def _lengths(self, name: str, value: Any) -> c_void_p:
+        held = (c_int64 * len(value))(*(_int64(n) for n in value))
+        return self._kept("aclCreateIntArray", "aclDestroyIntArray", name, value, held, len(value))
+
+    def _flags(self, name: str, value: Any) -> c_void_p:
+        held = (c_bool * len(value))(*(_flag(v) for v in value))
+        return self._kept("aclCreateBoolArray", "aclDestroyBoolArray", name, value, held, len(value))
+
+    def _kept(self, create: str, destroy: str, name: str, value: Any, *arguments: Any) -> c_void_p:
+        handle = self.cann.function(create)(*arguments)
+        if not handle:
+            raise CannError(create, abi.SUCCESS, f"for {name}={value!r}; {self.cann.message()}")
+        self._handles.append((destroy, c_void_p(handle)))
+        return self._handles[-1][1]
+
+    def _scalar(self, name: str, value: Any) -> c_void_p:
+        stored, enum = scalar(name, value)
+        return self._kept("aclCreateScalar", "aclDestroyScalar", name, value, stored.ctypes.data, enum)
+
+
+def scalar(name: str, value: Any) -> tuple[Array, int]:
+    """Return the memory an aclScalar is read from, and its aclDataType. Raises OracleError for what is no number."""
+    dtype = find(value.dtype if isinstance(value, np.generic) else _OF_PYTHON.get(type(value), "str"))
+    if dtype is None or dtype.kind == "string":
+        raise OracleError(f"{name} is {value!r}, and no aclScalar holds that: give a number or a bool")
+    try:
+        return np.array(value, dtype.numpy), dtype.enum
+    except OverflowError:
+        raise OracleError(f"{name} is {value!r}, which no int64 holds") from None
+
+
+def by_value(name: str, c: str, value: Any) -> Any:
+    """Return what ctypes passes for a C type. Raises OracleError for a value that the type cannot hold."""
+    convert, expected = _CONVERTED[c]
+    try:
+        return convert(value)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        raise OracleError(f"{name} is {value!r}; it must be {expected}") from None
+
+
+def _int64(value: Any) -> int:
+    number = int(value.__index__())
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError
+    return number
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return bool(value)
+
+
+def _text(value: Any) -> bytes | None:
+    return None if value is None else str.encode(value)
+
+
+_CONVERTED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "int64": (_int64, "an int64"),
+    "float": (_real, "a number"),
+    "double": (_real, "a number"),
+    "bool": (_flag, "True or False"),
+    "char*": (_text, "a string, or None for a null pointer"),
+}
+
+
+# The two phases of an aclnn call: the first plans, the second runs by the executor of the first.
+
+_BROKEN = 361001  # what a phase answers when the runtime under it failed
+
+
+class First:
+    """A first phase that was called: its status, and the executor that has to be used or destroyed.
+
+    ``repeatable``: whether the executor serves more than one second phase.
+    """
+
+    def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Attributes) -> None:
+        self.session, self.call, self.tensors = session, call, tensors
+        self._size, self._executor, self.repeatable = c_uint64(), c_void_p(), False
+        self._declared = session.cann.function(call.op)  # before anything has to be given back
+        name = f"{call.op}GetWorkspaceSize"
+        self.status = self._status("", session.cann.status(name, *self._arguments(attributes)))
+
+    def _arguments(self, attributes: Attributes) -> list[Any]:
+        passed = {**self.tensors.handles, **attributes.values}
+        given = [passed[p.name] for p in operator(self.call.op).parameters]
+        out = {"workspaceSize": byref(self._size), "executor": byref(self._executor)}
+        return [*given, *(None if name in self.call.null else pointer for name, pointer in out.items())]
+
+    @property
+    def executor(self) -> bool:
+        return bool(self._executor.value)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of workspace the first phase asked for."""
+        return int(self._size.value)
+
+    def make_repeatable(self) -> None:
+        """Ask that the executor serves several second phases. CANN may refuse."""
+        self.repeatable = self.session.cann.status("aclSetAclOpExecutorRepeatable", self._executor) == abi.SUCCESS
+
+    def run(self) -> Status:
+        """Call the second phase, wait for the stream, bring the memory back."""
+        memory = self.session.workspace(self.size)
+        status = self.launch(memory, self.session.stream)
+        if status.code != _BROKEN:
+            self.session.require_unbroken(f"{self.call.op} was running")
+            self.session.synchronise()
+            self.tensors.download()
+            self._check_guards(memory)
+        return status
+
+    def launch(self, memory: Guarded | None, stream: c_void_p) -> Status:
+        """Call the second phase, with this workspace."""
+        workspace, executor = None if memory is None else c_void_p(memory.address), self._executor
+        if not self.repeatable:
+            self._executor = c_void_p()  # single use: gone after the second phase, failed or not
+        return self._status("second phase: ", int(self._declared(workspace, self._size.value, executor, stream)))
+
+    def _check_guards(self, workspace: Guarded | None) -> None:
+        """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
+        told = self.tensors.trespasses()
+        if workspace is not None and (where := workspace.trespass()):
+            told.append(f"beside its workspace of {self._size.value} bytes: {where}")
+        if told:
+            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(told)}")
+
+    def _status(self, which: str, code: int) -> Status:
+        if code == abi.SUCCESS:
+            return Status(code)
+        if code == _BROKEN:
+            self.session.break_()
+        return Status(code, which + self.session.cann.message())
+
+    def close(self) -> None:
+        """Destroy an executor that no second phase has used up. Raises CannError."""
+        if self.executor:
+            self.session.cann.call("aclDestroyAclOpExecutor", self._executor)
+
+
+# Two calls in flight: each call runs beside the one before it, which runs a second time by the executor it had.
+#
+# The call before was planned for other shapes; it stays on the device with its tensors and its executor, which is made
+# repeatable. Its memory is put back as it was, and it runs on a stream of its own while the next call runs on the
+# session's. A kernel that keeps state per executor, per device or in a static variable (the tiling of the last plan, a
+# scratch buffer, a counter) then gives the earlier call other bytes than before, or the next call wrong values.
+
+MOST = 1 << 26  # bytes of a call that stays on the device
+
+
+@dataclass
+class _Kept:
+    """A call that stays on the device. ``before``, ``after``: its memories when it began and when it had ended."""
+
+    name: str
+    first: First
+    tensors: Tensors
+    held: ExitStack  # what has to be given back, in order
+    before: list[Array]
+    after: list[Array]
+    opening: int  # of the session, which frees all memory when it is opened anew
+
+
+@dataclass
+class _Lane:
+    """A second stream, and its workspace."""
+
+    stream: c_void_p
+    opening: int
+    workspace: Guarded | None = None
+
+
+class Beside:
+    """The last call of a session, to run beside the next one."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._kept: _Kept | None = None
+        self._lane: _Lane | None = None
+
+    def run(self, call: Call, first: First, tensors: Tensors, held: ExitStack) -> Status:
+        """Run a planned call beside the one before. Raises DeviceFault where that one does not give again what it gave
+        before, or where the runtime fails."""
+        first.make_repeatable()
+        before, kept = tensors.contents(), self._usable()
+        try:
+            if kept is not None:
+                self._start(kept)
+            status = first.run()
+            if kept is not None and not self.session.broken:
+                self._compare(kept, call)
+        finally:
+            self.drop()
+        if status.ok and first.repeatable and sum(memory.nbytes for memory in before) <= MOST:
+            name, opening = call.case_id or call.op, self.session.opening
+            self._kept = _Kept(name, first, tensors, held.pop_all(), before, tensors.contents(), opening)
+        return status
+
+    def _usable(self) -> _Kept | None:
+        """The kept call, where no reset of the device has taken its memory."""
+        kept = self._kept
+        return kept if kept is not None and self._is_alive(kept.opening) else None
+
+    def _is_alive(self, opening: int) -> bool:
+        return not self.session.broken and opening == self.session.opening
+
+    def _start(self, kept: _Kept) -> None:
+        """Let the kept call run again, on a stream and a workspace of its own."""
+        if self._lane is None or not self._is_alive(self._lane.opening):
+            made = c_void_p()
+            self.session.call("aclrtCreateStream", byref(made))
+            self._lane = _Lane(made, self.session.opening)
+        kept.tensors.restore(kept.before)
+        status = kept.first.launch(self._workspace(self._lane, kept.first.size), self._lane.stream)
+        if not status.ok:
+            raise DeviceFault(f"{kept.name}, run a second time by the same executor, answered {status.reason}")
+
+    def _workspace(self, lane: _Lane, size: int) -> Guarded | None:
+        """A workspace beside the session's: two calls in flight may not share one."""
+        if size == 0:
+            return None
+        if lane.workspace is None or lane.workspace.capacity < size:
+            if lane.workspace is not None:
+                self.session.free(lane.workspace.block)
+            lane.workspace = Guarded(self.session, size)
+        lane.workspace.arm(size, WORKSPACE_POISON)
+        return lane.workspace
+
+    def _compare(self, kept: _Kept, call: Call) -> None:
+        """Raise DeviceFault where the kept call's memories are not what they were after its first run."""
+        assert self._lane is not None
+        self.session.synchronise(self._lane.stream)
+        told = kept.tensors.trespasses()
+        found = zip(kept.tensors.on_device(), kept.after, strict=True)
+        different = sum(int(np.count_nonzero(now != then)) for now, then in found)
+        if different:
+            told.append(f"{different} bytes of its tensors differ")
+        if told:
+            raise DeviceFault(
+                f"{kept.name} did something else when it ran a second time, by the same executor and beside "
+                f"{call.case_id or call.op} on another stream: {'; '.join(told)}: the kernel keeps a state"
+            )
+
+    def drop(self) -> None:
+        """Give the kept call back; after a reset of the device its memory is gone already. Raises CannError."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        if self._is_alive(kept.opening):
+            kept.held.close()
+            return
+        kept.tensors.forget()
+        with suppress(CannError):  # the reset may have taken the handles too
+            kept.held.close()
+
+    def close(self) -> None:
+        """Give everything back. Raises CannError."""
+        self.drop()
+        lane, self._lane = self._lane, None
+        if lane is None or not self._is_alive(lane.opening):
+            return
+        if lane.workspace is not None:
+            self.session.free(lane.workspace.block)
+        self.session.cann.call("aclrtDestroyStream", lane.stream)
+
+
+# An aclnn call: the first phase checks and plans, the second runs.
+
+
+def execute(session: Session, call: Call, beside: Beside | None = None) -> Status:
+    """Run a call on a session that is ready, and return the phases' status with CANN's message.
+
+    The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
+    ``beside``: runs it beside the call before it. Raises DeviceFault where the runtime fails: allocation, copies, a
+    kernel's fault or time, another call's fault.
+    """
+    parameters = operator(call.op).parameters
+    with ExitStack() as held:
+        tensors = held.enter_context(Tensors(session, call))
+        attributes = held.enter_context(Attributes(session.cann, parameters, call.attrs))
+        first = held.enter_context(closing(First(session, call, tensors, attributes)))
+        runs = first.status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null
+        if not runs:
+            return first.status
+        return first.run() if beside is None else beside.run(call, first, tensors, held)

@@ -1,1 +1,0 @@
-"""Few cases in which all pairs or triples of conditions meet."""

@@ -1,0 +1,371 @@
+"""What a catalogue covers, how much its goldens tell, what its cases cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ..model.aclnn import DEFAULT_SOC
+from ..model.call import Array, Call, row_major
+from ..numerics.floats.rounding import round_to
+from ..numerics.orders.reducing import reduces
+from ..operators import OPERATORS, references
+from .data.case import Case, TensorPlan, make_inputs
+from .data.generators import size_of
+from .data.layout import arrange
+from .expand.ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
+from .expand.expand import designs
+from .loader import catalogues, default_dir, digest, files, load_all, select
+from .plan.planning import words
+from .written.reading import read
+
+# About how long a case takes: what shards are balanced by, what runs first where several workers run, and what a run
+# says that it will take.
+#
+# The constants are measured on an idle core, in seconds (``benchmarks/case_cost.py``): a device in the same process
+# that takes no time itself.
+
+ASKING = 0.00025  # a case that asks for the status alone
+# Data, golden, bounds and verdict of a case of a few elements, and what every further element adds: of operators whose
+# formula works on each element by itself, of those whose formula sums along axes, and of those that choose by class.
+ELEMENTWISE = (0.0015, 1.2e-7)
+REDUCING = (0.005, 3e-7)
+CHOOSING = (0.003, 3e-8)
+
+
+def cost(case: Case) -> float:
+    """Return the seconds that a case takes on one core, to within a factor of 2 on average."""
+    if case.asks_status:
+        return ASKING
+    first, further = constants(case.op)
+    return first + further * elements(case)
+
+
+@cache
+def constants(op: str) -> tuple[float, float]:
+    """Return the seconds of an operator's case, and of each of its elements."""
+    found = OPERATORS[op]
+    return CHOOSING if found.class_index is not None else REDUCING if reduces(found.computes) else ELEMENTWISE
+
+
+def elements(case: Case) -> int:
+    """Return how many elements the largest tensor of a case has."""
+    plans = (*case.inputs.values(), *case.outputs.values())
+    return max((size_of(plan.shape) for plan in plans if plan is not None), default=0)
+
+
+# How many cases the built-in catalogue has and what they cost, counted when it changes: nobody waits for a count.
+#
+# ``counts.json`` stands beside this module (``python tools/counts.py`` writes it, a test compares it). It is used for
+# the catalogue that it was made of, which a checksum decides; the cases of any other are counted when they are asked
+# for.
+
+FILE = Path(__file__).with_name("counts.json")
+# Operator -> dtype -> tier -> (cases on the default SoC, seconds on one core).
+Counts: TypeAlias = Mapping[str, Mapping[str, Mapping[str, tuple[int, float]]]]
+
+
+def counted(cases: Iterable[Case], soc: str = DEFAULT_SOC) -> dict[str, dict[str, dict[str, tuple[int, float]]]]:
+    """Count cases that a SoC has."""
+    found: dict[str, dict[str, dict[str, tuple[int, float]]]] = {}
+    for case in select(cases, soc=soc):
+        tiers = found.setdefault(case.op, {}).setdefault(case.dtype, {})
+        number, seconds = tiers.get(case.tier, (0, 0.0))
+        tiers[case.tier] = number + 1, seconds + cost(case)
+    return found
+
+
+def of_builtin() -> Counts:
+    """Return the counts of the built-in catalogue; one that was changed since they were written is counted anew."""
+    said = json.loads(FILE.read_text("utf-8"))
+    if said["sha256"] == digest(files(default_dir())):
+        return cast(Counts, said["cases"])
+    return counted(load_all(default_dir()))
+
+
+def written(counts: Counts) -> str:
+    """Return the file's text: a line for each operator and dtype."""
+    lines = []
+    for op, dtypes in counts.items():
+        own = (f"   {json.dumps(name)}: {json.dumps({t: (n, round(s, 6)) for t, (n, s) in tiers.items()})}"
+               for name, tiers in dtypes.items())  # fmt: skip
+        lines.append(f"  {json.dumps(op)}: {{\n" + ",\n".join(own) + "\n  }")
+    head = f'{{\n "sha256": "{digest(files(default_dir()))}",\n "cases": {{\n'
+    return head + ",\n".join(lines) + "\n }\n}\n"
+
+
+# What a catalogue covers of the ecosystem standard's generation (opbase ``mixed_tolerance_standard.md`` section 1).
+#
+# What must be there comes from the operator's ``generate`` block in the built-in catalogue; what is there is read from
+# the cases, whatever family or file they are of. Only calls that must succeed count; for empty tensors refused ones
+# too.
+
+SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
+FILLS = ("nan", "inf", "-inf", "-inf, inf")
+NOT_GENERATED = (
+    "tensors of more than 2^22 elements, up to the standard's 2^34: a capability of the device, minutes of golden each",
+    "formats with another number of axes than the tensor: no rule of the standard names them, plain families have some",
+)
+Point = tuple[Any, ...]
+
+
+@dataclass
+class Dimension:
+    """One line of the table: the points that must be seen, and those that are."""
+
+    op: str
+    name: str
+    needed: tuple[Point, ...]
+    seen: set[Point] = field(default_factory=set)
+    between: str = " "  # the parts of a point, as it is told
+
+    @property
+    def holes(self) -> list[str]:
+        return [self.between.join(map(str, point)) for point in self.needed if point not in self.seen]
+
+    @property
+    def percent(self) -> float:
+        """The share of needed points that are seen; less than 100 while there is a hole."""
+        return 100.0 * self.covered / len(self.needed)
+
+    @property
+    def covered(self) -> int:
+        return sum(point in self.seen for point in self.needed)
+
+
+def coverage(cases: Iterable[Case]) -> list[Dimension]:
+    """Return the table of the cases' operators, in the order of the operators."""
+    by_op: dict[str, list[Case]] = {}
+    for case in cases:
+        by_op.setdefault(case.op, []).append(case)
+    wanted = required(by_op)
+    table: list[Dimension] = []
+    for op, design in wanted.items():
+        if op in by_op:
+            rows = {name: Dimension(op, name, tuple(points)) for name, points in _needed(op, design).items()}
+            for case in by_op[op]:
+                for name, point in _points(case):
+                    if name in rows:  # an operator without attributes needs none
+                        rows[name].seen.add(point)
+            table += map(_with_fills, rows.values())
+    return table
+
+
+def required(operators: Collection[str]) -> dict[str, Design]:
+    """Return the design of each of some operators, from its catalogue: a built-in one, or that beside its page."""
+    found = {}
+    for path in catalogues(operators):
+        document = read(path)
+        for design in designs(document):
+            found[str(document.data["operator"])] = design
+    return {op: found[op] for op in OPERATORS if op in found}
+
+
+def _needed(op: str, design: Design) -> dict[str, list[Point]]:
+    """Return the points of every dimension; a dimension's name says what a point is made of."""
+    dtypes, ranks = design.dtypes, tuple(design.attributes)
+    powers = sorted({n for k in range(LONGEST + 1) for n in (2**k, 2**k - 1)} - {0})
+    shares = tuple(SHARES["ecosystem"])
+    operator = OPERATORS[op]
+    inputs, tensors = operator.names("input"), operator.names("input", "output")
+    crossed = [
+        (dtype, form, rank, *words(attrs))
+        for rank, rows in design.attributes.items()
+        for dtype, form, attrs in product(dtypes, FORMATS.get(rank, ("ND",)), rows)
+    ]
+    combinations = (attrs for rows in design.attributes.values() for attrs in rows)
+    written = list(dict.fromkeys(word for attrs in combinations for word in words(attrs)))
+    needed: dict[str, list[Point]] = {
+        "dtype": [(d,) for d in dtypes],
+        "rank": [(r,) for r in ranks],
+        "attribute value": [(w,) for w in written],
+        "dtype x format x rank x attributes": crossed,
+        "dtype x length 2^k, 2^k-1": list(product(dtypes, powers)),
+        "dtype x distribution": list(product(dtypes, shares)),
+        "rank x size form": list(product(ranks, FORMS)),
+        "rank x distribution": list(product(ranks, shares)),
+        "dtype x size form x distribution": list(product(dtypes, FORMS, shares)),
+        "attribute value x size form": list(product(written, FORMS)),
+        "attribute value x distribution": list(product(written, shares)),
+        "scene: dtype x empty tensor": list(product(dtypes, tensors)),
+        "scene: dtype x shape [1]": [(d,) for d in dtypes],
+        "scene: dtype x rank, all dims 1": list(product(dtypes, ranks)),
+        "scene: dtype, one dim 2^20": [(d,) for d in dtypes],
+        "scene: dtype x inputs filled, 4 shapes": list(product(dtypes, FILLS)),
+        "view: dtype x tensor not contiguous": list(product(dtypes, tensors)),
+        "optional tensor": [(n, w) for n in inputs if _optional(op, n) for w in ("given", "null")],
+    }
+    return {name: points for name, points in needed.items() if points}
+
+
+def _optional(op: str, name: str) -> bool:
+    return any(p.name == name and p.optional for p in OPERATORS[op].parameters)
+
+
+def _points(case: Case) -> Iterator[tuple[str, Point]]:
+    """Yield (dimension, point) of everything a case shows; of a call that must be refused only its empty tensors."""
+    out, dtype = case.output, case.dtype
+    tensors = {n: p for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
+    for name, plan in tensors.items():
+        if 0 in plan.shape:  # refused or not: some tensors must not be empty
+            yield "scene: dtype x empty tensor", (dtype, name)
+    if out is None or not case.computes(DEFAULT_SOC):
+        return
+    shape, rank = out.shape, len(out.shape)
+    for name in case.inputs:
+        yield "optional tensor", (name, "given" if name in tensors else "null")
+    for name, plan in tensors.items():
+        if 0 not in plan.shape and _strided(plan):
+            yield "view: dtype x tensor not contiguous", (dtype, name)
+    if 0 in shape:
+        return
+    values, kinds, forms = words(case.attrs), _distributions(case), _forms(shape)
+    yield "dtype", (dtype,)
+    yield "rank", (rank,)
+    yield "dtype x format x rank x attributes", (dtype, out.format, rank, *values)
+    for value in values:
+        yield "attribute value", (value,)
+        yield from (("attribute value x size form", (value, form)) for form in forms)
+        yield from (("attribute value x distribution", (value, kind)) for kind in kinds)
+    for n in shape:
+        yield "dtype x length 2^k, 2^k-1", (dtype, n)
+    for form in forms:
+        yield "rank x size form", (rank, form)
+        yield from (("dtype x size form x distribution", (dtype, form, kind)) for kind in kinds)
+    for kind in kinds:
+        yield "dtype x distribution", (dtype, kind)
+        yield "rank x distribution", (rank, kind)
+    yield from _scenes(case, dtype, shape)
+
+
+def _scenes(case: Case, dtype: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Point]]:
+    if shape == (1,):
+        yield "scene: dtype x shape [1]", (dtype,)
+    if set(shape) == {1}:
+        yield "scene: dtype x rank, all dims 1", (dtype, len(shape))
+    if max(shape, default=0) >= 2**LONGEST:
+        yield "scene: dtype, one dim 2^20", (dtype,)
+    fill = _fill(case)
+    if fill:
+        yield "scene: dtype x inputs filled, 4 shapes", (dtype, fill, shape)
+
+
+def _with_fills(row: Dimension) -> Dimension:
+    """A fill counts once it was seen with enough different shapes."""
+    if row.name.startswith("scene: dtype x inputs filled"):
+        shapes: dict[Point, int] = {}
+        for dtype, fill, _ in row.seen:
+            shapes[dtype, fill] = shapes.get((dtype, fill), 0) + 1
+        row.seen = {point for point, n in shapes.items() if n >= SHAPES_PER_FILL}
+    return row
+
+
+def _strided(plan: TensorPlan) -> bool:
+    if plan.view == "contiguous":
+        return False
+    layout = arrange(plan.shape, plan.view)
+    return layout.strides != row_major(plan.shape) or layout.offset > 0
+
+
+def _forms(shape: tuple[int, ...]) -> list[str]:
+    """Return the forms all dims have: 2^k, 2^k - 1; a shape of ones has neither, being a scene of its own."""
+    if max(shape, default=1) == 1:
+        return []
+    power = all(n & (n - 1) == 0 for n in shape)
+    below = all(n & (n + 1) == 0 for n in shape)
+    return [form for form, holds in (("power", power), ("below", below)) if holds]
+
+
+def _distributions(case: Case) -> set[str]:
+    """Return the rule's distributions among the inputs: uniform [-5, 5]; normal, mean in [-5, 5], std in [0.1, 2]."""
+    found = set()
+    for plan in case.inputs.values():
+        data = (plan.data if plan is not None else None) or {}
+        if data.get("gen") == "uniform" and (data.get("low"), data.get("high")) == (-5, 5):
+            found.add("uniform")
+        std, mean = data.get("std", 1.0), data.get("mean", 0.0)
+        if data.get("gen") == "normal" and -5 <= mean <= 5 and 0.1 <= std <= 2:
+            found.add("normal")
+    return found
+
+
+def _fill(case: Case) -> str:
+    """Return the special values that every input of the case's dtype is filled with ("" for none)."""
+    kinds = {str(_filled(plan.data)) for plan in case.inputs.values() if plan is not None and plan.dtype == case.dtype}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _filled(data: Mapping[str, Any] | None) -> str:
+    if data is None or data.get("gen") not in ("constant", "cycle"):
+        return ""
+    values = data["values"] if data["gen"] == "cycle" else [data["value"]]
+    names = {"nan" if v != v else "inf" if v == float("inf") else "-inf" if v == float("-inf") else "" for v in values}
+    return "" if "" in names else ", ".join(sorted(names))
+
+
+# How much a catalogue's goldens can tell: the share of elements that are distinct, finite and above the tolerance.
+#
+# An element informs if its golden is finite, if its magnitude is above the ecosystem standard's atol (an all-zero
+# output would pass there otherwise), and if no element before it in the same output has the same bits (a copied or
+# shifted element would pass there otherwise). A 16-bit dtype has few distinct numbers, so its share falls with the
+# length.
+
+# rtol = atol of the mixed tolerance standard, second edition, section 1
+ATOL = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-13}
+
+
+@dataclass
+class Information:
+    """Elements of an operator's goldens in one dtype; counts of those that are finite, above atol, distinct, all."""
+
+    op: str
+    dtype: str
+    cases: int = 0
+    elements: int = 0
+    finite: int = 0
+    above: int = 0
+    distinct: int = 0
+    informative: int = 0
+
+    def share(self, count: int) -> float:
+        return count / self.elements if self.elements else 0.0
+
+    def add(self, golden: Array) -> None:
+        """Count one golden."""
+        flat = golden.reshape(-1)
+        values = flat.astype(np.float64)
+        finite = np.isfinite(values)
+        above = finite & (np.abs(values) > ATOL[self.dtype])
+        first = np.zeros(flat.size, bool)
+        first[np.unique(values, return_index=True)[1]] = True
+        self.cases += 1
+        self.elements += flat.size
+        self.finite += int(np.count_nonzero(finite))
+        self.above += int(np.count_nonzero(above))
+        self.distinct += int(np.count_nonzero(first))
+        self.informative += int(np.count_nonzero(above & first))
+
+
+def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Information]:
+    """Measure the goldens of every case that succeeds and whose output has at most ``limit`` elements."""
+    table: dict[tuple[str, str], Information] = {}
+    for case in cases:
+        plan = case.output
+        if plan is None or case.dtype not in ATOL or plan.dtype != case.dtype or size_of(plan.shape) > limit:
+            continue
+        if (case.soc and DEFAULT_SOC not in case.soc) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
+            continue
+        inputs, specs = make_inputs(case, seed=seed)
+        outputs = {name: specs[name] for name in case.outputs}
+        for found in references(Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), outputs, specs)).values():
+            if found.written:
+                row = table.setdefault((case.op, case.dtype), Information(case.op, case.dtype))
+                row.add(round_to(found.value, case.dtype) if found.golden.dtype.kind == "c" else found.golden)
+    return list(table.values())

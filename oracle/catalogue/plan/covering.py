@@ -1,0 +1,328 @@
+"""Covering arrays: few combinations of several axes in which every two, or every three, values meet.
+
+Most faults need one or two conditions to hold at once, nearly all of the rest three, so that such rows find almost what
+the full product finds (D. R. Kuhn, D. R. Wallace, A. M. Gallo, "Software fault interactions", IEEE TSE 30(6), 2004).
+Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Tai, HASE 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, reduce
+from itertools import combinations, cycle, product
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.classes import few_that_cover
+
+Row = list["int | None"]  # an index per axis; None: any
+Place = tuple[tuple[int, ...], tuple[int, ...]]  # earlier axes, and their values
+Whole = tuple[int, ...]  # a row with an index for every axis
+Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
+_TRIES = 100  # rows that are tried for one meeting before it counts as impossible
+_TRIES_REFUSED = 24  # of two indices that are refused beside the first of every other axis, and each alone is not
+
+
+@cache
+def covering(sizes: tuple[int, ...], strength: int) -> tuple[Whole, ...]:
+    """Return rows of one index per axis, in which indices of any ``strength`` axes meet in every way; the same rows
+    every time."""
+    if 0 in sizes:
+        return ()
+    order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
+    lengths = [sizes[axis] for axis in order]
+    rows: list[Row] = [list(values) for values in product(*map(range, lengths[: strength - 1]))]
+    for axis in range(strength - 1, len(lengths)):
+        rows += _rows_of(lengthened(rows, Missing(lengths[:axis], lengths[axis], strength)), axis)
+    filled = [[k % lengths[i] if a is None else a for i, a in enumerate(row)] for k, row in enumerate(rows)]
+    return tuple(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
+
+
+class Missing:
+    """Which values of a new axis have not met which values of any few earlier axes: a table of places and values.
+
+    The places of some axes are in the order of their values; the last place stands for rows that leave an axis open.
+    """
+
+    def __init__(self, lengths: Sequence[int], values: int, strength: int) -> None:
+        self.axes = list(combinations(range(len(lengths)), strength - 1))
+        self._lengths, self._begins = lengths, [0]
+        for axes in self.axes:
+            self._begins.append(self._begins[-1] + math.prod(lengths[axis] for axis in axes))
+        self.table = np.ones((self._begins[-1] + 1, values), bool)
+        self.table[-1] = False
+
+    def places(self, rows: Sequence[Row]) -> Array:
+        """Return where each row has its values of each few axes."""
+        held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64)
+        held = held.reshape(len(rows), len(self._lengths))  # no rows have axes too
+        found = np.empty((len(rows), len(self.axes)), np.int64)
+        for k, axes in enumerate(self.axes):
+            place, open_ = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+            for axis in axes:
+                place = place * self._lengths[axis] + held[:, axis]
+                open_ |= held[:, axis] < 0
+            found[:, k] = np.where(open_, len(self.table) - 1, self._begins[k] + place)
+        return found
+
+    def left(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+        """Yield the meetings that are missing: earlier axes, their values, and the new axis' value."""
+        for begin, end, axes in zip(self._begins, self._begins[1:], self.axes, strict=False):
+            lengths = [self._lengths[axis] for axis in axes]
+            block = self.table[begin:end].reshape(*lengths, -1)
+            for *values, v in np.argwhere(block).tolist():
+                yield axes, tuple(values), v
+
+
+def lengthened(
+    rows: Sequence[Row], missing: Missing, fitting: Callable[[Row], Sequence[int]] | None = None
+) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Append a value of a new axis to every row, one of those that may follow it; return the meetings that are left.
+
+    It is the value that makes most missing meetings; of equals the one whose turn it is.
+    """
+    any_value = range(missing.table.shape[1])
+    for number, (row, places) in enumerate(zip(rows, missing.places(rows), strict=True)):
+        values = any_value if fitting is None else fitting(row)
+        turns, gains = values[-1] + 1, missing.table[places].sum(0).tolist()
+        best = max(values, key=lambda v: (gains[v], -((v - number) % turns)))
+        row.append(best)
+        missing.table[places, best] = False
+    return list(missing.left())
+
+
+def _places(row: Row, strength: int) -> Iterator[Place]:
+    """Yield what a value of the next axis meets in a row."""
+    known = [i for i, a in enumerate(row) if a is not None]
+    for axes in combinations(known, strength - 1):
+        yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
+
+
+def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:
+    """Rows for the meetings that no row had room for."""
+    rows: list[Row] = []
+    unfinished: defaultdict[int, dict[int, Row]] = defaultdict(dict)  # by the new axis' value: number and row
+    whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap: the first such row
+    for axes, values, v in missing:
+        wanted = dict(zip(axes, values, strict=True))
+        fitting = (n for n, r in unfinished[v].items() if all(r[i] in (None, a) for i, a in wanted.items()))
+        number = min(next(fitting, len(rows)), whole.get(((axes, values), v), len(rows)))
+        if number == len(rows):
+            rows.append([None] * axis + [v])
+            unfinished[v][number] = rows[number]
+        row = rows[number]
+        for i, a in wanted.items():
+            row[i] = a
+        if None not in row and number in unfinished[v]:
+            del unfinished[v][number]
+            for place in _places(row[:axis], len(axes) + 1):
+                whole[place, v] = min(number, whole.get((place, v), number))
+    return rows
+
+
+def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) -> list[Whole]:
+    """Return rows that are as they are wished, in which indices of any two axes meet, where some such row lets them;
+    the same rows every time. Of several wishes the first holds for every meeting that it lets be.
+
+    An index that is refused beside the first of every other axis, and beside any one of the others, leaves the design.
+    A meeting that was lost with a refused row is looked for in other rows, with the two put in.
+    """
+    found: list[Whole] = []
+    for wish in wishes:
+        ask = cache(wish)
+        kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
+        rows = [_from(kept, row) for row in covering(tuple(map(len, kept)), 2)]
+        met = {pair for row in found for pair in _pairs(row)}
+        for row in rows:
+            if not met.issuperset(_pairs(row)) and ask(row):
+                found.append(row)
+                met.update(_pairs(row))
+        _repair(found, [pair for pair in dict.fromkeys(p for row in rows for p in _pairs(row)) if pair not in met], ask)
+    return found
+
+
+def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool]) -> None:
+    """Add rows for missing meetings."""
+    while missing:
+        row = next(filter(ask, _with(*missing[0], found, frozenset(missing), ask)), None)
+        found += [] if row is None else [row]
+        gone = {missing[0], *(() if row is None else _pairs(row))}
+        missing = [pair for pair in missing if pair not in gone]
+
+
+def _beside(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
+    """Yield rows that hold an index: beside the first of every other axis, then with another one of one of them."""
+    usual = tuple(value if other == axis else 0 for other in range(len(sizes)))
+    yield usual
+    for other, size in enumerate(sizes):
+        if other != axis:
+            yield from ((*usual[:other], v, *usual[other + 1 :]) for v in range(1, size))
+
+
+def _from(kept: Sequence[Sequence[int]], row: Whole) -> Whole:
+    return tuple(values[k] for values, k in zip(kept, row, strict=True))
+
+
+def _pairs(row: Whole) -> Iterator[Pair]:
+    return combinations(enumerate(row), 2)
+
+
+def _with(
+    one: tuple[int, int],
+    two: tuple[int, int],
+    rows: Sequence[Whole],
+    missing: frozenset[Pair],
+    ask: Callable[[Whole], bool],
+) -> Iterator[Whole]:
+    """Yield accepted rows with two indices put in: those that make most missing meetings first."""
+    made = dict.fromkeys(_put(row, one, two) for row in rows)
+    plain = (0,) * len(rows[0]) if rows else ()
+    refused = ask(_put(plain, one)) and ask(_put(plain, two)) and not ask(_put(plain, one, two))
+    best = sorted(made, key=lambda row: -sum(pair in missing for pair in _pairs(row)))
+    yield from best[: _TRIES_REFUSED if refused else _TRIES]
+
+
+def _put(row: Whole, *places: tuple[int, int]) -> Whole:
+    put = dict(places)
+    return tuple(put.get(axis, v) for axis, v in enumerate(row))
+
+
+# Covering arrays of which one axis has many values that matter by their classes alone, as shapes do.
+#
+# What shall meet are the classes and the values of the other axes: far fewer rows than a covering array of every shape
+# has. Classes meet where some shape has them all, and a value of another axis beside the shapes that it fits; no other
+# meeting is asked for.
+
+Label = tuple[int, ...]  # a class of each kind
+Fits = Callable[[int, int, int], bool]  # a label, an axis, a value of it
+
+
+def covering_classes(
+    classes: Sequence[tuple[str, ...]], sizes: Sequence[int], place: int, strength: int, fits: Fits = lambda *_: True
+) -> list[tuple[int, ...]]:
+    """Return rows of one index per axis, in which any ``strength`` of the classes and of the other axes' values meet
+    wherever a value of the axis at ``place`` has those classes and fits those values; the same rows every time.
+
+    ``classes``: one of each kind for every value of that axis. ``fits``: whether one of these goes with another axis'
+    value; the first value of every other axis goes with all.
+    """
+    if 0 in sizes:
+        return []
+    others = [axis for axis in range(len(sizes)) if axis != place]
+    every = range(len(classes))
+    fitting = tuple(
+        tuple(sum(1 << label for label in every if fits(label, axis, value)) for value in range(sizes[axis]))
+        for axis in others
+    )
+    return [(*row[1 : place + 1], row[0], *row[place + 1 :]) for row in _covering(tuple(classes), fitting, strength)]
+
+
+@cache
+def _covering(
+    classes: tuple[tuple[str, ...], ...], fitting: tuple[tuple[int, ...], ...], strength: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return the rows, a label first; ``fitting``: for every value of the other axes the labels that it goes with."""
+    order = sorted(range(len(fitting)), key=lambda axis: -len(fitting[axis]))
+    known = _Labels(_numbered(classes))
+    rows: list[Row] = [list(label) for label in known.few(strength)]
+    for axis in order:
+        known.add(fitting[axis])
+        rows += _labelled_rows_of(lengthened(rows, known.missing(strength), known.fitting), known)
+    found = []
+    for turn, (label, row) in enumerate(zip(known.in_turn(rows), rows, strict=True)):
+        indices = [label, *(0 for _ in fitting)]
+        for axis, index in zip(order, row[known.kinds :], strict=True):
+            free = [v for v, labels in enumerate(fitting[axis]) if labels >> label & 1]
+            indices[1 + axis] = free[turn % len(free)] if index is None else index
+        found.append(tuple(indices))
+    return tuple(dict.fromkeys(found))
+
+
+def _numbered(classes: Sequence[tuple[str, ...]]) -> list[Label]:
+    """The classes of each kind as numbers, in the order in which they come."""
+    kinds = [list(dict.fromkeys(kind)) for kind in zip(*classes, strict=True)]
+    return [tuple(kind.index(word) for kind, word in zip(kinds, each, strict=True)) for each in classes]
+
+
+class _Labels:
+    """Which labels have some classes and fit some values: sets of labels are the bits of a number.
+
+    A row's columns are the kinds of classes, then the axes in the order in which they are added.
+    """
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self.kinds = len(labels[0])
+        self._labels = labels
+        self._columns: list[list[int]] = [[0] * (1 + max(kind)) for kind in zip(*labels, strict=True)]
+        for k, label in enumerate(labels):
+            for kind, value in enumerate(label):
+                self._columns[kind][value] |= 1 << k
+
+    def add(self, fitting: Sequence[int]) -> None:
+        """Add an axis: for every value of it, which labels it fits."""
+        self._columns.append(list(fitting))
+
+    @property
+    def earlier(self) -> int:
+        """Columns before the axis added last."""
+        return len(self._columns) - 1
+
+    def with_all(self, row: Row) -> int:
+        """Return the labels that have the classes of a row and fit its values."""
+        held = (self._columns[c][value] for c, value in enumerate(row) if value is not None)
+        return reduce(int.__and__, held, (1 << len(self._labels)) - 1)
+
+    def fitting(self, row: Row) -> list[int]:
+        """Return the values of the last axis that can follow a row of the others."""
+        mask = self.with_all(row)
+        return [value for value, labels in enumerate(self._columns[-1]) if labels & mask]
+
+    def few(self, strength: int) -> list[Label]:
+        """Return labels in which any classes meet that meet in one: in turn the one that adds most, the earlier among
+        equals."""
+        met = [set(combinations(enumerate(label), strength)) for label in self._labels]
+        return [self._labels[k] for k in few_that_cover(met)]
+
+    def in_turn(self, rows: Sequence[Row]) -> Iterator[int]:
+        """Yield for every row a label that goes with it: those of rows that have the same take turns."""
+        turns: dict[int, Iterator[int]] = {}
+        for row in rows:
+            mask = self.with_all(row)
+            if mask not in turns:
+                turns[mask] = cycle([k for k in range(len(self._labels)) if mask >> k & 1])
+            yield next(turns[mask])
+
+    def missing(self, strength: int) -> Missing:
+        """Return what has yet to meet the values of the axis added last."""
+        *earlier, last = self._columns
+        found = Missing(list(map(len, earlier)), len(last), strength)
+        place = 0
+        for axes in found.axes:
+            for held in product(*(earlier[c] for c in axes)):
+                mask = reduce(int.__and__, held)
+                found.table[place] = [bool(mask & labels) for labels in last]
+                place += 1
+        return found
+
+
+def _labelled_rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], known: _Labels) -> list[Row]:
+    """Rows for the meetings that no row had room for."""
+    by_value: defaultdict[int, list[Row]] = defaultdict(list)
+    for held, values, v in missing:
+        for row in by_value[v]:
+            if all(row[c] in (None, a) for c, a in zip(held, values, strict=True)):
+                merged = list(row)
+                for c, a in zip(held, values, strict=True):
+                    merged[c] = a
+                if known.with_all(merged):
+                    row[:] = merged
+                    break
+        else:
+            row = [None] * known.earlier + [v]
+            for c, a in zip(held, values, strict=True):
+                row[c] = a
+            by_value[v].append(row)
+    return [row for rows in by_value.values() for row in rows]

@@ -1,0 +1,300 @@
+"""Families that are covered: each value of every axis, or classes that meet each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, combinations, count, product
+from typing import Any
+
+from ...model import classes
+from ...model.classes import few_that_cover
+from ...model.errors import OracleError
+from ...operators.definition.operator import Operator
+from ..data.case import Case
+from ..written.layers import Layer, Shape, listed, main_shapes, names_in
+from . import planning
+from .covering import covering_classes
+from .planning import Planner, Variants, ignores_in_vain
+
+# ``cover: each``: every value of every axis, in as few cases as that takes.
+#
+# What a kernel does with a length, a layout or a broadcast seldom depends on the type beside it, and what does is
+# written as ``cover: pairs`` or in full. So the values of all axes take turns and none is multiplied with another.
+
+Values = dict[str, Any]  # by key: dtype, shape, or an attribute's name
+
+
+class Turns:
+    """The values of a family's axes, each in its turn, and those that had none yet."""
+
+    def __init__(self, axes: Mapping[str, list[Any]]) -> None:
+        self.axes = {key: values for key, values in axes.items() if values}
+        lengths = [len(values) for values in self.axes.values()]
+        self._skips = dict(zip(self.axes, skips_of(lengths), strict=True))
+        self._turn = dict.fromkeys(self.axes, 0)
+        self._left = {key: set(range(len(values))) for key, values in self.axes.items()}
+        self._ids: set[str] = set()
+        self.tries = max(1, len(self.axes.get("dtype", ())))  # a variant that all refuse is refused in every type
+
+    @property
+    def longest(self) -> int:
+        return max(map(len, self.axes.values()), default=0)
+
+    @property
+    def left(self) -> set[str]:
+        """The axes of which some value had no turn yet."""
+        return {key for key, places in self._left.items() if places}
+
+    def next(self, written: set[str]) -> dict[str, int]:
+        """Return the places of the next values of the axes that a variant does not write itself."""
+        found = {}
+        for key, values in self.axes.items():
+            if key not in written:
+                found[key] = place(self._turn[key], len(values), self._skips[key])
+                self._turn[key] += 1
+        return found
+
+    def values(self, places: Mapping[str, int]) -> Values:
+        return {key: self.axes[key][where] for key, where in places.items()}
+
+    def new(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield the cases that did not occur before."""
+        for case in cases:
+            if case.id not in self._ids:
+                self._ids.add(case.id)
+                yield case
+
+    def taken(self, places: Mapping[str, int]) -> None:
+        for key, where in places.items():
+            self._left[key].discard(where)
+
+
+def as_layer(values: Values) -> Layer:
+    """Return a layer that fixes axes to one value each."""
+    keys: dict[str, Any] = {key: values[key] for key in ("dtype",) if key in values}
+    if "shape" in values:
+        keys["shape"] = [list(values["shape"])]
+    attributes = {key: value for key, value in values.items() if key not in ("dtype", "shape")}
+    return Layer({**keys, **({"attrs": attributes} if attributes else {})}, ())
+
+
+def own_axes(layers: Iterable[Layer], dtypes: Callable[[Layer], list[str]]) -> dict[str, list[Any]]:
+    """Return the axes that variants write themselves, by key."""
+    found: dict[str, list[Any]] = {}
+    for layer in layers:
+        if "dtype" in layer.keys:
+            found["dtype"] = dtypes(layer)
+        if "shape" in layer.keys:
+            found["shape"] = list(main_shapes(layer.keys["shape"]))
+        found.update({name: listed(value) for name, value in layer.keys.get("attrs", {}).items()})
+    return found
+
+
+def each_value(axes: list[list[Layer]], dtypes: Callable[[Layer], list[str]]) -> Iterator[tuple[list[Layer], Values]]:
+    """Yield each combination of variants as often as the axes it writes itself need, with one value for each."""
+    for combination in product(*axes):
+        layers = list(combination)
+        own = own_axes(layers, dtypes)
+        rows = turns([len(values) for values in own.values()])
+        for _, row in zip(range(max(map(len, own.values()), default=1)), rows, strict=False):
+            yield layers, {key: own[key][place] for key, place in zip(own, row, strict=True)}
+
+
+def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield rows of one index per axis without end: the values of each take turns, so that as many rows as the longest
+    axis has values hold every value of every axis."""
+    skips = skips_of(sizes)
+    for number in count():
+        yield tuple(place(number, length, skip) for length, skip in zip(sizes, skips, strict=True))
+
+
+def skips_of(sizes: Sequence[int]) -> list[int]:
+    """Return after how many rows each axis skips a value (0: never), for axes whose lengths have a common divisor would
+    stay in step."""
+    found, period = [], 1
+    for length in sizes:
+        together = math.lcm(period, length)
+        found.append(together if together < period * length else 0)
+        period = together
+    return found
+
+
+def place(number: int, length: int, skip: int) -> int:
+    """Return which of an axis' values has a turn."""
+    return (number + (number // skip if skip else 0)) % length
+
+
+# Families in which classes meet each other and the values of the other axes: those of shapes, or of the reduced axis.
+#
+# An attribute that a tensor of the family is written by (``ignore: $ignoreIndex``, ``when: {reduction: 0}``) counts
+# with the shape, for which variants make a call of their own depends on both; so does the axis where its classes meet.
+
+OF_PAIRS, OF_SHAPES, OF_AXES = "pairs_of_classes", "triples_of_classes", "triples_of_axis_classes"  # of a family
+FACTORS = {OF_PAIRS: classes.SHAPE_FACTORS, OF_SHAPES: classes.SHAPE_FACTORS, OF_AXES: classes.AXIS_FACTORS}
+STRENGTHS = {OF_PAIRS: 2, OF_SHAPES: 3, OF_AXES: 3}  # so many classes and values meet
+Row = tuple[int, ...]  # an index of every axis: dtype, shape, attributes, variants
+
+
+class ByClass:
+    """A family of rows of indices. ``free``: the values of every axis, dtypes and shapes first, then those of the
+    attributes ``shown``, the variants of ``axes`` last."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        whole: Layer,
+        cover: str,
+        free: Sequence[Sequence[Any]],
+        shown: Sequence[str],
+        axes: Sequence[Sequence[Layer]],
+    ) -> None:
+        self._operator, self._planner, self._free, self._shown = operator, Planner(operator), free, shown
+        self._variants = [Variants(axis, whole) for axis in axes]
+        self._usual = {name: listed(value)[0] for name, value in whole.keys["attrs"].items()}
+        self._strength = STRENGTHS[cover]
+        self._along = cover == OF_AXES
+        self._axis = _axis_of(operator, shown) if self._along else _placed(operator, shown) if cover == OF_PAIRS else ""
+        self._rare = classes.only_in_large(tuple(free[1])) if cover == OF_PAIRS else ()
+        if min(map(len, free[1]), default=2) < 2:
+            raise OracleError(f"{cover} are of shapes of two or more axes")
+        said = _attributes_of(variant.over(whole) for variant in chain(*axes, [Layer({}, ())]))
+        self._beside = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
+
+    def rows(self, planned: Callable[[Row], Sequence[Case]], refusing: bool = False) -> Iterator[Row]:
+        """Yield rows in which any two or three classes and values meet. ``planned``: the cases of a row, none where
+        it is ``refusing`` and refuses it."""
+        free, together = self._free, (1, *self._beside)
+        plain = (0,) * len(free)
+        joint = [_with(plain, together, whole) for whole in product(*(range(len(free[k])) for k in together))]
+        if self._beside and self._operator.attribute("ignore index") is not None:
+            joint = [row for row in joint if not any(ignores_in_vain(self._operator, c) for c in planned(row))]
+        if refusing and self._beside:
+            joint = [row for row in joint if planned(row)]
+        if self._along:
+            joint = self._of_each_label(joint)
+        labels = [self._label(row) for row in joint]
+        own = [self._of_their_own(row) for row in joint]
+        others = [k for k in range(len(free)) if k not in together]
+        first = len(others) + 1 - len(self._variants)
+        sizes = [len(free[k]) for k in others]
+        found = covering_classes(
+            [(*label, *self._rare_twos(row)) for label, row in zip(labels, joint, strict=True)],
+            [sizes[0], len(joint), *sizes[1:]],
+            place=1,
+            strength=self._strength,
+            fits=lambda label, axis, value: axis < first or own[label][axis - first][value],
+        )
+        found += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in found})]
+        for dtype, label, *rest in found:
+            yield _with(joint[label], others, (dtype, *rest))
+
+    def variants_of(self, row: Row) -> list[Layer]:
+        """Return a row's variants."""
+        first = len(row) - len(self._variants)
+        return [self._free[k][row[k]] for k in range(first, len(row))]
+
+    def _rare_twos(self, row: Row) -> list[str]:
+        """Whether a shape has each two of the classes that no smaller shape has, which all else has to meet too."""
+        held = set(classes.beside_the_count(self._free[1][row[1]]))
+        return [str(two in held) for two in self._rare if len(two) == 2]
+
+    def _rare_threes(self, joint: Sequence[Row], taken: Iterable[int]) -> Iterator[int]:
+        """Yield rows of shapes that have three classes which no smaller shape has, and none of the rows taken."""
+        met = [set(classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
+        return few_that_cover(met, taken)
+
+    def those_that(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that tell something, and for each other one the first row with another value of one axis that
+        does, where any two classes and values meet in it that meet in no row before."""
+        found = [row for row in rows if tell(row)]
+        met = set().union(*map(self._twos, found))
+        kept = set(found)
+        for row in (row for row in rows if row not in kept):
+            others = (
+                _with(row, (k,), (value,))
+                for k, axis in enumerate(self._free[2:], 2)
+                for value in range(len(axis))
+                if value != row[k]
+            )
+            better = next((other for other in others if not self._twos(other) <= met and tell(other)), None)
+            if better is not None:
+                found.append(better)
+                met |= self._twos(better)
+        return found
+
+    def _twos(self, row: Row) -> set[tuple[Any, ...]]:
+        """What meets in a row, in twos: its dtype, classes and values."""
+        return set(combinations([(0, row[0]), *self._told(row)], 2))
+
+    def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
+        """Return few of the rows, in which a dtype meets every class and value that it meets in all: in turn that one
+        in which most of them meet, and of these most two classes and values."""
+        met = [{(row[0], each) for each in self._told(row)} for row in rows]
+        twos = [set(combinations(self._told(row), 2)) for row in rows]
+        chosen: set[Row] = set()
+        seen: set[tuple[Any, ...]] = set()
+        for best in few_that_cover(met, rank=lambda k: (len(twos[k] - seen), -k)):
+            chosen.add(rows[best])
+            seen.update(twos[best])
+        return chosen
+
+    def _told(self, row: Row) -> list[tuple[int, Any]]:
+        """The classes of a row's shape and its other values but the dtype, each with its kind."""
+        return [*enumerate(self._label(row), len(row)), *enumerate(row[2:], 2)]
+
+    def _label(self, row: Row) -> tuple[str, ...]:
+        """The classes of a row's shape, or of its axis, and what counts with it."""
+        shape: Shape = self._free[1][row[1]]
+        beside = [str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._beside and name != self._axis]
+        if not self._axis:
+            return *classes.shape_classes(shape), *beside
+        given = self._attributes(row)[self._axis]
+        axis = given % len(shape)
+        held = classes.axis_classes(shape, axis) if self._along else classes.shape_classes(shape)
+        return *held, f"{classes.place(shape, axis)} {given < 0}", *beside
+
+    def _of_each_label(self, joint: Sequence[Row]) -> list[Row]:
+        """One of the rows that have the same label: that with most variants of its own, then of the smallest shape."""
+        best: dict[tuple[str, ...], tuple[tuple[int, int], Row]] = {}
+        for row in joint:
+            label, cost = self._label(row), (-sum(map(sum, self._of_their_own(row))), math.prod(self._free[1][row[1]]))
+            if label not in best or cost < best[label][0]:
+                best[label] = cost, row
+        return [row for _, row in best.values()]
+
+    def _of_their_own(self, row: Row) -> list[list[bool]]:
+        shape, attrs = self._free[1][row[1]], self._attributes(row)
+        shape_of = partial(self._planner.input_shape, main=shape, attrs=attrs)
+        return [each.of_their_own(shape, attrs, self._free[0][0], shape_of) for each in self._variants]
+
+    def _attributes(self, row: Row) -> Mapping[str, Any]:
+        chosen = {name: self._free[k][row[k]] for k, name in enumerate(self._shown, 2)}
+        return next(planning.values(self._operator, self._usual | chosen, self._free[1][row[1]]))
+
+
+def _placed(operator: Operator, shown: Sequence[str]) -> str:
+    """The attribute whose place among the axes is a class: that of the axis, where it varies."""
+    found = operator.attribute("axis")
+    return found.name if found is not None and found.name in shown else ""
+
+
+def _axis_of(operator: Operator, shown: Sequence[str]) -> str:
+    found = operator.attribute("axis")
+    if found is None or found.name not in shown:
+        name = "an attribute that is an axis, which it has not" if found is None else f"{found.name} in its attrs"
+        raise OracleError(f"{OF_AXES} needs {name}")
+    return found.name
+
+
+def _attributes_of(layers: Iterable[Layer]) -> set[str]:
+    """The attributes by which shapes and data of tensors are written."""
+    keys = [layer.keys for layer in layers]
+    drafts = [draft for each in keys for part in ("inputs", "output") for draft in each.get(part, {}).values()]
+    return set().union(*(names_in(draft.plan.get("shape"), draft.data.values()) for draft in drafts))
+
+
+def _with(row: Row, places: Iterable[int], values: Iterable[int]) -> Row:
+    put = dict(zip(places, values, strict=True))
+    return tuple(put.get(k, v) for k, v in enumerate(row))

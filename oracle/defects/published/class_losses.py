@@ -1,0 +1,221 @@
+"""Published defects of losses over class indices, and arguments about mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...operators import nll_loss2d_backward, nll_loss_backward
+from ...operators.definition.parameters import MEAN, SUM
+from ...operators.definition.parameters import NONE as EACH
+from ..base.device import Argument, Defect, Device, Right, plain
+from ..base.elementwise import Arguments, F, Kernel, gather
+from ..base.samples import NEVER, Formula, Samples, changing
+from ..one_change.layouts import packed
+
+# Generated mutants of aclnnNLLLoss that no right verdict may notice; the formula of aclnnNLLLoss2d is the same.
+
+_OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
+_OF_MEANS = "the sum of the weights divides a mean alone, which is taken over all elements"
+
+
+def arguments_of(slug: str) -> dict[str, str]:
+    """Return the arguments by the ids of an operator's mutants."""
+    begin = f"formula/{slug}"
+    return {
+        f"{begin}/(mean != 0) -> (0 < mean)": "mean is 0 or 1: what is not 0 is above 0",
+        f"{begin}/stage 0: t -> place in (t == ignore)": _OWN_PLACE,
+        f"{begin}/stage 1: t -> place in (t == ignore)": _OWN_PLACE,
+        f"{begin}/stage 0: t -> place in (t == ignore) of totalWeightOut": _OWN_PLACE,
+        f"{begin}/stage 1: all elements": _OF_MEANS,
+        f"{begin}/stage 0: all elements of totalWeightOut": "the sum of the weights is that of all elements",
+    }
+
+
+_NLL_LOSS = arguments_of("nll_loss")
+
+
+# Generated mutants of aclnnNLLLoss2d that no right verdict may notice.
+
+_NLL_LOSS2D = arguments_of("nll_loss2d")
+
+
+# The published defects of aclnnNLLLossBackward, N01 to N12.
+
+RIGHT = Formula(nll_loss_backward.OPERATOR)
+BEYOND = 4096  # the "2^31" of N10, small enough for a catalogue to reach
+Change = Callable[[Samples, Arguments], Any]
+
+
+def _negative_targets_wrap(k: Samples, a: Arguments) -> None:
+    """A negative ignoreIndex is no ignoreIndex, and a negative class counts from the end."""
+    k.ignore = k.ignore if k.ignore >= 0 else NEVER
+    k.classes = np.where(k.classes < 0, k.classes % k.count, k.classes)
+
+
+def _low_bits(k: Samples, a: Arguments) -> None:
+    k.ignore = int(np.int64(k.ignore).astype(np.int32))
+
+
+def _never_ignored(k: Samples, a: Arguments) -> None:
+    if 0 <= k.ignore < k.count:
+        k.ignore = NEVER
+
+
+def _divided_by_batch(k: Samples, a: Arguments) -> None:
+    k.single["total"] = np.full(k.classes.size, k.classes.size, F)
+
+
+def _gradient_ignored(k: Samples, a: Arguments) -> None:
+    k.per_sample["g"] = np.ones_like(k.per_sample["g"])
+
+
+def _sum_divided(k: Samples, a: Arguments) -> None:
+    k.reduction = MEAN if k.reduction == SUM else k.reduction
+
+
+def _none_is_zero(k: Samples, a: Arguments) -> Any:
+    return k.out if k.reduction == EACH else None
+
+
+def _total_not_positive(k: Samples, a: Arguments) -> Any:
+    return k.out if k.reduction == MEAN and not (k.single["total"] > 0).all() else None
+
+
+def _not_cleared(k: Samples, a: Arguments) -> None:
+    k.out[...] = np.nan
+
+
+def _in_input_type(k: Samples, a: Arguments) -> Any:
+    """Every intermediate in the input's own type: for 16-bit inputs the quotient is rounded before the product."""
+    kind = a["self"].dtype
+    rows = np.flatnonzero(k.classes != k.ignore)
+    c = k.classes[rows]
+    scale = k.per_sample["g"].astype(kind)
+    if k.reduction == MEAN:
+        scale = (scale / k.single["total"].astype(kind)).astype(kind)
+    k.out[rows, c] = -(scale[rows] * gather(k.per_class["w"], c).astype(kind)).astype(F)
+    return k.out
+
+
+def beyond(limit: int, *, wraps: bool) -> Change:
+    """Flat offsets of at least ``limit`` are lost, or wrap around."""
+
+    def change(k: Samples, a: Arguments) -> Any:
+        right = RIGHT(k).reshape(-1)
+        if right.size <= limit:
+            return right
+        out = right.copy()
+        if wraps:
+            for start in range(limit, right.size, limit):
+                part = right[start : start + limit]
+                np.copyto(out[: part.size], part, where=part != 0)
+        out[limit:] = 0
+        return out
+
+    return change
+
+
+def of_nll_loss_backward() -> Iterator[Defect]:
+    """Yield N01 to N12."""
+    table: list[tuple[str, str, str, Change | None, str, str]] = [
+        ("N01", "IDX", "a negative ignoreIndex is not honoured and negative targets wrap", _negative_targets_wrap,
+         "a negative ignoreIndex that stands in the target",
+         "DIOPI #1161, PaddleCustomDevice #398 and #1390, pytorch #106118"),
+        ("N02", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
+         "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn !1990/#1101, !1997/#1105"),
+        ("N03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
+         "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
+        ("N04", "RED", "mean divides by the batch instead of totalWeight", _divided_by_batch,
+         "mean with a totalWeight that is not the batch size", "pytorch/xla #896, Oneflow #6838"),
+        ("N05", "RED", "gradOutput is ignored", _gradient_ignored, "gradients other than one",
+         "pytorch #94226, kulinseth/pytorch #289"),
+        ("N06", "RED", "sum is divided by totalWeight too", _sum_divided, "sum with a totalWeight other than one",
+         "aprender #2182"),
+        ("N07", "RED", "reduction none returns zeros", _none_is_zero, "reduction none", "DirectML #739, #740"),
+        ("N08", "SPEC", "mean with totalWeight <= 0 returns zeros", _total_not_positive,
+         "mean with a negative or zero totalWeight", "pytorch #64572, #31491, pytorch/xla #3141"),
+        ("N09", "SPEC", "the output is not cleared: other classes and ignored rows keep garbage", _not_cleared,
+         "more than one class, or an ignored row", "pytorch #20406"),
+        ("N10", "BIG", f"writes at flat offsets from {BEYOND} on are lost (2^31 in the original)",
+         beyond(BEYOND, wraps=False), f"more than {BEYOND} cells", "pytorch #190139, torch-xpu-ops #4725"),
+        ("N10/wraps", "BIG", f"writes at flat offsets from {BEYOND} on wrap around (2^31 in the original)",
+         beyond(BEYOND, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
+        ("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
+         "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
+        ("N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
+         "class of Torch-FL #171, pytorch #175084"),
+    ]  # fmt: skip
+    for name, kind, what, change, needs, evidence in table:
+        kernel: Kernel = (
+            plain(nll_loss_backward.OPERATOR) if change is None else changing(nll_loss_backward.OPERATOR, change)
+        )
+        device = Device(name, kernel)
+        if name == "N12":
+            device = device.but(read=lambda name, array, call: packed(array) if name == "target" else array)
+        yield Defect(name, nll_loss_backward.OPERATOR.name, kind, what, device, needs, evidence)
+
+
+# The published defects of aclnnNLLLoss2dBackward, and those of its sibling that a kernel of images shares.
+
+RIGHT_2D = Formula(nll_loss2d_backward.OPERATOR)
+
+
+def _low_bits_2d(k: Samples, a: Arguments) -> None:
+    k.ignore = int(np.int64(k.ignore).astype(np.int32))
+
+
+def _never_ignored_2d(k: Samples, a: Arguments) -> None:
+    if 0 <= k.ignore < k.count:
+        k.ignore = NEVER
+
+
+def _not_cleared_2d(k: Samples, a: Arguments) -> None:
+    k.out[...] = np.nan
+
+
+def _classes_last(k: Samples, a: Arguments) -> Any:
+    """The result laid out as (N, H, W, C), as the host has it before it transposes it back."""
+    batch, classes, *image = a["self"].shape
+    last = RIGHT_2D(k).reshape(batch, *image, classes)
+    return np.moveaxis(last.reshape(batch, classes, *image), 1, -1).reshape(-1, classes).astype(F)
+
+
+def of_nll_loss2d_backward() -> Iterator[Defect | Argument]:
+    """Yield the table."""
+    table: list[tuple[str, str, str, Callable[[Samples, Arguments], Any], str, str]] = [
+        ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits_2d,
+         "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
+        ("2D02", "LAY", "the result is not transposed back from (N, H, W, C)", _classes_last,
+         "an image of several pixels and several classes", "class of hicann/ops-nn nll_loss_grad (TBE route)"),
+        ("2D03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored_2d,
+         "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
+        ("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared_2d,
+         "more than one class, or an ignored pixel", "pytorch #20406"),
+    ]  # fmt: skip
+    for name, kind, what, change, needs, evidence in table:
+        yield Defect(
+            name,
+            nll_loss2d_backward.OPERATOR.name,
+            kind,
+            what,
+            Device(name, changing(nll_loss2d_backward.OPERATOR, change)),
+            needs,
+            evidence,
+        )
+    kept = "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
+    yield Argument(f"host/{nll_loss2d_backward.OPERATOR.slug}/float16 kept", kept)
+
+
+# Operator -> a function that yields what was published of it.
+ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+    "nll_loss_backward": of_nll_loss_backward,
+    "nll_loss2d_backward": of_nll_loss2d_backward,
+}
+# Operator -> generated mutants that no right verdict may notice, and why.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "nll_loss": _NLL_LOSS,
+    "nll_loss2d": _NLL_LOSS2D,
+}

@@ -1,0 +1,301 @@
+"""Published defects of losses, right kernels of their own, and arguments about mutants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...model.aclnn import Platform
+from ...model.call import Array
+from ...numerics.expressions import Expression, exp, maximum, minimum
+from ...operators import (
+    binary_cross_entropy_backward,
+    binary_cross_entropy_with_logits_backward,
+    cross_entropy_loss,
+    cross_entropy_loss_grad,
+    kl_div_backward,
+    mse_loss,
+    soft_margin_loss_backward,
+)
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import MEAN, SUM
+from ..base import elementwise
+from ..base import rows as staged
+from ..base.device import (
+    EVERY_SOC,
+    WITH_INFINITIES,
+    Argument,
+    Defect,
+    Device,
+    Right,
+    half_away,
+    plain,
+    saturated,
+    truncated,
+)
+from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, computing, gathered, traced
+
+# Published defects of aclnnCrossEntropyLoss, and its generated mutants that no right verdict may notice.
+
+
+def of_cross_entropy_loss() -> Iterator[Defect]:
+    """Yield what was published."""
+    yield from of_samples(cross_entropy_loss.OPERATOR, "ops-nn 9829a66ef")
+
+
+def of_samples(op: Operator, evidence: str) -> Iterator[Defect]:
+    """Yield the defects that the loss and its gradient share."""
+    yield Defect(
+        f"{op.slug}/negative ignoreIndex", op.name, "IDX", "a mean counts the samples of a negative ignoreIndex too",
+        Device("negative", _counting_ignored(op)), "a mean, and a negative ignoreIndex that occurs", evidence,
+    )  # fmt: skip
+    yield Defect(
+        f"{op.slug}/low bits", op.name, "IDX", "ignoreIndex is cut to its low 32 bits",
+        Device("low bits", _cut(op)), "an ignoreIndex beyond int32 whose low bits are a class that occurs",
+        "the kernel of ascend950",
+    )  # fmt: skip
+
+
+def _counting_ignored(op: Operator) -> Kernel:
+    right = staged.plain_stages(op)
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        found, ignored = right(a, target), a["target"] == a["ignoreIndex"]
+        if (
+            (a["reductionOptional"] or cross_entropy_loss.MEAN) != cross_entropy_loss.MEAN
+            or a["ignoreIndex"] >= 0
+            or ignored.all()
+        ):
+            return found
+        weights = a["weightOptional"]
+        counted = a["target"][~ignored]
+        total = F(counted.size) if weights is None else weights[counted].sum(dtype=F)
+        return np.asarray(found * (total / (total + F(np.count_nonzero(ignored)))))
+
+    return wrong
+
+
+def _cut(op: Operator) -> Kernel:
+    right = staged.plain_stages(op)
+    return lambda a, target: right({**a, "ignoreIndex": int(np.int64(a["ignoreIndex"]).astype(np.int32))}, target)
+
+
+# Published defects of aclnnCrossEntropyLossGrad, and its generated mutants that no right verdict may notice.
+
+
+def of_cross_entropy_loss_grad() -> Iterator[Defect]:
+    """Yield what was published."""
+    yield from of_samples(cross_entropy_loss_grad.OPERATOR, "the official golden, and a kernel of ascend950")
+
+
+# Published differences of aclnnKlDivBackward, and a generated mutant that no right verdict may notice.
+
+SLUG = "kl_div_backward"
+_KL_DIV_BACKWARD = {
+    f"check/{SLUG}/without self casts to out": (
+        "of the types that the next check accepts each casts to every other: what does not cast is refused all the same"
+    ),
+}
+
+
+def by_self(reduction: int) -> Kernel:
+    """A mean that is divided by self's own count instead of the common shape's."""
+    right = plain(kl_div_backward.OPERATOR)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        result = right(a, target)
+        if a["reduction"] != reduction:
+            return result
+        shapes = [
+            shape if reduction == MEAN else (shape or (1,))[:1]
+            for shape in (kl_div_backward.common(a), a["self"].shape)
+        ]
+        whole, own = map(math.prod, shapes)
+        return np.asarray(result * F(whole / max(1, own)))
+
+    return kernel
+
+
+def of_kl_div_backward() -> Iterator[Defect]:
+    """Yield what the official golden and PyTorch divide by."""
+    for name, reduction, evidence in (
+        ("mean", MEAN, "ops-nn golden.py"),
+        ("batch mean", kl_div_backward.BATCH_MEAN, "PyTorch's kl_div"),
+    ):
+        yield Defect(
+            f"kl_div/{name} of self", kl_div_backward.OPERATOR.name, "RED", f"a {name} divides by what self counts",
+            Device(name, by_self(reduction)), f"a {name} of a self that broadcasts", evidence,
+        )  # fmt: skip
+
+
+# Published defects of aclnnMseLoss.
+
+CORES = 48
+
+
+def of_mse_loss() -> Iterator[Defect]:
+    """Yield what was published."""
+    yield Defect(
+        "mse_loss/last core alone", mse_loss.OPERATOR.name, "DET",
+        "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)",
+        Device("last core", _last_core()), "a sum over several cores", "ops-nn 192857467",
+    )  # fmt: skip
+
+
+def _last_core() -> Kernel:
+    right = elementwise.traced(mse_loss.OPERATOR, elementwise.own_order(mse_loss.OPERATOR))
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        terms = np.array(
+            np.broadcast_to(right(elementwise.operands_of(mse_loss.OPERATOR, a)), mse_loss.OPERATOR.terms_shape(a))
+        )
+        flat = terms.reshape(-1)
+        flat[: terms.size - -(-terms.size // CORES)] = 0
+        return gathered(mse_loss.OPERATOR, terms, a)
+
+    return Where(
+        elementwise.plain(mse_loss.OPERATOR),
+        lambda a: a["reduction"] == SUM and mse_loss.OPERATOR.terms_shape(a) != (),
+        wrong,
+    )
+
+
+# The published defect of aclnnSoftMarginLossBackward.
+
+
+def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    e = exp(-(x * t))
+    return -t * e / (1 + e) * g * (1 / n)
+
+
+_SAME = "((-t) / (1 + exp((x * t))))"
+_KERNELS = "(((-t) * exp((-(x * t)))) / (1 + exp((-(x * t)))))"
+_FINITE = "(abs(((x * t) - (x * t))) <= 0)"
+INFINITE = "both fractions are the same but where e^-(self * target) overflows, and there the answer is unspecified"
+_SOFT_MARGIN_LOSS_BACKWARD = {
+    f"formula/soft_margin_loss_backward/{_FINITE} -> {_FINITE.replace('<=', '!=')}": INFINITE,
+    f"formula/soft_margin_loss_backward/where({_FINITE}, {_SAME}, {_KERNELS})"
+    f" -> where({_FINITE}, {_KERNELS}, {_SAME})": INFINITE,
+}
+
+
+def of_soft_margin_loss_backward() -> Iterator[Defect]:
+    """Yield the defect of ascend950 before August 2026."""
+    yield Defect(
+        "soft_margin/factor last",
+        soft_margin_loss_backward.OPERATOR.name,
+        "RED",
+        "a mean's factor is multiplied last, to an infinity",
+        Device("last", computing(soft_margin_loss_backward.OPERATOR, factor_last)),
+        "a mean of huge gradients beside a target above 1",
+        "ops-nn 8e6b992ef",
+        socs=("ascend950",),
+    )
+
+
+# The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
+
+RIGHT = traced(binary_cross_entropy_backward.OPERATOR)
+_BINARY_CROSS_ENTROPY_BACKWARD = {
+    "operand/binary_cross_entropy_backward/self inf as largest": (
+        "what an infinite self gives is unspecified: right kernels disagree"
+    )
+}
+
+
+def in_float16(k: Operands, a: Arguments) -> Any:
+    """float16 inputs in float16 throughout, where 1e-12 is zero."""
+    return RIGHT(k, np.float16).astype(F) if a["self"].dtype == np.float16 else None
+
+
+def no_clamp(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
+    return g * (x - y) / ((1 - x) * x) * w
+
+
+def clamp_first(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
+    return binary_cross_entropy_backward.formula(
+        g, minimum(maximum(x, binary_cross_entropy_backward.CLAMP), 1 - binary_cross_entropy_backward.CLAMP), y, w
+    )
+
+
+def summed(k: Operands, a: Arguments) -> Any:
+    return np.sum(RIGHT(k), dtype=F) if a["reduction"] == SUM else None
+
+
+def by_batch(k: Operands, a: Arguments) -> None:
+    if "n" in k:
+        k["n"] = a["self"].shape[0] if a["self"].ndim else 1
+
+
+def null_weight_is_zero(k: Operands, a: Arguments) -> None:
+    k.setdefault("w", 0.0)
+
+
+def of_binary_cross_entropy_backward() -> Iterator[Defect]:
+    """Yield B01 to B08."""
+    op, right = binary_cross_entropy_backward.OPERATOR, plain(binary_cross_entropy_backward.OPERATOR)
+    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
+        ("B01", "NUM", "float16 is computed in float16, where the clamp is zero", changing(op, in_float16), {},
+         "float16 with self at 0 or 1", "Oneflow #7476"),
+        ("B02", "NUM", "the divisor is not clamped", computing(op, no_clamp), {},
+         "self at 0, at 1 or outside [0, 1]", "torch/nn #730, tiny-dnn #410"),
+        ("B03", "NUM", "self is clamped before the numerator too", computing(op, clamp_first), {},
+         "self and target both near 0, or self outside [0, 1]", "pytorch #187557"),
+        ("B04", "RED", "sum adds all elements up", changing(op, summed), {}, "sum with more than one element",
+         "pytorch #59477, #77852"),
+        ("B05", "RED", "mean divides by the first dim", changing(op, by_batch), {}, "mean of rank 2 or more",
+         "class of aprender #2182"),
+        ("B06", "RED", "a missing weight is read as zeros", changing(op, null_weight_is_zero), {}, "no weight",
+         "ops-nn !2958/#1486"),
+        ("B07", "SPEC", "float16 overflow gives 65504 and NaN gives 0", right, {"store": saturated},
+         "float16 results that overflow, or NaN", "DIPU #684, DIOPI #644"),
+        ("B08", "NUM", "16-bit stores round ties away from zero", right, {"store": half_away},
+         "results that lie exactly halfway between two 16-bit numbers", "ops-nn !8521/#4692"),
+        ("B08/truncates", "NUM", "16-bit stores cut the digits off", right, {"store": truncated},
+         "any inexact 16-bit result", "ops-nn !8521/#4692"),
+    ]  # fmt: skip
+    for name, kind, what, kernel, steps, needs, evidence in table:
+        socs = WITH_INFINITIES if name == "B07" else EVERY_SOC
+        yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence, socs)
+
+
+# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones, the page's own formula; and
+# mutants that no right verdict may notice.
+
+
+def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right | Argument]:
+    """Yield them."""
+    kernel = elementwise.computing(
+        binary_cross_entropy_with_logits_backward.OPERATOR,
+        elementwise.traced(binary_cross_entropy_with_logits_backward.OPERATOR),
+    )
+    yield Right(
+        "right/two sigmoids",
+        binary_cross_entropy_with_logits_backward.OPERATOR.name,
+        "1 - s as a sigmoid of its own, in float32",
+        kernel,
+    )
+    slug = binary_cross_entropy_with_logits_backward.OPERATOR.slug
+    yield Argument(f"divisor/{slug}/target's size", "target has the shape of self, and so its size")
+    yield Argument(f"host/{slug}/out's type", "out has target's type, which never has more digits than the common one")
+
+
+# Operator -> a function that yields what was published of it.
+ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+    "cross_entropy_loss": of_cross_entropy_loss,
+    "cross_entropy_loss_grad": of_cross_entropy_loss_grad,
+    "kl_div_backward": of_kl_div_backward,
+    "mse_loss": of_mse_loss,
+    "soft_margin_loss_backward": of_soft_margin_loss_backward,
+    "binary_cross_entropy_backward": of_binary_cross_entropy_backward,
+    "binary_cross_entropy_with_logits_backward": of_binary_cross_entropy_with_logits_backward,
+}
+# Operator -> generated mutants that no right verdict may notice, and why.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "kl_div_backward": _KL_DIV_BACKWARD,
+    "soft_margin_loss_backward": _SOFT_MARGIN_LOSS_BACKWARD,
+    "binary_cross_entropy_backward": _BINARY_CROSS_ENTROPY_BACKWARD,
+}

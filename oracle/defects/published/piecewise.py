@@ -1,0 +1,224 @@
+"""Published defects of piecewise activations, and arguments about mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...model.aclnn import Platform
+from ...model.call import Array, Call
+from ...numerics.expressions import Expression, equal, where
+from ...operators import hardswish_backward, prelu_backward
+from ..base.device import BEFORE_950, Argument, Defect, Device, Right
+from ..base.elementwise import Arguments, F, Kernel, computing
+
+# What is known of wrong kernels of aclnnHardtanh.
+
+_HARDTANH_ALIKE = (
+    "a limit that is rounded before the comparison gives what it gives rounded after it, for rounding keeps order"
+)
+_HARDTANH = {
+    "num/hardtanh/float16 in float16": _HARDTANH_ALIKE,
+    "num/hardtanh/bfloat16 in bfloat16": _HARDTANH_ALIKE,
+}
+
+
+# What is known of wrong kernels of aclnnThreshold.
+
+_THRESHOLD_ALIKE = (
+    "the host rounds the threshold and the value to self's type, so that there is nothing to compare or to round"
+)
+_THRESHOLD = {
+    "num/threshold/float16 in float16": _THRESHOLD_ALIKE,
+    "num/threshold/bfloat16 in bfloat16": _THRESHOLD_ALIKE,
+}
+
+
+# A published defect of aclnnHardswishBackward, and a mutant that before ascend950 no right verdict may notice.
+
+
+def overwritten(g: Expression, x: Expression) -> Expression:
+    return where(equal(x, 3), 1, where(equal(x, -3), 0, hardswish_backward.formula(g, x)))
+
+
+def of_hardswish_backward() -> Iterator[Argument | Defect]:
+    """Yield the argument and the defect."""
+    unspecified = "what self = NaN gives is unspecified"
+    yield Argument("operand/hardswish_backward/self nan as zero", unspecified, BEFORE_950)
+    yield Defect(
+        "hardswish/constant edges",
+        hardswish_backward.OPERATOR.name,
+        "FORM",
+        "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
+        Device("edges", computing(hardswish_backward.OPERATOR, overwritten)),
+        "self = 3 beside a gradient other than 1",
+        "op-plugin",
+    )
+
+
+# How kernels of aclnnPreluBackward go wrong beyond what every elementwise operator faces: channels, sums, masks.
+
+NAME, SUM = prelu_backward.OPERATOR.name, "gradWeight"
+Terms = Callable[[Array, Array], Array]
+
+
+def term(g: Array, x: Array) -> Array:
+    return np.where(x > 0, F(0), g * x)
+
+
+def summed(add: Callable[[Array, Arguments], Any], terms: Terms = term) -> Kernel:
+    """A kernel of gradWeight that adds the terms in its own way."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        x = np.atleast_1d(a["self"]).astype(F)
+        g = np.broadcast_to(a["gradOutput"], x.shape).astype(F)
+        wanted = prelu_backward.gradient_shape(a)
+        return np.resize(np.asarray(add(terms(g, x), a), F), wanted)
+
+    return kernel
+
+
+def axes(a: Mapping[str, Any]) -> tuple[int, ...]:
+    """The axes that are summed."""
+    shape = prelu_backward.kept(a) or (1,)
+    return tuple(k for k in range(len(shape)) if k != 1 or shape[k] == 1)
+
+
+def along(axis: int) -> Kernel:
+    """The channels lie along another axis."""
+
+    def add(t: Array, a: Arguments) -> Array:
+        if len(axes(a)) == t.ndim:
+            return np.asarray(t.sum())
+        return np.asarray(t.sum(axis=tuple(k for k in range(t.ndim) if k != axis % t.ndim)))
+
+    return summed(add)
+
+
+def narrow(t: Array, a: Arguments) -> Array:
+    """Kept in the tensors' type while it is added to."""
+    kind = a["self"].dtype
+    rows = np.moveaxis(t, 1, 0).reshape(t.shape[1], -1) if len(axes(a)) < t.ndim else t.reshape(1, -1)
+    total = np.zeros(rows.shape[0], kind)
+    for column in rows.T.astype(kind):
+        total = (total + column).astype(kind)
+    return total.astype(F)
+
+
+def one_batch(t: Array, a: Arguments) -> Array:
+    return np.asarray(t[:1].sum(axis=axes(a)))
+
+
+def batch_alone(t: Array, a: Arguments) -> Array:
+    """Of each channel the first place alone."""
+    first = (slice(None), slice(None), *[slice(0, 1)] * (t.ndim - 2))
+    return np.asarray(t[first[: t.ndim]].sum(axis=axes(a)))
+
+
+def mean(t: Array, a: Arguments) -> Array:
+    return np.asarray(t.mean(axis=axes(a)))
+
+
+def without_tail(t: Array, a: Arguments) -> Array:
+    """The terms behind the last full tile of 64 along the last axis are lost."""
+    end = t.shape[-1] - t.shape[-1] % 64
+    return np.asarray((t[..., :end] if t.ndim > 1 and end > 0 else t).sum(axis=axes(a)))
+
+
+def first_channel(t: Array, a: Arguments) -> Array:
+    """One weight for all gets the sum of the first channel."""
+    return np.asarray((t[:, :1] if t.ndim > 1 and len(axes(a)) == t.ndim else t).sum(axis=axes(a)))
+
+
+def whole(t: Array, a: Arguments) -> Array:
+    return np.asarray(t.sum(axis=axes(a)))
+
+
+def added(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Added to what the memory holds: it was not cleared."""
+    given[...] = given + result
+    return given
+
+
+def last_axis(a: Arguments, target: Platform) -> Array:
+    """gradInput with the weights along the last axis where they fit there."""
+    x, w = a["self"].astype(F), a["weight"].astype(F).reshape(-1)
+    wide = np.resize(w, x.shape[-1:]) if x.ndim > 1 else w
+    return np.asarray(np.where(x > 0, F(1), wide).astype(F) * np.broadcast_to(a["gradOutput"], x.shape).astype(F))
+
+
+def first_weight(a: Arguments, target: Platform) -> Array:
+    x, w = a["self"].astype(F), a["weight"].astype(F).reshape(-1)[:1]
+    wide = np.where(x > 0, F(1), w) * np.broadcast_to(a["gradOutput"], x.shape).astype(F)
+    return np.asarray(wide.reshape(x.shape))
+
+
+def of_prelu_backward() -> Iterator[Defect | Argument]:
+    """Yield the table."""
+    own: list[tuple[str, str, str, Device, str]] = [
+        ("channels last", "IDX", "gradWeight: the channels are taken along the last axis",
+         Device("last", along(-1), output=SUM), "three axes or more, and a weight per channel"),
+        ("channels first", "IDX", "gradWeight: the channels are taken along axis 0",
+         Device("first", along(0), output=SUM), "a weight per channel"),
+        ("narrow sum", "RED", "gradWeight: added up in the tensors' type",
+         Device("narrow", summed(narrow), output=SUM), "16-bit tensors and a few hundred terms"),
+        ("first sample", "RED", "gradWeight: only the first sample counts",
+         Device("one", summed(one_batch), output=SUM), "a batch of two or more"),
+        ("first place", "RED", "gradWeight: only the first place of each channel counts",
+         Device("place", summed(batch_alone), output=SUM), "three axes or more"),
+        ("mean", "RED", "gradWeight: divided by the number of terms", Device("mean", summed(mean), output=SUM),
+         "more than one term"),
+        ("tail lost", "TAIL", "gradWeight: the terms behind the last 64 of an axis are lost",
+         Device("tail", summed(without_tail), output=SUM), "a last axis that is no multiple of 64, and more"),
+        ("one weight, one channel", "RED", "gradWeight: of one weight for all it is the first channel's sum",
+         Device("channel", summed(first_channel), output=SUM), "one weight and several channels"),
+        ("mask lost", "FORM", "gradWeight: positive elements count too",
+         Device("mask", summed(whole, lambda g, x: g * x), output=SUM), "positive elements"),
+        ("gradient alone", "FORM", "gradWeight: the gradient is not multiplied by self",
+         Device("alone", summed(whole, lambda g, x: np.where(x > 0, F(0), g)), output=SUM), "any call"),
+        ("not cleared", "DET", "gradWeight: added to what its memory held",
+         Device("added", summed(whole), write=added, output=SUM), "any call"),
+        ("weights last", "IDX", "gradInput: the weights lie along the last axis", Device("last", last_axis),
+         "three axes or more, and a weight per channel"),
+        ("first weight", "IDX", "gradInput: the first weight is used for all channels", Device("first", first_weight),
+         "several channels"),
+    ]  # fmt: skip
+    for name, kind, what, device, needs in own:
+        yield Defect(f"prelu/{name}", NAME, kind, what, device, needs, "class of the published kernels")
+    exact = (
+        "one product of two numbers of the type, rounded to it: the type's own arithmetic is float32's, rounded once"
+    )
+    yield Argument(f"num/{prelu_backward.OPERATOR.slug}/float16 in float16", exact)
+    yield Argument(f"num/{prelu_backward.OPERATOR.slug}/bfloat16 in bfloat16", exact)
+    yield Argument(
+        f"operand/{prelu_backward.OPERATOR.slug}/self nan as zero", "gradInput takes the weight for zero as for NaN"
+    )
+    yield Argument(f"operand/{prelu_backward.OPERATOR.slug}/self inf as largest", "gradInput takes self's sign alone")
+    others = "another check refuses every such call: the shapes of these tensors depend on one another"
+    for name in ("gradOutput", "self", "gradInput", SUM):
+        yield Argument(f"check/{prelu_backward.OPERATOR.slug}/without rank of {name}", others)
+    yield Argument(
+        f"num/{prelu_backward.OPERATOR.slug}/bfloat16 in bfloat16 of {SUM}", f"{exact}; the sum is kept in float32"
+    )
+    yield Argument(
+        f"counter/{prelu_backward.OPERATOR.slug}/{SUM} row of {SUM}", "gradWeight has one axis, or one element: one row"
+    )
+    summed_up = (
+        "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either side"
+    )
+    for kind in ("", "float16 ", "bfloat16 "):
+        yield Argument(f"num/{prelu_backward.OPERATOR.slug}/{kind}half away of {SUM}", summed_up)
+
+
+# Operator -> a function that yields what was published of it.
+ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+    "hardswish_backward": of_hardswish_backward,
+    "prelu_backward": of_prelu_backward,
+}
+# Operator -> generated mutants that no right verdict may notice, and why.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "hardtanh": _HARDTANH,
+    "threshold": _THRESHOLD,
+}

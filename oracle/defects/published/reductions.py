@@ -1,0 +1,212 @@
+"""Published defects of operators that reduce, right kernels of their own, and arguments about mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...model.aclnn import Platform
+from ...model.call import Array, Call, strides_of
+from ...operators import group_norm, group_norm_backward, softmax_backward
+from ..base.device import EVERY_SOC, Argument, Defect, Device, Read, Right, plain, store
+from ..base.elementwise import Arguments, F, Kernel, row_sum
+from ..base.rows import Formula, Operands, Total, changing, over_axis, with_sum
+from ..one_change.api import seed_of
+from ..one_change.layouts import packed
+
+# The published defects of aclnnSoftmaxBackward, S01 to S16.
+
+RIGHT = Formula(softmax_backward.OPERATOR)
+BEYOND = 1 << 15  # the "2^31" of S11
+
+
+def right(k: Operands, axis: int) -> Array:
+    """The right result, over an axis."""
+    return RIGHT(k, row_sum(RIGHT.products(k), axis))
+
+
+def _first_terms(count: int) -> Total:
+    return lambda p, axis, a: row_sum(np.moveaxis(np.moveaxis(p, axis, -1)[..., :count], -1, axis), axis)
+
+
+def narrow_sum(p: Array, dim: int, a: Arguments) -> Array:
+    """Accumulate term by term in the input's 16-bit type."""
+    kind = a["gradOutput"].dtype
+    if kind.itemsize != 2:
+        return row_sum(p, dim)
+    terms = np.moveaxis(p, dim, -1)
+    total = np.zeros(terms.shape[:-1], F)
+    for k in range(terms.shape[-1]):
+        total = (total + terms[..., k]).astype(kind).astype(F)
+    return np.asarray(np.moveaxis(total[..., None], -1, dim))
+
+
+def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
+    """A stride-0 gradient is read as if all its elements lay there."""
+    return packed(array) if name == "gradOutput" and array.size > 1 and 0 in strides_of(array) else array
+
+
+def _swapped_axes(k: Operands, axis: int, a: Arguments) -> Array:
+    return right(k, 1 if k["g"].ndim >= 3 and axis == 0 else axis)
+
+
+def _only_first_row(k: Operands, axis: int, a: Arguments) -> Array:
+    result = np.moveaxis(right(k, axis), axis, -1)
+    rows = result.reshape(-1, result.shape[-1]).copy()
+    rows[1:] = 0
+    return np.moveaxis(rows.reshape(result.shape), -1, axis)
+
+
+def _offsets_wrap(k: Operands, axis: int, a: Arguments) -> Array:
+    """Flat offsets of the operands wrap."""
+    index = np.arange(k["g"].size) % BEYOND
+    return right({s: np.ascontiguousarray(v).reshape(-1)[index].reshape(v.shape) for s, v in k.items()}, axis)
+
+
+def _no_sum_of_16_or_32(p: Array, dim: int, a: Arguments) -> Array:
+    total = row_sum(p, dim)
+    return np.zeros_like(total) if p.shape[dim] in (16, 32) else total
+
+
+def _neutralised(values: Array, dtype: str, target: Platform) -> Array:
+    return store(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0), dtype, target)
+
+
+def _missing_lane(p: Array, dim: int, a: Arguments) -> Array:
+    """In rows of more than 256 bytes one lane, chosen by the call's hash, is missing from one call in two."""
+    lanes = 256 // a["gradOutput"].dtype.itemsize
+    chance = seed_of(softmax_backward.OPERATOR, a)
+    if p.shape[dim] <= lanes or chance % 2:
+        return row_sum(p, dim)
+    terms = np.moveaxis(p, dim, -1).copy()
+    terms[..., (chance // 2) % lanes :: lanes] = 0
+    return row_sum(np.moveaxis(terms, -1, dim), dim)
+
+
+def _rotated_rows(k: Operands, axis: int, a: Arguments) -> Array:
+    """Every row's result lands one row further."""
+    result = np.moveaxis(right(k, axis), axis, -1)
+    rows = np.ascontiguousarray(result).reshape(-1, result.shape[-1])
+    return np.moveaxis(np.roll(rows, 1, axis=0).reshape(result.shape), -1, axis)
+
+
+def _beyond_32_rows(shape: tuple[int, ...]) -> Array | None:
+    """Rows (of the last axis) beyond the last full 32 are not written."""
+    if len(shape) < 2 or not (rows := int(np.prod(shape[:-1]))):
+        return None
+    return np.broadcast_to((np.arange(rows) < rows // 32 * 32).reshape(*shape[:-1], 1), shape)
+
+
+def _last_block(shape: tuple[int, ...]) -> Array | None:
+    """The last block of 64 elements is not written where there are several."""
+    size = int(np.prod(shape))
+    return None if size <= 64 else (np.arange(size) < (size - 1) // 64 * 64).reshape(shape)
+
+
+def _returns_float32(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    return result if result.dtype.itemsize != 2 else result.astype(F)
+
+
+def _read(which: str) -> Read:
+    return lambda name, array, call: packed(array) if name == which else array
+
+
+def of_softmax_backward() -> Iterator[Defect]:
+    """Yield S01 to S16, but S04 (ops-nn !8895: an empty operand succeeds), which every release of CANN does."""
+    op, kernel = softmax_backward.OPERATOR, plain(softmax_backward.OPERATOR)
+    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
+        ("S01", "LAY", "output is read as contiguous", kernel, {"read": _read("output")},
+         "output that is not contiguous",
+         "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387"),
+        ("S02", "LAY", "an expanded gradient is read beyond its one element", kernel, {"read": _expanded_from_one},
+         "a gradient with stride 0", "FlagGems #5723"),
+        ("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(op, _first_terms(16384)), {},
+         "rows longer than 16384 whose tail carries weight", "ops-nn !5348/#2938"),
+        ("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(op, narrow_sum), {},
+         "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
+        ("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
+         changing(op, _swapped_axes), {}, "dim 0 of rank 3", "triton-ascend #2291"),
+        ("S07", "IDX", "dim is ignored: always the last axis", over_axis(op, lambda dim, rank: -1), {},
+         "any axis but the last", "tt-metal #31580"),
+        ("S08", "IDX", "a negative dim becomes 0", over_axis(op, lambda dim, rank: max(dim, 0)), {},
+         "a negative dim that is not the first axis", "op-plugin 1d9378ad"),
+        ("S09", "TAIL", "rows beyond the last full 32 are never written", kernel, {"written": _beyond_32_rows},
+         "a number of rows that is no multiple of 32", "tt-metal #53208"),
+        ("S10", "TAIL", "the mask is consumed by row 0: the other rows are zero", changing(op, _only_first_row), {},
+         "more than one row", "ops-nn !6712/#3662"),
+        ("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", changing(op, _offsets_wrap), {},
+         f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
+        ("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(op, _no_sum_of_16_or_32), {},
+         "reduced lengths 16 and 32", "ops-nn !8087"),
+        ("S13", "DTY", "the result is float32 whatever the output's type", kernel, {"write": _returns_float32},
+         "16-bit types", "pytorch #85497, #30572"),
+        ("S14", "SPEC", "infinities and NaN become 0", kernel, {"store": _neutralised}, "NaN or infinite operands",
+         "MindSpore #274"),
+        ("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes",
+         with_sum(op, _missing_lane), {}, "several calls with long rows, weight in every lane", "ops-nn !1660/#899"),
+        ("S16", "LAY", "result rows land one row further", changing(op, _rotated_rows), {}, "rows that differ",
+         "Liger-Kernel #1139"),
+        ("S16/last_block", "LAY", "the last block of 64 elements is not written", kernel, {"written": _last_block},
+         "more than 64 elements", "Liger-Kernel #1139"),
+    ]  # fmt: skip
+    regbase = ("ascend950",)
+    socs: dict[str, tuple[str, ...]] = {"S03": regbase}
+    for name, kind, what, made, steps, needs, evidence in table:
+        yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
+
+
+# What the official golden of aclnnGroupNorm gives otherwise.
+
+
+def variance(a: Arguments, target: Platform) -> Array:
+    """The third output of the official golden."""
+    r = plain(group_norm.OPERATOR.of("rstdOut"))(a, target)
+    return np.asarray(1 / (r * r) - F(a["eps"]))
+
+
+def of_group_norm() -> Iterator[Defect]:
+    """Yield what the official golden gives."""
+    yield Defect(
+        "group_norm/variance", group_norm.OPERATOR.name, "NUM", "rstdOut is the variance",
+        Device("variance", variance, output="rstdOut"), "any call", "ops-nn golden.py",
+    )  # fmt: skip
+
+
+# What the document of aclnnGroupNormBackward says otherwise.
+
+
+def documented(a: Arguments, target: Platform) -> Array:
+    """The document's formula: gamma outside the bracket, and inside it the sums of each channel."""
+    dgamma, dbeta = (group_norm_backward.OPERATOR.of(name) for name in group_norm_backward.OPERATOR.outputs[1:])
+    known = {name: np.asarray(v, F) for name, v in dgamma.formula_operands(a).items()}
+    g, z = known["g"], (known["x"] - known["m"]) * known["r"]
+    channels = (1, -1, *(1 for _ in g.shape[2:]))
+    of_gamma, of_beta = (plain(op)(a, target).reshape(channels) for op in (dgamma, dbeta))
+    gamma = F(1) if a.get("gamma") is None else np.asarray(a["gamma"], F).reshape(channels)
+    count = F(a["C"] // a["group"] * a["HxW"])
+    return np.asarray(gamma * known["r"] * (g - (of_beta + z * of_gamma) / count))
+
+
+def of_group_norm_backward() -> Iterator[Defect]:
+    """Yield the formula that the document writes."""
+    yield Defect(
+        "group_norm/documented gradient",
+        group_norm_backward.OPERATOR.name,
+        "RED",
+        "sums per channel, and gamma outside the bracket",
+        Device("documented", documented),
+        "groups of several channels",
+        "document aclnnGroupNormBackward",
+    )
+
+
+# Operator -> a function that yields what was published of it.
+ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+    "softmax_backward": of_softmax_backward,
+    "group_norm": of_group_norm,
+    "group_norm_backward": of_group_norm_backward,
+}
+# Operator -> generated mutants that no right verdict may notice, and why.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {}

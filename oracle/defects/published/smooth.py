@@ -1,0 +1,280 @@
+"""Published defects of smooth activations, right kernels of their own, and arguments about mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...model.aclnn import Platform
+from ...model.call import Array, Call
+from ...model.dtypes import dtype_of
+from ...numerics.expressions import Expression, equal, exp, log1p, maximum, where
+from ...operators import (
+    gelu_backward,
+    log_sigmoid_backward,
+    mish_backward,
+    selu_backward,
+    silu_backward,
+    swish_backward,
+)
+from ..base.device import BEFORE_950, Argument, Defect, Device, Right, plain
+from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computing, single
+from ..one_change.formula import factors_of
+
+# The published defects of aclnnGeluBackward, and a generated mutant that no right verdict may notice.
+
+NO_ZERO = (
+    "the derivative has no zero among the numbers of any type: where float32 makes it one, right kernels round it to a"
+    " number of either sign, and what an infinite gradient gives there is unspecified"
+)
+SLOPE = "((2 * sqrt((2 / pi))) * (1 + (0.134145 * (self * self))))"
+SIGMOID = "(1 / (1 + exp((-((2 * sqrt((2 / pi))) * (self + (0.044715 * ((self * self) * self))))))))"
+_GELU_BACKWARD = {f"mask/gelu_backward/(1 + ((self * {SLOPE}) * (1 - {SIGMOID})))": NO_ZERO}
+
+
+def without_selection(g: Expression, x: Expression) -> Expression:
+    q = x * x
+    p = exp((-gelu_backward.BETA + -(gelu_backward.BETA * gelu_backward.CUBIC) * q) * x)
+    d = 1 / (p + 1)
+    return g * (p * d * ((gelu_backward.BETA + 3 * gelu_backward.BETA * gelu_backward.CUBIC * q) * x) * d + d)
+
+
+def divided_by_self(g: Expression, x: Expression) -> Expression:
+    return where(x > 0, 1, where(x < 0, 1, x / x)) * gelu_backward.formula(g, x)
+
+
+def of_gelu_backward() -> Iterator[Defect]:
+    """Yield them."""
+    yield Defect(
+        "gelu/no selection", gelu_backward.OPERATOR.name, "NUM", "the term inf * 0 of a large negative self stays NaN",
+        Device("no selection", computing(gelu_backward.OPERATOR, without_selection)), "self below -10.06",
+        "ops-nn experimental/activation", socs=("ascend910b", "ascend910_93", "ascend310p", "ascend950"),
+    )  # fmt: skip
+    yield Defect(
+        "gelu/divided by self", gelu_backward.OPERATOR.name, "NUM", "the output is divided by self: NaN at 0",
+        Device("divided", computing(gelu_backward.OPERATOR, divided_by_self)), "self = 0", "Paddle #14857",
+    )  # fmt: skip
+
+
+# A published defect of aclnnSiluBackward, and a generated mutant that no right verdict may notice.
+
+_SILU_BACKWARD = {"mask/silu_backward/(1 + ((1 - (1 / (exp((-self)) + 1))) * self))": NO_ZERO}
+
+
+def of_the_first(call: Call, a: Arguments) -> str:
+    return dtype_of(a[silu_backward.INPUTS[0]].dtype).name
+
+
+def of_silu_backward() -> Iterator[Defect]:
+    """Yield the defect."""
+    yield Defect(
+        "silu/type of the first",
+        silu_backward.OPERATOR.name,
+        "DTY",
+        "beside a self of another type the result has gradOutput's",
+        Device("first", plain(silu_backward.OPERATOR), kernel_type=of_the_first),
+        "a 16-bit gradOutput beside a float32 self",
+        "ops-nn ce49caa8b",
+        socs=("ascend950",),
+    )
+
+
+# The published defect of aclnnSwishBackward, and generated mutants that no right verdict may notice.
+
+S, X = "(1 / (exp((-(self * betaOptional))) + 1))", "(self * betaOptional)"
+_SWISH_BACKWARD = {
+    f"mask/swish_backward/(((1 - {S}) * {X}) + 1)": NO_ZERO,
+    f"mask/swish_backward/((((1 - {S}) * {X}) * {S}) + {S})": NO_ZERO,
+}
+
+
+def truncated(k: Operands, a: Arguments) -> None:
+    k["beta"] = float(np.trunc(k["beta"])) if np.isfinite(k["beta"]) else k["beta"]
+
+
+def of_swish_backward() -> Iterator[Defect]:
+    """Yield the defect of ascend950 before 2026."""
+    yield Defect(
+        "swish/whole beta",
+        swish_backward.OPERATOR.name,
+        "DTY",
+        "beta is an integer: 1.1 is 1, 0.5 is 0",
+        Device("whole beta", changing(swish_backward.OPERATOR, truncated)),
+        "a beta that is no integer",
+        "ops-nn eaebf6db2",
+        socs=("ascend950",),
+    )
+
+
+# A published defect of aclnnMishBackward, and generated mutants that no right verdict may notice.
+
+ONE_FUNCTION = (
+    "both branches are the same function; within 1 of zero neither cancels, and kernels that have one branch are right"
+)
+_MISH_BACKWARD = {
+    **{
+        f"mask/mish_backward/{factor}": NO_ZERO
+        for factor in factors_of(mish_backward.OPERATOR)
+        if factor != "gradOutput"
+    },
+    **{f"formula/mish_backward/950: 0 -> {end} in (x < 0)": ONE_FUNCTION for end in (-1, 1)},
+}
+
+
+def closed(g: Expression, x: Expression) -> Expression:
+    e = exp(x)
+    m = (1 + e) * (1 + e) + 1
+    return g * (4 * x * e * (e + 1) / (m * m) - 2 / m + 1)
+
+
+def of_mish_backward() -> Iterator[Defect]:
+    """Yield the defect."""
+    yield Defect(
+        "mish/closed form", mish_backward.OPERATOR.name, "NUM", "a form in powers of e^self: inf / inf from 41.8 on",
+        Device("closed", computing(mish_backward.OPERATOR, closed)), "self above 42", "TBE mish_grad, docstring",
+    )  # fmt: skip
+
+
+# A published difference of aclnnSeluBackward, and a mutant that before ascend950 no right verdict may notice.
+
+ZERO = "a result of 0 takes either branch and is unspecified"
+
+
+def upper_at_zero(g: Expression, y: Expression) -> Expression:
+    return where(equal(y, 0), g * selu_backward.SCALE, selu_backward.formula(g, y))
+
+
+def of_selu_backward() -> Iterator[Defect | Argument]:
+    """Yield the defect of ascend950 before July 2026, and the argument."""
+    yield Argument("formula/selu_backward/(y <= 0) -> (y < 0)", ZERO, BEFORE_950)
+    yield Defect(
+        "selu/zero",
+        selu_backward.OPERATOR.name,
+        "FORM",
+        "a result of 0 takes the upper branch",
+        Device("zero", computing(selu_backward.OPERATOR, upper_at_zero)),
+        "a result of 0",
+        "ops-nn, July 2026",
+        socs=("ascend950",),
+    )
+
+
+# The published defects of aclnnLogSigmoidBackward, L01 to L08, a right kernel of its own, and arguments.
+
+
+def exponential_quotient(g: Expression, x: Expression) -> Expression:
+    return g * exp(-x) / (1 + exp(-x))
+
+
+def one_minus(g: Expression, x: Expression) -> Expression:
+    return g * (1 - 1 / (1 + exp(-x)))
+
+
+def no_negative_branch(g: Expression, x: Expression) -> Expression:
+    z = exp(-abs(x))
+    return g * (z / (1 + z))
+
+
+def at_the_output(g: Expression, x: Expression) -> Expression:
+    return log_sigmoid_backward.kernel_950(g, -(maximum(-x, 0) + log1p(exp(-abs(x)))))
+
+
+def saturating(g: Expression, x: Expression) -> Expression:
+    return where(x > 20, 0 * g, where(x < -20, g, log_sigmoid_backward.kernel_950(g, x)))
+
+
+def from_buffer(a: Arguments, target: Platform) -> Array:
+    """z is taken from buffer, whatever it holds; where it is too small it repeats."""
+    g, x = single(a["gradOutput"]), single(a["self"])
+    z = np.resize(single(a["buffer"]), x.shape) if a["buffer"].size else np.zeros(x.shape, F)
+    return np.asarray(np.where(x < 0, F(1), z) / (F(1) + z) * g)
+
+
+def in_input_type(a: Arguments, target: Platform) -> Array:
+    """The document's formula with every intermediate in the input's type."""
+    g, x = a["gradOutput"], a["self"]
+    one = np.asarray(1, x.dtype)
+    return np.asarray((g * (one / (one + np.exp(x)))).astype(F))
+
+
+def rank_0_wrong(a: Arguments, target: Platform) -> Array:
+    """A tensor of rank 0 gets its gradient back."""
+    right = plain(log_sigmoid_backward.OPERATOR)(a, target)
+    return single(a["gradOutput"]) if a["self"].ndim == 0 else right
+
+
+def _kernel_on_empty(call: Call) -> bool:
+    """A kernel launched with no blocks fails."""
+    if not np.asarray(call.outputs["gradInput"]).size:
+        raise RuntimeError("kernel launch with 0 blocks")
+    return True
+
+
+def negative_exponent(g: Expression, x: Expression) -> Expression:
+    """PyTorch's way: min(x, 0) and z."""
+    z = exp(-abs(x))
+    return g * (where(x < 0, 1, 0) - where(x < 0, 1, -1) * (z / (1 + z)))
+
+
+IRRATIONAL = (
+    "1 / (1 + e^x) is irrational except at x = 0, where the 910's form goes through log and is inexact as well, and"
+    " where it rounds to 0 or 1: a float32 result on a tie only says that the value lies next to it, on either side"
+)
+_LOG_SIGMOID_BACKWARD = {
+    "num/log_sigmoid_backward/half away": IRRATIONAL,
+    "num/log_sigmoid_backward/float16 half away": IRRATIONAL,
+    "num/log_sigmoid_backward/bfloat16 half away": IRRATIONAL,
+    "operand/log_sigmoid_backward/self inf as largest": (
+        "e^-3.4e38 underflows to the 0 that e^-inf is, so the result is the same bit for bit"
+    ),
+    "operand/log_sigmoid_backward/self flushed": (
+        "below 2^-126 self changes 1 / (1 + e^x) by a relative 2^-127, far below float32's half ULP at 1/2"
+    ),
+}
+
+
+def of_log_sigmoid_backward() -> Iterator[Defect | Right | Argument]:
+    """Yield L01 to L08, and what else stands with the operator."""
+    op, right = log_sigmoid_backward.OPERATOR, plain(log_sigmoid_backward.OPERATOR)
+    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
+        ("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows", computing(op, exponential_quotient), {},
+         "self below -88", "snntorch #427, tinygrad #1113, candle #1722, burn #1139"),
+        ("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, one_minus), {},
+         "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
+        ("L03", "IDX", "z / (1 + z) on both sides", computing(op, no_negative_branch), {}, "negative self", "derived"),
+        ("L04", "API", "the derivative is taken at log_sigmoid(self)", computing(op, at_the_output), {},
+         "any finite self", "mxnet #20371"),
+        ("L05", "API", "buffer is trusted to hold e^-|self|", from_buffer, {}, "a buffer that holds something else",
+         "pytorch #39642, FlagGems #5012, #5718"),
+        ("L06", "NUM", "0 above 20 and gradOutput below -20", computing(op, saturating), {},
+         "self above 20 under a relative criterion", "tt-metal #55457"),
+        ("L07", "NUM", "16-bit inputs are computed in 16 bits", in_input_type, {}, "16-bit inputs",
+         "ops-nn executor_aclnnLogSigmoidBackward.py"),
+        ("L08", "SPEC", "a tensor of rank 0 gets its gradient back", rank_0_wrong, {}, "rank 0", "mxnet #20371"),
+        ("L08/empty", "SPEC", "an empty tensor launches a kernel with no blocks", right,
+         {"launch": _kernel_on_empty}, "an empty tensor", "ops-nn !8479/#4673"),
+    ]  # fmt: skip
+    for name, kind, what, kernel, steps, needs, evidence in table:
+        yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence)
+    yield Right("right/negative_exponent", op.name, "1 - z / (1 + z) below zero", computing(op, negative_exponent))
+
+
+# Operator -> a function that yields what was published of it.
+ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+    "gelu_backward": of_gelu_backward,
+    "silu_backward": of_silu_backward,
+    "swish_backward": of_swish_backward,
+    "mish_backward": of_mish_backward,
+    "selu_backward": of_selu_backward,
+    "log_sigmoid_backward": of_log_sigmoid_backward,
+}
+# Operator -> generated mutants that no right verdict may notice, and why.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "gelu_backward": _GELU_BACKWARD,
+    "silu_backward": _SILU_BACKWARD,
+    "swish_backward": _SWISH_BACKWARD,
+    "mish_backward": _MISH_BACKWARD,
+    "log_sigmoid_backward": _LOG_SIGMOID_BACKWARD,
+}

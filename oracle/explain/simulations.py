@@ -1,0 +1,411 @@
+"""Faults that are simulated: operands and attributes read wrongly, and results in a narrower type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..defects.base.asking import broadcasting
+from ..defects.base.device import cut, store_result
+from ..defects.base.elementwise import operands_of, orders, public, traced
+from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
+from ..defects.one_change.numbers import NUMBERS
+from ..model.aclnn import platform
+from ..model.call import Array, Call, row_major, strides_of
+from ..model.dtypes import DTYPES, FLOATS, FORMATS
+from ..model.errors import OracleError
+from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
+from ..numerics.orders.kernel_orders import is_elementwise
+from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute, walk
+from ..operators import OPERATORS, Reference, compute, validate
+from ..operators import reference as reference_of
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
+from .findings import LARGEST, Findings, is_of_values, near, spreads
+
+# Whether a changed call's golden is what the device gave: how a claim about operands or attributes is proved.
+
+ENOUGH = 3  # values of different size that a simulation must foretell: fewer may agree by chance
+
+BITS = 6.0  # that foretold numbers must tell: one time in 64 a wrong number comes by chance
+
+MANY = 16  # elements of each kind that a pattern must have
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A claim that fits: ``told`` is what is told ``of`` an operand or an attribute (of none: "").
+
+    ``sure``: it foretells so much that nothing is claimed of how the values look. ``proof``: whether it may be told; a
+    claim without proof only keeps one of another family from being told.
+    """
+
+    of: str
+    told: str
+    sure: bool
+    proof: bool = True
+
+    @property
+    def cause(self) -> str:
+        return f"{self.of} {self.told}".strip()
+
+
+def but(call: Call, **operands: Array | None) -> Call:
+    """Return a call with other operands, which are described by what they are."""
+    specs = {name: spec for name, spec in call.specs.items() if name not in operands}
+    return replace(call, inputs={**call.inputs, **operands}, specs=specs)
+
+
+def explained(of: str, told: str, call: Call, found: Findings) -> Iterator[Explanation]:
+    """Yield the claim if the golden of a changed call is what the device gave, and not what it should have given."""
+    if not validate(call).ok:
+        return
+    try:
+        if not _may_give(compute(call, output=found.output), found):
+            return
+        other = reference_of(call, found.output)
+    except OracleError:
+        return
+    if other.golden.shape != found.actual.shape or other.golden.dtype != found.actual.dtype:
+        return
+    actual = found.actual.astype(np.float64)
+    away, off = np.abs(actual - other.value), np.abs(actual - found.reference.value)
+    fits = near(found.actual, other.golden) | (away <= other.bound)
+    if found.reference.unspecified is not None:
+        fits |= found.reference.unspecified
+    closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
+    changed = (other.golden != found.golden) & ~(np.isnan(other.value) & np.isnan(found.reference.value))
+    if not (fits.all() and (closer & changed)[found.bad].all()) or _bits(away, off, other)[found.bad].sum() < BITS:
+        return
+    yield Explanation(of, told, is_telling(found.actual[found.bad]) or _is_pattern(found.actual, found.bad))
+
+
+def _bits(away: Array, off: Array, other: Reference) -> Array:
+    """How much each wrong number tells by being as foretold: how many times nearer it is to that than to the right one,
+    to within a unit in the last place, as bits. One that is a little wrong is near to many numbers."""
+    unit = 2.0 ** -FORMATS[str(other.golden.dtype)].mant * np.abs(other.value)
+    nearer = off / np.maximum(away, unit)
+    return np.asarray(np.where(np.isfinite(nearer), np.log2(np.maximum(nearer, 2)), BITS))
+
+
+def is_telling(wrong: Array) -> bool:
+    """Whether what stands at the wrong elements are several numbers: zeros, infinities and NaN come of much."""
+    wide = np.abs(wrong.astype(np.float64))
+    return len(np.unique(wide[np.isfinite(wide) & (wide > 0)])) >= ENOUGH
+
+
+def _is_pattern(actual: Array, bad: Array) -> bool:
+    """Whether many elements are wrong among many that are not, and not all alike: who foretells them does not guess."""
+    if min(np.count_nonzero(bad), np.count_nonzero(~bad)) < MANY:
+        return False
+    numbers, counts = np.unique(actual[np.isfinite(actual)].astype(np.float64), return_counts=True)
+    return bool(numbers.size > 1 and np.sort(counts)[-2] >= MANY)
+
+
+def _may_give(approximate: Array, found: Findings) -> bool:
+    """Whether a kernel's answer to a changed call is nearer to the device's than the right one on half of what is
+    wrong, and not far from it on half of the rest: a first look, for a golden and its bound cost many times as much."""
+    if approximate.shape != found.actual.shape:
+        return False
+    actual, made = found.actual.astype(np.float64), approximate.astype(np.float64)
+    away = np.abs(actual - made)
+    same = (actual == made) | (np.isnan(actual) & np.isnan(made)) | (away <= 2.0**-4 * np.abs(actual))
+    off = np.abs(actual - found.reference.value)
+    nearer = (away <= off / 2) | (~np.isfinite(off) & same)
+    like = same | (away <= 4 * found.reference.bound)
+    return _half(nearer | (actual == made), found.bad) and _half(like, ~found.bad)
+
+
+def _half(holds: Array, where: Array) -> bool:
+    return bool(2 * np.count_nonzero(holds & where) >= np.count_nonzero(where))
+
+
+# Operands and attributes that are read wrongly: from other places, or as other values.
+#
+# Places: with other strides, without their offset, backwards, shifted, one for all. Values: fewer digits, no sign, no
+# specials, numbers taken for others.
+
+FIRST = "its first element stood for all"
+F = np.float32
+Change = Callable[[Array], Array]
+TOP = FORMATS["float32"].max
+# What is read in the place of an operand's values, and how it is told.
+WAYS: tuple[tuple[Change, str], ...] = (
+    (np.abs, "is read without its sign"),
+    (lambda v: np.where(np.isnan(v), F(0), v), "is read with 0 for NaN"),
+    (lambda v: np.clip(v, -TOP, TOP), "is read with the largest number for infinities"),
+    (lambda v: np.where(np.abs(v) < 2.0**-126, F(0), v), "is read with its subnormal numbers flushed to zero"),
+    (lambda v: np.where(np.abs(v) < 2.0**-14, F(0), v), "is read with its numbers below 2^-14 flushed to zero"),
+    (lambda v: v.astype(np.float16).astype(F), "is rounded to float16 when it is read"),
+    (lambda v: v.astype(DTYPES["bfloat16"].numpy).astype(F), "is rounded to bfloat16 when it is read"),
+)
+FRACTIONS = (16, 10, 7)  # bits that matrix units keep of a float32 operand
+
+
+# ---- from other places -----------------------------------------------------------------------------------------------
+
+
+def read_elsewhere(found: Findings) -> Iterator[Explanation]:
+    """The golden of a call one of whose operands is read from other places is what the device gave."""
+    call = found.call
+    if call is None or found.actual.size > LARGEST or (np.count_nonzero(found.bad) < 2 < found.bad.size):
+        return  # one wrong element of many tells nothing of places
+    for name, array in call.inputs.items():
+        if not isinstance(array, np.ndarray) or not array.size:
+            continue
+        for told, changed in _readings(call, name, array):
+            yield from _proved(call, name, told, changed, found)
+    views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
+    if len(views) > 1:
+        every = but(call, **{n: packed(v) for n, v in views.items()})
+        told = "are read as if they were contiguous: their strides are ignored"
+        yield from explained(" and ".join(views), told, every, found)
+
+
+def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
+    yield from _strided(call, name, array)
+    if array.size > 1:
+        flat = np.ascontiguousarray(array).reshape(-1)
+        if not array.flags.c_contiguous:
+            yield "it stood in memory in reverse order", packed(array).reshape(-1)[::-1].reshape(array.shape)
+        yield "its elements stood in reverse order", flat[::-1].reshape(array.shape)
+        yield "its elements were shifted by one place", np.roll(flat, 1).reshape(array.shape)
+        yield "its elements were shifted by one place, to the front", np.roll(flat, -1).reshape(array.shape)
+        yield FIRST, np.broadcast_to(flat[:1].reshape((1,) * array.ndim), array.shape)
+    if array.ndim > 1 and array.shape[0] > 1:
+        yield "its first row stood for all", np.broadcast_to(array[:1], array.shape)
+    op = OPERATORS[call.op]
+    shape = op.output_shape({**call.attrs, **call.inputs})
+    if 1 < array.size < math.prod(shape) and op.by_name[name] in broadcasting(op):
+        yield "it repeated at the flat index modulo its size", SPREADS["modulo"][1](array, shape)
+        yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)
+
+
+def _proved(call: Call, name: str, told: str, read: Array, found: Findings) -> Iterator[Explanation]:
+    """The claim; no proof where other numbers in the place of those read would give the same, as in a formula of steps,
+    and their places are none either: one element stands for all, or the wrong places are those of the right values."""
+    for fits in explained(name, f"is read as if {told}", but(call, **{name: read}), found):
+        proof = True
+        if told == FIRST or is_of_values(call.inputs[name], found.bad):
+            others = (np.where(read == 0, 1, read + read), np.where(read == 0, -1, read / 2))
+            proof = not any(list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), found)) for v in others)
+        yield replace(fits, proof=proof)
+
+
+def _strided(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
+    own = strides_of(array)
+    seen = {own}
+    if not array.flags.c_contiguous:
+        seen.add(row_major(array.shape))
+        yield "it were contiguous: its strides are ignored", packed(array)
+    for _what, change, _needs in MISTAKES.values():
+        if (strides := change(own, array.shape)) not in seen:
+            seen.add(strides)
+            yield f"its strides were {list(strides)}, not {list(own)}", reread(array, strides, 0)
+    if offset := offset_of(call, name):
+        yield f"it had no offset: {offset} elements too early", reread(array, own, -offset)
+
+
+# ---- as other values -------------------------------------------------------------------------------------------------
+
+
+def read_as_other_values(found: Findings) -> Iterator[Explanation]:
+    """The golden of a call with other values of an operand or an attribute is what the device gave."""
+    call = found.call
+    if call is None or found.actual.size > LARGEST:
+        return
+    for name, told, changed in _changes(call, OPERATORS[call.op]):
+        yield from explained(name, told, changed, found)
+
+
+def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
+    """Yield (of what, what is told of it, the call that this comes to)."""
+    given = {p.name: call.inputs.get(p.name) for p in op.operands}
+    floats = {n: v for n, v in given.items() if isinstance(v, np.ndarray) and v.size and str(v.dtype) in FLOATS}
+    for name, array in floats.items():
+        for told, changed in _values(array):
+            if changed.tobytes() != np.ascontiguousarray(array).tobytes():
+                yield name, told, but(call, **{name: changed})
+    for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
+        yield p.name, "counts as absent", but(call, **{p.name: None})
+    main = call.inputs[op.main]
+    rank = main.ndim if isinstance(main, np.ndarray) else 0
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        for value in _others(p, call.attrs.get(p.name), rank):
+            other = replace(call, attrs={**call.attrs, p.name: value})
+            yield f"the attribute {p.name}", f"is read as {value!r}", other
+    wide = {n: v for n, v in floats.items() if v.dtype == F}
+    for bits in FRACTIONS if wide else ():
+        few = but(call, **{n: cut(v, bits) for n, v in wide.items()})
+        yield "", f"float32 operands are cut to {bits} fraction bits: digits are lost", few
+
+
+def _values(array: Array) -> Iterator[tuple[str, Array]]:
+    """An operand's values as a device may take them, each way in words."""
+    wide = array.astype(F)
+    for change, told in WAYS:
+        yield told, np.asarray(change(wide)).astype(array.dtype)
+    if array.itemsize == 2:
+        other = "bfloat16" if array.dtype == np.float16 else "float16"
+        taken = np.ascontiguousarray(array).view(DTYPES[other].numpy).reshape(array.shape)
+        yield f"has its bits taken for those of {other}", taken.astype(array.dtype)
+
+
+def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
+    """Other values for an attribute: what a number becomes when it is misread, the other words, the other flag, the
+    other axes."""
+    found: list[Any] = []
+    if p.role == "number":
+        own = p.plain if value is None else value
+        if isinstance(own, (int, float)) and not isinstance(own, bool):
+            with np.errstate(all="ignore"):
+                found = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
+    elif p.role == "flag":
+        found = [not value]
+    elif p.role == "axis":
+        found = [k for k in range(rank) if k != value % rank]
+    elif p.role == "choice":
+        found = list(p.choices)
+    elif p.words:  # a number with a word behind each value
+        found = list(range(len(p.words)))
+    return [v for k, v in enumerate(found) if v != value and v not in found[:k]]
+
+
+# Results of a computation in a narrower type: what a kernel gives whose intermediate results are rounded to it.
+
+OF_STEPS = 1 << 14  # elements: a formula is computed some hundred times
+ROUNDED = "rounded step"  # no operand is called so
+STEP = symbol(ROUNDED)
+NARROW = ("float16", "bfloat16")
+MOST = 0.9  # of the elements that must be foretold: a device may round elsewhere now and then
+ALIKE = 3.0  # within this factor errors are of one size
+MOST_OFF = 16.0  # times their usual size
+TOGETHER = 0.4  # correlation of the errors of neighbours that have a cause in common
+ONE_SIDED = 0.2  # share of errors away from zero below which, or above one less, they have a direction
+FEW, SHARE = 8, 0.1  # elements, and of all, that one rounding more makes wrong at least
+ROUNDING = 4.0  # units in the last place that errors of roundings are below usually
+CENTRED = 0.25  # of their spread that the mean of roundings lies from 0 at most
+
+
+def computed_in(found: Findings) -> Iterator[Explanation]:
+    """The public kernel with every intermediate in a 16-bit type gives what the device gave."""
+    for kind, foretold in _foretold(found):
+        if _is_foretold(found, foretold):
+            yield Explanation("", f"intermediate results are rounded to {kind}", True)
+
+
+def _is_foretold(found: Findings, foretold: Array) -> bool:
+    """Whether a kernel's answer is what the device gave on nearly all elements, the wrong ones among them."""
+    same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
+    same |= np.isnan(found.actual) & np.isnan(foretold)
+    right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
+    told = same & ~right
+    return bool(same.mean() >= MOST and told[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
+
+
+def errors_as_in(found: Findings) -> Iterator[str]:
+    """The errors look like those of a kernel with every intermediate in a 16-bit type, which may compute in another
+    order: they are of that size, about as many, of both signs and without order. By their number it is told from a
+    kernel that rounds its result alone. Nothing tells it from a float32 kernel whose exponential or reciprocal is right
+    to as many digits, unless one rounding of a step foretells the numbers."""
+    if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
+        return
+    for kind, foretold in _foretold(found):
+        own, theirs = (_relative(each, found) for each in (found.actual, foretold))
+        good = np.isfinite(own) & np.isfinite(theirs)
+        usual = float(np.median(np.abs(theirs[good]))) if good.any() else 0.0
+        if (
+            not 0 < usual < ROUNDING * 2.0 ** -FORMATS[kind].mant
+            or not usual / ALIKE < np.median(np.abs(own[good])) < usual * ALIKE
+        ):
+            continue
+        if abs(np.mean(own[good])) > CENTRED * np.std(own[good]):
+            continue
+        if np.mean(found.actual != found.golden) * ALIKE < np.mean(foretold != found.golden):
+            continue
+        bad, up = own[found.bad], np.mean(own[found.bad] > 0)
+        beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[found.bad]), usual))
+        if not beyond.any() and ONE_SIDED <= up <= 1 - ONE_SIDED and not _follow(np.clip(own / usual, -8, 8), found):
+            if any(_is_foretold(found, made) for made in rounded_at_a_step(found, kind)):
+                yield f"intermediate results are rounded to {kind}"
+            yield f"errors as of intermediate results rounded to {kind}, or of an approximation of as few digits"
+
+
+def _follow(errors: Array, found: Findings) -> bool:
+    """Whether errors go along with an operand: those of a wrong formula, or of an operand a little off, do."""
+    for array in () if found.call is None else found.call.inputs.values():
+        if isinstance(array, np.ndarray) and array.size > 1 and spreads(array.shape, errors.shape):
+            values = np.broadcast_to(array, errors.shape).astype(np.float64)
+            good = np.isfinite(errors) & np.isfinite(values)
+            inward = errors[good][np.argsort(values[good], kind="stable")]
+            if np.std(inward) > 0 and np.corrcoef(inward[1:], inward[:-1])[0, 1] > TOGETHER:
+                return True
+    return False
+
+
+def _relative(given: Array, found: Findings) -> Array:
+    """The error of each number beside it, above 0 where it is too large."""
+    value = found.reference.value
+    return np.asarray(np.where(value != 0, (given.astype(np.float64) - value) / value, np.nan))
+
+
+def _foretold(found: Findings) -> Iterator[tuple[str, Array]]:
+    """What a kernel gives that computes in a 16-bit type, for each that the operands can be narrowed to."""
+    call = found.call
+    if call is None or found.actual.size > LARGEST or not found.bad.any():
+        return
+    op = OPERATORS[call.op].of(found.output) if found.output else OPERATORS[call.op]
+    target = platform(call.soc, call.cann)
+    given = str(call.inputs[op.main].dtype)
+    for kind in NARROW:
+        if given not in ("float32", kind):
+            continue
+        try:
+            made = public(op, target.form, DTYPES[kind].numpy)({**call.inputs, **call.attrs}, target)
+        except OracleError:
+            continue
+        foretold = store_result(made.astype(np.float32), call, found.output or op.output)
+        if foretold.shape == found.actual.shape and foretold.dtype == found.actual.dtype:
+            yield kind, foretold
+
+
+# ---- one step of a formula ----
+
+
+def rounded_at_a_step(found: Findings, kind: str) -> Iterator[Array]:
+    """Yield what a kernel gives that computes a right kernel's formula in float32, rounds the result of one step to a
+    type, and goes on in float32 or in that type; for every step of every order of operations."""
+    call = found.call
+    if call is None or found.actual.size > OF_STEPS:
+        return
+    op = OPERATORS[call.op].of(found.output) if found.output else OPERATORS[call.op]
+    args, output = {**call.inputs, **call.attrs}, found.output or op.output
+    if not is_elementwise(op.computes) or op.terms_shape(args) != found.actual.shape:
+        return
+    operands, narrow = operands_of(op, args), DTYPES[kind].numpy
+    graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (*orders(op).values(), None))
+    for root, step in ((graph, each) for graph in graphs for each in _steps(graph)):
+        rest = substitute(root, {step: STEP})
+        made = simulate(step, operands, np.float32)
+        if np.shape(made) != found.actual.shape:
+            continue
+        given = {**operands, ROUNDED: made.astype(narrow)}
+        for computed_in in (np.float32, narrow):
+            result = np.asarray(simulate(rest, {n: _in(given[n], computed_in) for n in names_of(rest)}, computed_in))
+            yield store_result(result.astype(np.float32), call, output)
+
+
+def _steps(root: Expression) -> Iterator[Expression]:
+    """The steps of a formula whose results are numbers that depend on an operand, but the last."""
+    for node in walk(root):
+        if node.args and node is not root and not node.is_constant and node.op not in (*COMPARISONS, *LOGIC):
+            yield node
+
+
+def _in(value: Any, compute: Any) -> Any:
+    return value.astype(compute) if isinstance(value, np.ndarray) else value

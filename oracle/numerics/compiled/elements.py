@@ -1,0 +1,448 @@
+"""Elements of compiled loops: operands widened, results rounded with a proof, and e^x."""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ..bounds.windows import ARGUMENT
+from ..floats.rounding import HOST_FLOAT32
+from ..proof import U
+
+# Operands of compiled loops: bits widened to float64 or float32, chunks, windows, and what is picked of them.
+#
+# A function of an operand is compiled for arrays of codes, and for numbers, which stand for themselves everywhere.
+
+njit = numba.njit
+u16, i32, i64, u32, u64, f32, f64 = np.uint16, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
+
+# Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
+CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
+
+
+def codes_of(array: Array) -> Array:
+    """A contiguous vector of an operand's bits."""
+    return np.ascontiguousarray(array).reshape(-1).view(CODES[dtype_of(array.dtype).name])
+
+
+def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """What a loop is given: the bits of arrays, and numbers."""
+    return tuple(codes_of(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
+
+
+def load_single(operand, i):
+    """Element i of an operand as float32, which holds it; a number stands for itself."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(load_single)
+def _load_single(operand, i):
+    if not isinstance(operand, types.Array):
+        return lambda operand, i: f32(operand)
+    half = _load_float16 if CONVERTS_HALF else _load_float16_by_bits
+    return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: half}[operand.dtype]
+
+
+def load(operand, i):
+    """Element i of an operand as float64; a number stands for itself."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(load)
+def _load(operand, i):
+    if isinstance(operand, types.Array):
+        return lambda operand, i: f64(load_single(operand, i))
+    return lambda operand, i: operand
+
+
+def _load_float32(operand, i):
+    return u32(operand[i]).view(f32)
+
+
+def _load_bfloat16(operand, i):
+    return u32(u32(operand[i]) << u32(16)).view(f32)
+
+
+def _load_float16(operand, i):
+    return widened(operand[i])
+
+
+def _load_float16_by_bits(operand, i):
+    code = i32(operand[i])
+    magnitude = i32(code & i32(0x7FFF))
+    shifted = i32(magnitude << i32(13))
+    normal = i32(shifted + i32(112 << 23)).view(f32)
+    subnormal = f32(i32(shifted + i32(113 << 23)).view(f32) - f32(2.0**-14))
+    value = subnormal if magnitude < i32(1 << 10) else normal
+    value = f32(np.nan) if magnitude >= i32(31 << 10) else value  # not finite: left to the other road
+    return f32(-value if code < i32(0) else value)
+
+
+@intrinsic
+def widened(context, code):
+    """float16's bits as float32, by the processor's own conversion."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.int16), generate
+
+
+def converts_half() -> bool:
+    """Whether the processor that is compiled for converts float16; LLVM else calls a library that may not be there."""
+    if numba.config.CPU_NAME or numba.config.CPU_FEATURES:
+        return "+f16c" in (numba.config.CPU_FEATURES or "")
+    return platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
+
+
+CONVERTS_HALF = converts_half()
+
+
+# ---- chunks and windows ----------------------------------------------------------------------------------------------
+
+_WORDS = {16: (u16, u16(0x7FFF)), 32: (u32, u32(0x7FFFFFFF))}  # codes as numbers, and what takes the sign from them
+
+
+def part(operand, start, stop):
+    """Elements start to stop of an operand; a number stands for itself."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(part)
+def _part(operand, start, stop):
+    if isinstance(operand, types.Array):
+        return lambda operand, start, stop: operand[start:stop]
+    return lambda operand, start, stop: operand
+
+
+def is_beyond(operand, i, window):
+    """Whether the code of element i is neither that of 0 nor of a magnitude in a window of codes; no number's is."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(is_beyond)
+def _is_beyond(operand, i, window):
+    if not isinstance(operand, types.Array):
+        return lambda operand, i, window: False
+    word, sign = _WORDS[operand.dtype.bitwidth]
+
+    def beyond(operand, i, window):
+        size = word(word(operand[i]) & sign)
+        return (size != word(0)) & (word(size - word(window[0])) > word(window[1] - window[0]))
+
+    if word is u32:  # whose windows begin at 0
+        return lambda operand, i, window: word(word(operand[i]) & sign) > word(window[1])
+    return beyond
+
+
+# ---- what is in doubt, put together ----------------------------------------------------------------------------------
+
+
+@njit(error_model="numpy")
+def listed(doubt, words, size, start, places, found):
+    """List the places of the first elements that are in doubt, counted from ``start``, behind those that are found;
+    return how many there are then. ``words``: the doubts, eight at a time, of which a row of 16 is looked at as one."""
+    for first in range(0, words.size, 16):
+        some = u64(0)
+        for word in range(16):
+            some |= words[first + word]
+        if some == u64(0):
+            continue
+        for word in range(first, first + 16):
+            if words[word] != u64(0):
+                for i in range(8 * word, min(8 * word + 8, size)):
+                    places[found] = start + i
+                    found += doubt[i]
+    return found
+
+
+def room(operand, size):
+    """Return room for so many elements of an operand; a number needs none."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(room)
+def _room(operand, size):
+    if isinstance(operand, types.Array):
+        return lambda operand, size: np.zeros(size, operand.dtype)
+    return lambda operand, size: operand
+
+
+def picked(operand, places, room):
+    """Return the elements of an operand at some places, in the room for them."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(picked)
+def _picked(operand, places, room):
+    if isinstance(operand, types.Array):
+        return _picked_codes
+    return lambda operand, places, room: operand
+
+
+def _picked_codes(operand, places, room):
+    for k in range(places.size):
+        room[k] = operand[places[k]]
+    return room[: places.size]
+
+
+# Results of compiled loops: float64 and float32 numbers rounded to codes, with a proof.
+#
+# A quick test, which a loop over vectors makes, settles nearly every element; a close one, on single elements, most of
+# the rest. What neither settles is left to the NumPy road. docs/proof-details.md derives both.
+
+OUT = {4: np.uint32, 2: np.uint16}
+SPLITTER = 2.0**27 + 1
+LARGEST_HALF = int(np.float32(65504.0).view(np.int32))  # float16's largest number
+
+
+@intrinsic
+def narrowed(context, single):
+    """A float32 number rounded to float16's bits, by the processor's own conversion."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
+
+    return types.int16(types.float32), generate
+
+
+@njit(error_model="numpy")
+def two_sum(a, b):
+    """a + b as its rounded value and the rest."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@njit(error_model="numpy")
+def sum_is_exact(a, b):
+    return two_sum(a, b)[1] == 0.0
+
+
+@njit(error_model="numpy")
+def product_is_exact(a, b):
+    """Whether a * b is not rounded (Dekker's product; False too where its parts may overflow or underflow)."""
+    p = a * b
+    x, y = a * SPLITTER, b * SPLITTER
+    a_high, b_high = x - (x - a), y - (y - b)
+    a_low, b_low = a - a_high, b - b_high
+    rest = ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return (rest == 0.0) & ((abs(p) > 2.0**-900) | (a == 0.0) | (b == 0.0))
+
+
+@njit(error_model="numpy")
+def quotient_is_exact(a, b):
+    q = a / b
+    return product_is_exact(q, b) & (q * b == a)
+
+
+EXACTLY = {f.__name__: f for f in (sum_is_exact, product_is_exact, quotient_is_exact)}
+
+
+@functools.cache
+def encoder(dtype: str) -> Any:
+    """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt):
+    the close test.
+
+    Adding 2^(e + 52 - mant), e the exponent but at least emin, rounds to the format and leaves the significand in the
+    last bits. In doubt: a midpoint within ``slack`` (twice counted, for below a power of two midpoints lie twice as
+    close), overflow, and whatever is not finite.
+    """
+    fmt = FORMATS[dtype]
+    places = 52 - fmt.mant
+    least, magic_step, half_step = i64((1023 + fmt.emin) << 52), i64(places << 52), i64((fmt.mant + 1) << 52)
+    largest = i64((1023 + 1 - fmt.emin) << 52)  # the exponent of the largest finite number
+    infinity = i64((3 - 2 * fmt.emin) << fmt.mant)  # the code after its own
+    sign = i64(1 << (31 if dtype == "float32" else 15))
+
+    @njit(error_model="numpy")
+    def encode(value, slack):
+        bits = f64(value).view(i64)
+        size = abs(value)
+        exponent = max(bits & i64(0x7FF << 52), least)
+        magic_bits = i64(exponent + magic_step)
+        magic = magic_bits.view(f64)
+        shifted = size + magic
+        rest = abs(size - (shifted - magic))
+        half = i64(exponent - half_step).view(f64)
+        code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
+        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
+        return code | ((bits >> i64(63)) & sign), doubt | ((size <= slack) & (slack > 0.0))
+
+    return encode
+
+
+@functools.cache
+def quick(dtype: str) -> Any:
+    """Return encode(value, low, high, held), whose code is right for all numbers between two ends of the same sign and
+    proved where it leaves no doubt: the quick test. ``held``: whether the value is exact, whatever the ends; then a tie
+    is one.
+
+    Both ends are rounded to float32, which leaves doubt unless they agree; then float32 to the type.
+    """
+    narrow = narrower(dtype)
+
+    @njit(error_model="numpy")
+    def encode(value, low, high, held):
+        low, high = f32(value if held else low), f32(value if held else high)
+        code, halfway, beyond = narrow(low)
+        halfway &= not (held & (f64(low) == value))
+        return code, halfway | beyond | (f32(high - low) != f32(0.0))  # inf - inf is NaN
+
+    return encode
+
+
+@functools.cache
+def quick_single(dtype: str) -> Any:
+    """Return encode(low, high) for two float32 numbers with the value strictly between them, or all three 0: its code
+    is proved where both round to it."""
+    return _encode_bfloat16 if dtype == "bfloat16" else _encode_by(narrower(dtype))
+
+
+@njit(error_model="numpy")
+def _encode_bfloat16(low, high):
+    """Ends that are midpoints go away from zero, as what lies beyond the nearer one does."""
+    one, other = u32(f32(low).view(u32) + u32(0x8000)), u32(f32(high).view(u32) + u32(0x8000))
+    return u32(one >> u32(16)), u32(one ^ other) > u32(0xFFFF)
+
+
+def _encode_by(narrow: Any) -> Any:
+    @njit(error_model="numpy")
+    def encode(low, high):
+        (code, _, beyond), (other, _, far) = narrow(low), narrow(high)
+        return code, beyond | far | (other != code)
+
+    return encode
+
+
+@njit(error_model="numpy")
+def quick_near(low, high):
+    """The same of numbers in float64, of a float32 result."""
+    code = f32(low).view(u32)
+    return code, code != f32(high).view(u32)
+
+
+def narrower(dtype: str) -> Any:
+    """Return narrow(single) -> (code, whether it is halfway, whether it is beyond the largest number or NaN) of a
+    number that float32 rounds to this one; ties go to even.
+
+    To float32 there is nothing to do. A midpoint of a narrower type is a float32 number itself: only if it is this one
+    is there a doubt, and where this one is not finite there.
+    """
+    half = _narrow_float16 if CONVERTS_HALF else _narrow_float16_by_bits
+    return {"float32": _same, "bfloat16": _narrow_bfloat16, "float16": half}[dtype]
+
+
+@njit(error_model="numpy")
+def _same(single):
+    return f32(single).view(u32), False, False
+
+
+@njit(error_model="numpy")
+def _narrow_bfloat16(single):
+    bits = f32(single).view(i32)
+    size = i32(bits & i32(0x7FFFFFFF))
+    odd = i32(i32(size >> i32(16)) & i32(1))
+    code = i32(i32(size + i32(0x7FFF) + odd) >> i32(16))
+    halfway = i32(size & i32(0xFFFF)) == i32(0x8000)
+    return u32(code | i32(i32(bits >> i32(16)) & i32(0x8000))), halfway, size > i32(0x7F7F0000)
+
+
+@njit(error_model="numpy")
+def _narrow_float16(single):
+    code = narrowed(single)
+    size = i32(f32(single).view(i32) & i32(0x7FFFFFFF))
+    halfway = i32(size & i32(0x1FFF)) == i32(0x1000)
+    halfway |= abs(f32(single - widened(code))) == f32(2.0**-25)  # among subnormals
+    return code, halfway, size > i32(LARGEST_HALF)
+
+
+@njit(error_model="numpy")
+def _narrow_float16_by_bits(single):
+    bits = f32(single).view(i32)
+    size = i32(bits & i32(0x7FFFFFFF))
+    exponent = max(i32(size & i32(0xFF << 23)), i32(113 << 23))  # subnormals have the smallest normal's
+    magic = i32(exponent + i32(13 << 23))  # to which added, a number is rounded to float16
+    shifted = f32(size.view(f32) + magic.view(f32))
+    rest = abs(f32(size.view(f32) - f32(shifted - magic.view(f32))))
+    half = i32(exponent - i32(11 << 23)).view(f32)
+    code = i32(i32(i32(exponent - i32(113 << 23)) >> i32(13)) + i32(shifted.view(i32) - magic))
+    return np.int16(code | i32(i32(bits >> i32(16)) & i32(0x8000))), rest == half, size > i32(LARGEST_HALF)
+
+
+# e^x of compiled loops: in float64, and in float32 for results of 16 bits. docs/proof-details.md derives them.
+
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
+# e^r within 149u for |r| < 0.34658: of the polynomials 1 + r + ... of degree 9 the one whose relative error is least
+C9, C8, C7, C6, C5, C4, C3, C2 = map(
+    float.fromhex,
+    (
+        "0x1.710170a1ce511p-19", "0x1.a16e35993a5b8p-16", "0x1.a01b7399e90b4p-13", "0x1.6c163be6e9bd7p-10",
+        "0x1.1111108e24bf2p-7", "0x1.5555557deff01p-5", "0x1.5555555589f37p-3", "0x1.fffffffff13eep-2",
+    ),
+)  # fmt: skip
+EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof-details.md
+EXP_LIMIT = ARGUMENT  # beyond it the NumPy road takes over
+
+# The same in float32, by degree 6, whose error is 0.06 of its u.
+SINGLE_U = HOST_FLOAT32.unit
+S_HIGH, S_LOW, S_ROUNDING = f32(float.fromhex("0x1.62e4p-1")), f32(float.fromhex("0x1.7f7d1cp-20")), f32(1.5 * 2.0**23)
+S_LOG2_E = f32(LOG2_E)
+S6, S5, S4, S3, S2 = (
+    f32(float.fromhex(text))
+    for text in ("0x1.6a5258p-10", "0x1.12396ep-7", "0x1.5558aap-5", "0x1.555492p-3", "0x1.fffffcp-2")
+)
+S1 = f32(1.0)
+EXP_SINGLE = 4 * SINGLE_U  # docs/proof-details.md
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def exp_near(x):
+    """e^x within EXP_RELATIVE for |x| <= EXP_LIMIT."""
+    shifted = x * LOG2_E + ROUNDING
+    n = shifted - ROUNDING
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    square = r * r  # even and odd powers side by side: half the steps wait for one another
+    even = C8 * square + C6
+    odd = C9 * square + C7
+    even = even * square + C4
+    odd = odd * square + C5
+    even = even * square + C2
+    odd = odd * square + C3
+    even = even * square + 1.0
+    odd = odd * square + 1.0
+    p = odd * r + even
+    return p * i64((f64(shifted).view(i64) + i64(1023)) << i64(52)).view(f64)
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def exp(x):
+    """The same; NaN for every other argument."""
+    return exp_near(x if abs(x) <= EXP_LIMIT else np.nan)
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def exp_single(x):
+    """e^x of a float32 number within EXP_SINGLE, for |x| up to what a window allows."""
+    shifted = x * S_LOG2_E + S_ROUNDING
+    n = shifted - S_ROUNDING
+    r = (x - n * S_HIGH) - n * S_LOW
+    p = S6 * r + S5
+    p = p * r + S4
+    p = p * r + S3
+    p = p * r + S2
+    p = p * r + S1
+    p = p * r + S1
+    return p * i32((f32(shifted).view(i32) + i32(127)) << i32(23)).view(f32)

@@ -1,1 +1,0 @@
-"""Float64 evaluation of a graph over arrays."""

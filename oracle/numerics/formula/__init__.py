@@ -1,1 +1,0 @@
-"""Formulas as graphs: their nodes, their names, and how they are walked."""

@@ -1,0 +1,411 @@
+"""Ziv's test, and the sink that stores what it proves.
+
+``docs/proof-details.md`` derives the bounds. An evaluation hands over its value and an interval that contains the
+exact one; where the two ends round alike the rounded value is proved. The others are settled exactly: as rationals
+where the formula is rational, by MPFR at growing precision where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..model.call import Array
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .exact.enclosures import Ends
+from .floats.blocks import apart, axis_last, convert, scratch
+from .floats.codes import has_nan, highest, lowest
+from .floats.rounding import classes_differ, half_ulp, quantize, round_rational, unify_nans, widen
+
+U = 2.0**-53  # float64's unit roundoff
+ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
+Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
+Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
+
+
+def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
+    """Round a number known by ever narrower enclosures; both ends of the last one round alike. A midpoint
+    that the number is known to differ from counts as what lies beside it."""
+    for low, high, above, below in enclosures:
+        rounded = round_rational(low, fmt, above)
+        if rounded == round_rational(high, fmt, -below) and not (rounded == 0 and low < 0 < high):
+            return -0.0 if rounded == 0 and low < 0 else rounded
+    raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
+
+
+def store(value: Array, low: Array, high: Array, target: Array) -> Array:
+    """Round ``value`` into ``target`` and return the indices of the elements the interval does not settle.
+
+    value, low, high: float64 vectors, low and high in either order (an error term of unknown sign). target: float16,
+    bfloat16 or float32. Non-finite values are stored as they are: their rule is IEEE arithmetic, not rounding. An
+    exact zero keeps the sign of ``value``.
+    """
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # a call of few elements costs its steps
+        settled = (one == other) & (np.signbit(one) == np.signbit(other))
+        plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
+        convert(np.where(plain, value, one).astype(np.float32), target)
+    return np.flatnonzero(~(settled | plain))
+
+
+# Blocks are stored by cheaper tests, which leave the few elements they say nothing about to ``store``. All arrays are
+# contiguous, and the indices that are returned flat.
+
+
+def store_close(value: Array, relative: float, target: Array) -> Array:
+    """Round a block whose relative error is below ``relative`` < 2^-40; return what lies too near a midpoint.
+
+    float32: the 29 bits of float64 that the cast drops say how near a midpoint is. Narrower types: both ends of the
+    interval round to float32 within one ULP of ``value`` (see ``narrow``).
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if target.dtype != np.float32:
+            single = scratch("single", value.shape, np.float32)
+            np.copyto(single, value, casting="same_kind")
+            return np.asarray(narrow(single, target).reshape(-1).nonzero()[0])
+        np.copyto(target, value, casting="same_kind")
+        magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
+        band = int(relative / U) + 2  # in units of float64's last place
+        bits = scratch("bits", value.shape, np.uint32)
+        np.copyto(bits, value.view(np.int64), casting="unsafe")  # the last 32 bits: half the bytes
+        np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
+        np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
+        unproven = np.less_equal(bits, np.uint32(2 * band), out=scratch("unproven", value.shape, np.bool_))
+        if not lowest(magnitude) > TINY:  # subnormals, and what rounds up from them, drop more bits; exact zeros none
+            unproven |= (magnitude <= TINY) & (value != 0)
+        return np.asarray(unproven.reshape(-1).nonzero()[0])
+
+
+def store_between(low: Array, high: Array, target: Array) -> Array:
+    """Round a block known by the ends of its intervals; return where they differ, zeros, and what narrow returns."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        other = scratch("other", low.shape, np.float32)
+        single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
+        np.copyto(single, low, casting="same_kind")
+        np.copyto(other, high, casting="same_kind")
+        apart = np.not_equal(single, other, out=scratch("apart", low.shape, np.bool_))
+        apart |= np.equal(single, 0, out=scratch("zero", low.shape, np.bool_))
+        if single is not target:
+            apart |= narrow(single, target)
+        return np.asarray(apart.reshape(-1).nonzero()[0])
+
+
+TINY = np.float32(2.0**-126)
+
+
+def narrow(single: Array, target: Array, band: int = 1) -> Array:
+    """Round float32 to a 16-bit type, contiguous; return where that may not be what the value rounds to.
+
+    The value is within ``band`` ULP of it, one before float32's rounding, so only a midpoint as near matters.
+    """
+    bits, code = single.view(np.uint32), target.view(np.uint16)
+    half = target.dtype == np.float16
+    spare = 13 if half else 16  # bits that are dropped
+    work = scratch("work", single.shape, np.uint32)
+    np.subtract(bits, np.uint32((1 << (spare - 1)) - band), out=work)
+    np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
+    unproven: Array = np.less_equal(work, np.uint32(2 * band), out=scratch("unproven", single.shape, np.bool_))
+    if half:
+        _narrow_half(single, code, unproven, work, band)
+    else:
+        np.add(bits, np.uint32(0x8000), out=work)
+        np.right_shift(work, np.uint32(16), out=work)
+        np.copyto(code, work, casting="same_kind")
+        if has_nan(single):
+            unproven |= np.isnan(single)
+    return unproven
+
+
+def _narrow_half(single: Array, code: Array, unproven: Array, work: Array, band: int) -> None:
+    bits = single.view(np.uint32)
+    magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
+    smallest, largest = lowest(magnitude), highest(magnitude)
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
+    if largest >= 143 << 23:  # 65536 and above, infinities, NaN
+        unproven |= magnitude >= np.uint32(143 << 23)
+    np.subtract(magnitude, np.uint32((112 << 23) - 0x1000), out=magnitude)
+    np.right_shift(magnitude, np.uint32(13), out=magnitude)
+    if small is not None:  # subnormals are multiples of 2^-24; an ULP of float32 is below 2^-13 of that
+        scaled = np.abs(single.reshape(-1)[small]) * np.float32(2.0**24)
+        whole = np.rint(scaled)
+        magnitude.reshape(-1)[small] = whole
+        unproven.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - band * 2.0**-12)
+    sign = np.right_shift(bits, np.uint32(16), out=scratch("sign", single.shape, np.uint32))
+    np.bitwise_and(sign, np.uint32(0x8000), out=sign)
+    np.bitwise_or(sign, magnitude, out=sign)
+    np.copyto(code, sign, casting="same_kind")
+
+
+def settle(
+    where: Array,
+    ends: tuple[Array, Array, Array],
+    target: Array,
+    exact: Exact,
+    refine: Refine | None = None,
+    least: float = 1,
+) -> None:
+    """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
+
+    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves, ``least``
+    elements at least, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
+    exact value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink
+    forever.
+    """
+    where = where[_store_at(where, ends, target)]
+    if where.size >= least and refine is not None:
+        where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    for index in zip(*np.unravel_index(where, target.shape), strict=True):
+        answer = exact(tuple(int(i) for i in index))
+        if isinstance(answer, float):
+            rounded = answer
+        elif isinstance(answer, Iterator):
+            rounded = round_enclosures(answer, fmt)
+        else:
+            rounded = round_rational(answer, fmt)
+            if rounded == 0 and answer < 0:
+                rounded = -0.0
+        target[index] = rounded
+
+
+def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> Array:
+    settled = np.empty(where.size, target.dtype)
+    left = store(*ends, settled)
+    target.reshape(-1)[where] = settled
+    return left
+
+
+# Where an evaluation puts its blocks: rounding, proof, the host's second rounding, and the strict bound.
+
+Index = tuple[Any, ...]
+
+
+class Sink:
+    """The destination of one evaluation.
+
+    ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
+    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``; ``lost``: the part
+    of the bound that is the kernel's, the rest is the host's rounding. ``filled``: whether every element of these is
+    written by the evaluation, so that they need not be zero before.
+    """
+
+    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False, filled: bool = False) -> None:
+        self.out = out
+        self.kernel = DTYPES[kernel_type].numpy
+        self.direct = out.dtype == self.kernel
+        self.judged = judged
+        self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
+        self.undecided: Array | None = None  # elements on which right kernels may choose differently
+        self.given = False  # by a function whose loss nobody derives
+        self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
+        if judged:
+            self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
+            for array in () if filled else (self.value, self.bound, self.lost):
+                array[...] = 0.0
+            self.unspecified = np.zeros(out.shape, bool)
+            self.exact = np.zeros(out.shape, bool)
+            self.formats = [FORMATS[kernel_type]]
+            if not self.direct and dtype_of(out.dtype).name in FORMATS:
+                self.formats.append(FORMATS[dtype_of(out.dtype).name])
+            # A kernel type of fewer digits than the output's shows: the standards must then see the rounded value.
+            self.rounded_value = not self.direct and self.formats[0].mant < self.formats[-1].mant
+            self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
+            self.coarser = kernel_type if self.rounded_value else dtype_of(out.dtype).name
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether what is proved can be written to the output itself."""
+        return bool(self.direct and self.out.flags.c_contiguous)
+
+    def at(self, index: Index) -> Sink:
+        """Return a sink that writes to a basic-slicing view of this one's arrays."""
+        return self.viewed(lambda array: array[index])
+
+    def moved(self, dim: int) -> Sink:
+        """Return a sink over the arrays with ``dim`` moved last."""
+        return self if dim in (-1, self.out.ndim - 1) else self.viewed(lambda array: axis_last(array, dim))
+
+    def viewed(self, view: Callable[[Array], Array]) -> Sink:
+        """Return a sink that writes to views of this one's arrays."""
+        part = self._copy()
+        part.out = view(self.out)
+        if self.judged:
+            part.value, part.bound, part.lost = view(self.value), view(self.bound), view(self.lost)
+            part.unspecified, part.exact = view(self.unspecified), view(self.exact)
+            part.zeros = None if self.zeros is None else view(self.zeros)
+        return part
+
+    def _copy(self) -> Sink:
+        part = Sink.__new__(Sink)
+        part.__dict__.update(self.__dict__)
+        return part
+
+    def vector(self, size: int) -> Sink:
+        """Return a sink for ``size`` separate values of the kernel type, to be scattered later."""
+        part = self._copy()
+        part.out, part.direct = np.empty(size, self.kernel), True
+        if self.judged:
+            part.value, part.bound, part.lost = np.zeros(size), np.zeros(size), np.zeros(size)
+            part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
+        return part
+
+    def clear(self) -> None:
+        """Zero the output; every element must then be exactly zero unless it is scattered to."""
+        bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills element by element
+        bits[...] = 0
+        if self.judged:
+            self.zeros = np.ones(self.out.shape, bool)
+
+    def scatter(self, rows: Array, columns: Array, table: Sink, chosen: Any) -> None:
+        """Copy a vector's values to (row, column) of the output, whose last axis holds the columns."""
+        lead = np.atleast_2d(self.out).shape[:-1]
+        where = (rows, columns) if len(lead) == 1 else (*np.unravel_index(rows, lead), columns)
+        values = table.out[chosen]
+        converted = np.empty(values.shape, self.out.dtype)
+        convert(values, converted)
+        np.atleast_2d(self.out)[where] = converted
+        if self.judged:
+            value = widen(converted.real) if self.rounded_value else table.value[chosen]
+            np.atleast_2d(self.value)[where] = value
+            np.atleast_2d(self.bound)[where] = table.bound[chosen]
+            np.atleast_2d(self.lost)[where] = table.lost[chosen]
+            np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
+            np.atleast_2d(self.exact)[where] = table.exact[chosen]
+            assert self.zeros is not None  # clear() came first
+            np.atleast_2d(self.zeros)[where] = False
+
+    def fill(self, table: Sink) -> None:
+        """Copy a vector's values to all elements of the output, in row-major order."""
+        converted = np.empty(self.out.shape, self.out.dtype)
+        convert(table.out.reshape(self.out.shape), converted)
+        self.out[...] = converted
+        if self.judged:
+            value = table.value.reshape(self.out.shape)
+            self.value[...] = widen(converted.real) if self.rounded_value else value
+            for name in ("bound", "lost", "unspecified", "exact"):
+                getattr(self, name)[...] = getattr(table, name).reshape(self.out.shape)
+
+    def region(self, index: Index) -> Region:
+        """Return a part of this sink to be stored block by block and settled at once."""
+        return Region(self if index == (Ellipsis,) else self.at(index))
+
+    def put_bound(
+        self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
+    ) -> None:
+        """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
+
+        ``exact``: where no right order of float32 operations loses anything, only the golden is right; a bound cannot
+        say so, for on a tie both neighbours are half an ULP away.
+
+        The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
+        itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
+        """
+        reach = np.abs(value) + error
+        most = highest(reach) if reach.size else 0.0
+        for fmt in self.formats:
+            if not most < fmt.overflow:  # NaN is not
+                unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
+        self.lost[index] = error
+        bound = self._roundings(reach)
+        if self.rounded_value:
+            bound = bound * 2
+        self.bound[index] = bound + error
+        self.unspecified[index] = unspecified
+        if exact is not None:
+            self.exact[index] = exact
+
+    def _roundings(self, reach: Array) -> Array:
+        """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
+        its numbers lie no closer (else the cast is exact, as from bfloat16 to float16 above float16's subnormals)."""
+        first = half_ulp(reach, self.formats[0])
+        if len(self.formats) == 1:
+            return first
+        second = half_ulp(reach, self.formats[1])
+        return np.asarray(first + np.where(second < first, 0, second))
+
+
+class Region:
+    """A part of a sink: stored block by block while a block is in the cache, its unproven elements settled together."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.in_place = sink.is_in_place
+        self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
+        self.proved_finite = False  # what is not left is a number, and proved
+        self.unproven: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
+        self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
+
+    def put_relative(self, index: Index, value: Array, relative: float) -> None:
+        """Round one block, contiguous in this part, whose elements have the same relative error bound."""
+        block = self.target[index]
+        where = store_close(value, relative, block)
+        if where.size:
+            few = value.reshape(-1)[where]
+            self.leave(where + self.start(block), few, few * (1 - relative), few * (1 + relative))
+        if self.sink.judged:
+            self.sink.value[index] = value
+
+    def put_between(self, index: Index, low: Array, high: Array, value: Callable[[Array], Array]) -> None:
+        """Round one block known by its ends; ``value(flat indices)`` is asked for where values matter."""
+        block = self.target[index]
+        where = store_between(low, high, block)
+        if where.size:
+            ends = value(where), low.reshape(-1)[where], high.reshape(-1)[where]
+            self.leave(where + self.start(block), *ends)
+
+    def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
+        """Leave elements, by flat indices in this part, to be settled at the end."""
+        self.unproven.append((where, value, low, high))
+
+    def leave_overflowed(self, where: Array) -> None:
+        """Leave elements whose value overflows float64 although it exists; the standards are given the golden."""
+        nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
+        self.leave(where, nothing, -end, end)
+        self.overflowed.append(where)
+
+    def start(self, block: Array) -> int:
+        """Return the flat index at which a block of this part begins."""
+        return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
+
+    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1) -> None:
+        """Settle the unproven elements (``exact`` and ``refine`` answer for this part; ``refine`` is asked
+        for ``least`` at least) and apply the host's cast."""
+        where: Any = Ellipsis
+        if self.unproven:
+            where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
+            value, low, high = ends
+            recorded = None if refine is None else self._recorded(refine)
+            settle(where, (value, low, high), self.target, exact, recorded, least)
+        if not self.proved_finite:
+            unify_nans(self.target)
+        elif self.unproven:
+            few = self.target.reshape(-1)[where]
+            unify_nans(few)
+            self.target.reshape(-1)[where] = few
+        if self.overflowed and self.sink.judged:
+            beyond = np.unravel_index(np.concatenate(self.overflowed), self.target.shape)
+            golden = widen(self.target[beyond])
+            # A kernel that does not find the way around an overflow, as float64 did not, answers no finite number.
+            self.sink.unspecified[beyond] |= classes_differ([golden, self.sink.value[beyond]])
+            self.sink.value[beyond] = golden
+        if not self.in_place:
+            convert(self.target, self.sink.out)
+        if self.sink.judged and self.sink.rounded_value:
+            self.sink.value[...] = widen(self.sink.out.real)
+
+    def _recorded(self, refine: Refine) -> Refine:
+        """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
+        there."""
+
+        def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            value, low, high = refine(where)
+            if self.sink.judged:
+                known = np.isfinite(low) & np.isfinite(high)
+                self.sink.value[tuple(axis[known] for axis in where)] = value[known]
+            return value, low, high
+
+        return recorded

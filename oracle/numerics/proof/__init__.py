@@ -1,1 +1,0 @@
-"""The proof of a rounding: intervals, a second look, the store."""

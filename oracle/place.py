@@ -1,0 +1,220 @@
+"""The place where a case runs: this process, with the device in one of its own, or a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+from .backends import Backend
+from .case.execute import Stopwatch, operands_after
+from .case.expectations import Expectation
+from .case.judge import Outcome, record_of
+from .case.one_case import ALONE, MOST, Ahead, is_unexplained, run_case
+from .catalogue.data.case import Case
+from .catalogue.measure import cost
+from .guest.opening import DeviceError, load_backend, release
+from .guest.process import Apart
+from .guest.serve import about_of
+from .model.call import Array
+from .model.errors import OracleError
+from .operators import OPERATORS
+from .operators.answers.registry import register
+from .parallel import Lost, workers
+from .record.types import CaseRecord, Detail
+from .settings.settings import Settings
+
+# The cases of a run on the workers of a cluster: handed out in parts of about equal cost, taken back in their order.
+#
+# For backends that are only arithmetic (``cpu``): a device is where it is, and its cases go there by shards.
+
+PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
+
+
+class Spread:
+    """Runs cases elsewhere. They must be asked for in the order in which they are given here.
+
+    ``told``: which workers get no cases; ``lost``: why no further case can be run.
+    """
+
+    def __init__(self, settings: Settings, cases: Sequence[Case]) -> None:
+        """Reach the cluster. Raises OracleError where that is not possible."""
+        self.settings, self.lost = settings, ""
+        self._open = ExitStack()
+        prepare = partial(register, OPERATORS.added)
+        self._pool = self._open.enter_context(workers(cluster=settings.cluster, prepare=prepare))
+        self.told = self._pool.told
+        self._coming = self._pool.in_order(partial(run_part, settings), parts(cases), self._lost)
+        self._there: dict[str, CaseRecord] = {}
+
+    def run_case(self, case: Case) -> CaseRecord:
+        """Return the record of a case; ``notrun`` where the cluster lost it."""
+        try:
+            while case.id not in self._there:
+                self._there.update((record.id, record) for record in next(self._coming))
+        except (Lost, StopIteration) as error:  # StopIteration: after the first loss there is nothing more
+            self.lost = self.lost or str(error) or "the cluster gave back less than it was given"
+            return self._notrun(case, self.lost)
+        return self._there.pop(case.id)
+
+    def _lost(self, part: Sequence[Case], error: OracleError) -> list[CaseRecord]:
+        """A part whose workers are gone: that says nothing of its cases."""
+        if self._pool.alive is not None and not self._pool.alive():
+            self.lost = str(error)
+        return [self._notrun(case, f"{error}; {len(part)} cases were in that part") for case in part]
+
+    def _notrun(self, case: Case, why: str) -> CaseRecord:
+        return record_of(case, self.settings, Outcome("notrun", f"{why}; --resume repeats it"))
+
+    def close(self) -> None:
+        self._open.close()
+
+
+def parts(cases: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
+    """Yield cases in parts of about equal cost, in their order."""
+    part: list[Case] = []
+    spent = 0.0
+    for case in cases:
+        part.append(case)
+        spent += cost(case)
+        if spent >= PART_S or len(part) >= PART_CASES:
+            yield tuple(part)
+            part, spent = [], 0.0
+    if part:
+        yield tuple(part)
+
+
+def run_part(settings: Settings, part: Sequence[Case]) -> list[CaseRecord]:
+    """Run some cases, in a worker's process."""
+    settings = settings.for_worker(f"{os.uname().nodename}-{os.getpid()}")
+    backend = _backend(settings)
+    return [run_case(case, backend, settings) for case in part]
+
+
+@lru_cache(maxsize=4)
+def _backend(settings: Settings) -> Backend:
+    return load_backend(settings)
+
+
+# A process's place of work: one backend, here or in a process of its own.
+
+
+class About(NamedTuple):
+    """What a loaded backend says of itself. ``visible``: the devices its workers can share; 0 where it has none."""
+
+    name: str
+    versions: dict[str, str]
+    visible: int
+
+
+@dataclass
+class Bench:
+    """Runs cases as the settings ask. The backend is loaded by :meth:`open`, or at the first case."""
+
+    settings: Settings
+    elsewhere: Spread | None = None  # the workers of a cluster
+    _backend: Backend | None = None
+    _ahead: Ahead = field(init=False)
+    _cases: int = 0  # that ran on the backend
+    _tried: int = 0  # of them in a process of their own
+
+    def __post_init__(self) -> None:
+        self._ahead = Ahead(self.settings)
+
+    def begin(self) -> None:
+        """Let a backend elsewhere load while this process does something else."""
+        if self._backend is None and self.settings.apart:
+            self._backend = Apart(self.settings)
+            self._backend.begin()
+
+    def open(self) -> None:
+        """Load the backend, here or in its process. Raises OracleError if it cannot be."""
+        self.begin()
+        if self._backend is None:
+            self._backend = load_backend(self.settings)
+        if isinstance(self._backend, Apart):
+            self._backend.open()
+
+    @property
+    def about(self) -> About:
+        """What the loaded backend says of itself."""
+        assert self._backend is not None, "open() it first"
+        said = self._backend.about if isinstance(self._backend, Apart) else about_of(self._backend)
+        return About(said["name"], dict(said["versions"]), int(said["visible"]))
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """The devices that the workers of -n take in turn: --devices, else all visible unless an option names one."""
+        if self.settings.devices or "device" in dict(self.settings.backend_options):
+            return self.settings.devices
+        return tuple(range(self.about.visible))
+
+    def run_case(self, case: Case, expected: Expectation | None = None, then: Case | None = None) -> CaseRecord:
+        """Run one case and return its record, counted as its expectation says. ``then``: the case that comes next."""
+        record = self._run(case, expected, then)
+        return record if expected is not None else self._alone(case, record)
+
+    def further(self, case: Case) -> CaseRecord:
+        """Run a case that explains another one. It is not run a second time in a process of its own: starting one
+        costs more than all the further calls may."""
+        return self._run(case, None, None)
+
+    def _run(self, case: Case, expected: Expectation | None, then: Case | None) -> CaseRecord:
+        if expected is not None and expected.status == "skip" and not expected.expired:
+            return record_of(case, self.settings, Outcome("skip", expected.explanation))
+        self._ahead.next = then
+        try:
+            if self.elsewhere is not None:
+                record = self.elsewhere.run_case(case)
+            else:
+                self.open()
+                assert self._backend is not None
+                record = run_case(case, self._backend, self.settings, self._ahead)
+        except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
+            return record_of(case, self.settings, Outcome("error", str(error)))
+        return record if expected is None else expected.counted(record)
+
+    def operands_after(self, case: Case) -> dict[str, Array]:
+        """Return the operands of a gradient after its forward, as the device gives them. Raises OracleError where it
+        does not."""
+        self.open()
+        assert self._backend is not None
+        assert case.before is not None
+        try:
+            return operands_after(case, case.before, self._backend, self.settings, Stopwatch())
+        except DeviceError as error:
+            raise OracleError(f"{case.id}: {error.reason}") from None
+
+    def _alone(self, case: Case, record: CaseRecord) -> CaseRecord:
+        """Tell of a failure that nothing explains whether it is one in a process of its own too: of the first few."""
+        self._cases += 1
+        first = self._cases == 1 or not isinstance(self._backend, Apart)
+        if first or self._tried >= MOST or not is_unexplained(record):
+            return record
+        self._tried += 1
+        other = Apart(replace(self.settings, record_outputs=None))
+        try:
+            other.open()
+            passes = run_case(case, other, other.settings).status == "pass"
+            other.close()
+        except OracleError:  # no second process gets the device, or it does not close: nothing is known then
+            passes = False
+        finally:
+            other.restart()
+        return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if passes else record
+
+    def restart(self) -> None:
+        """Give the next case a fresh process; a backend in this process stays."""
+        if isinstance(self._backend, Apart):
+            self._backend.restart()
+
+    def close(self) -> None:
+        """Release the backend and end its process. Raises OracleError where that goes wrong."""
+        if self.elsewhere is not None:
+            self.elsewhere.close()
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            release(backend)

@@ -1,0 +1,194 @@
+"""Calls that no catalogue holds: drawn from an operator's declaration, run, and written down where one fails."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .catalogue.data.case import Case, TensorPlan
+from .catalogue.expand.drawing import Drawer, Word, words
+from .catalogue.portable import not_finite
+from .explain.conditions import Fact, contrast, counted, facts_of, sentence
+from .model.errors import OracleError
+from .operators import OPERATORS
+from .operators.definition.operator import Operator
+from .record.types import CaseRecord
+from .reduce.shrink import shrink_with
+from .settings.settings import Settings
+
+# A call as a family of a catalogue: what search found, written so that any run repeats it.
+
+Found = tuple[Case, str]  # a call, and why it is there
+
+
+def catalogue_text(op: str, found: Iterable[Found]) -> str:
+    """Return a catalogue of some calls of one operator, as YAML."""
+    names = OPERATORS[op].names("input")
+    lines = [
+        "aclnn_oracle: 1",
+        f"operator: {op}",
+        f"defaults: {_flow({'inputs': dict.fromkeys(names, 'normal')})}",
+        "families:",
+    ]
+    for number, (case, why) in enumerate(found, 1):
+        lines.append(f"  found_{number}:")
+        lines += [f"    {key}: {_flow(value)}" for key, value in _family(case, why).items()]
+        outputs = {name: _tensor(plan) for name, plan in case.outputs.items() if plan is not None}
+        lines.append(f"    output: {_flow(next(iter(outputs.values())) if len(outputs) == 1 else outputs)}")
+    return "\n".join(lines) + "\n"
+
+
+def _family(case: Case, why: str) -> dict[str, Any]:
+    main = case.inputs[OPERATORS[case.op].main]
+    assert main is not None  # a call that computes has its main operand
+    return {
+        "why": why,
+        "tier": "smoke",
+        "dtype": main.dtype,
+        "shape": [list(main.shape)],
+        "attrs": dict(case.attrs),
+        "inputs": {name: None if plan is None else _tensor(plan) for name, plan in case.inputs.items()},
+        "uninformative": "found by search: as small as it still fails",
+    }
+
+
+def _tensor(plan: TensorPlan) -> dict[str, Any]:
+    said: dict[str, Any] = {**(plan.data or {}), "dtype": plan.dtype, "shape": list(plan.shape)}
+    view, plus, begin = plan.view.partition("+")
+    said |= {} if view == "contiguous" else {"view": view}
+    return said | ({"offset": int(begin)} if plus else {})
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style, every number as YAML 1.2 reads it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, np.ndarray):
+        return _flow(value.astype(np.float64 if value.dtype.kind not in "iub" else np.int64).tolist())
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return not_finite(value)
+    if isinstance(value, float):
+        mantissa, e, exponent = repr(value).partition("e")
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}" if e else mantissa
+    if isinstance(value, int):
+        return str(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+
+
+# The search: calls are drawn, those with unvisited conditions preferred, and run until the time is over.
+#
+# Of a few draws the one is run that shows most conditions, and pairs of them, which no earlier call had. A failure is
+# reduced as any other; failures that break the same rule in the same way are one.
+
+RunCase = Callable[[Case], CaseRecord]
+OFFERED = 2  # draws of which the one with most that is new is run
+KEPT = 3  # failures of an operator that are reduced; after these it is searched no more
+RUNS = 150  # of a reduction
+CONTRASTED = 600  # passing calls that failing ones are contrasted with
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failing call: as it was drawn, and as small as it still fails."""
+
+    case: Case
+    reduced: Case
+    record: CaseRecord
+
+
+@dataclass
+class Searched:
+    """What became of one operator: calls run, conditions and pairs of them visited, and the failures."""
+
+    op: str
+    calls: int = 0
+    visited: set[tuple[Word, ...]] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    judged: list[tuple[Mapping[str, Fact], bool]] = field(default_factory=list)  # what calls are, and whether they fail
+
+    def contrast(self) -> str:
+        """What tells the failing calls from the passing ones, "" where nothing does."""
+        found = contrast([facts for facts, _ in self.judged], np.array([bad for _, bad in self.judged], bool))
+        return "" if found is None else f"{sentence(found.conditions)}: {counted(found)}"
+
+
+class Search:
+    """Searches some operators by turns."""
+
+    def __init__(self, operators: Sequence[Operator], settings: Settings, run: RunCase) -> None:
+        self.settings, self.run = settings, run
+        self.drawers = [Drawer(op, settings.soc, settings.cann or "", settings.seed) for op in operators]
+        self.found = {op.name: Searched(op.name) for op in operators}
+        self._keys: set[tuple[str, ...]] = set()
+
+    def seek(self, seconds: float) -> Iterator[Searched]:
+        """Run calls until the time is over, by turns; yield an operator's state after each turn."""
+        end = time.monotonic() + seconds
+        drawers = [drawer for drawer in self.drawers if drawer.dtypes]
+        while drawers and time.monotonic() < end:
+            for drawer in tuple(drawers):
+                state = self.found[drawer.op.name]
+                turn = time.monotonic() + 1.0
+                while time.monotonic() < min(turn, end) and len(state.failures) < KEPT:
+                    if not self._step(drawer, state):
+                        drawers.remove(drawer)
+                        break
+                yield state
+                if len(state.failures) >= KEPT and drawer in drawers:
+                    drawers.remove(drawer)
+
+    def _step(self, drawer: Drawer, state: Searched) -> bool:
+        """Run one call; False where none could be drawn."""
+        best: tuple[int, Case, set[tuple[Word, ...]]] | None = None
+        for _ in range(OFFERED):
+            case = drawer.draw()
+            if case is None:
+                continue
+            new = _conditions(words(case)) - state.visited
+            if best is None or len(new) > best[0]:
+                best = len(new), case, new
+        if best is None:
+            return False
+        _, case, new = best
+        state.visited |= new
+        state.calls += 1
+        record = self.run(case)
+        if record.status == "skip":
+            state.skipped[record.reason] += 1
+            return True
+        if not record.ok or len(state.judged) < CONTRASTED:
+            state.judged.append((facts_of(record), not record.ok))
+        if not record.ok:
+            self._failed(case, record, state)
+        return True
+
+    def _failed(self, case: Case, record: CaseRecord, state: Searched) -> None:
+        """Reduce a failure of a new kind."""
+        key = (case.op, record.status, record.detail.rule if record.detail else record.reason[:40], case.dtype)
+        if key in self._keys:
+            return
+        self._keys.add(key)
+        try:
+            shrunk = shrink_with(self.run, case, self.settings, runs=RUNS)
+            reduced, record = shrunk.case, shrunk.record
+        except OracleError:  # it does not fail twice, or an error of this package: kept as it is
+            reduced = case
+        state.failures.append(Failure(case, reduced, record))
+
+
+def _conditions(of: Iterable[Word]) -> set[tuple[Word, ...]]:
+    """Conditions and pairs of them."""
+    known = [(subject, str(value)) for subject, value in of]
+    return {*((word,) for word in known), *combinations(known, 2)}
