@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -58,20 +57,14 @@ def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None)
     """Build kernels of this package's operators (of all, or of some by name) that the emulated CANN has none of, or has
     as the partner of a gradient alone, and let this process find them. Kernels that were built before are taken from
     the user's cache."""
-    pages = _missing()
-    asked = [pages[name] for name in (pages if names is None else names) if name in pages]
+    here = set(served())
+    known = [op for op in map(OPERATORS.get, OPERATORS if names is None else names) if op is not None]
+    asked = [op for op in known if op.is_built_in and (op.name not in here or _is_forward(op))]
     toolkit = build() if asked and toolkit is None else toolkit  # once, not in every thread
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         made = pool.map(lambda op: build_custom(op.slug, {f"{op.slug}.cpp": source(op)}, toolkit=toolkit), asked)
         for package in made:
             add_custom(package)
-
-
-@cache
-def _missing() -> dict[str, Operator]:
-    here = set(served())
-    ours = (op for op in OPERATORS.values() if op.is_built_in)
-    return {op.name: op for op in ours if op.name not in here or _is_forward(op)}
 
 
 def _is_forward(op: Operator) -> bool:

@@ -143,6 +143,9 @@ class Cann:
         paths = operator_libraries(self.toolkit)
         if not paths:
             _found(self.toolkit, *OPERATOR_LIBRARIES)  # says so
+        yield from self._loaded(paths)
+
+    def _loaded(self, paths: Iterable[Path]) -> Iterator[ctypes.CDLL]:
         for path in paths:
             if path not in self._operators:
                 self._operators[path] = self._open(path, ctypes.DEFAULT_MODE)
@@ -176,7 +179,7 @@ class Cann:
         elif name in abi.OBJECTS:
             libraries, declaration = [self._objects], abi.OBJECTS[name]
         else:
-            if self.emulated:
+            if self.emulated and not any(hasattr(library, name) for library in self._loaded(custom_libraries())):
                 add_missing([_operator_of(name)], self.toolkit.root)
             libraries, declaration = self.operator_libraries(), _declaration(name)
         looked = []

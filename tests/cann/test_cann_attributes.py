@@ -31,11 +31,15 @@ NLL = (*tensors("self", "target", "weight"), parameter("reduction"), parameter("
 NLL += tensors("out", "totalWeightOut", kind="output")
 
 
+def page(name, parameters):
+    return SimpleNamespace(name=name, parameters=parameters, is_built_in=False)
+
+
 @pytest.fixture
 def device(emulator, monkeypatch):
     """The aclnn backend, with two operators more: one with aclScalars in libopapi_math.so, one with two outputs."""
     for name, parameters in (("aclnnAdds", ADDS), ("aclnnNLLLoss", NLL)):
-        monkeypatch.setitem(OPERATORS._all(), name, SimpleNamespace(name=name, parameters=parameters))
+        monkeypatch.setitem(OPERATORS._all(), name, page(name, parameters))
     made = load("aclnn", {"timeout": "20"})
     yield made
     emulator.clear()
@@ -101,7 +105,7 @@ def test_several_outputs_come_back(device):
 
 
 def test_an_operator_that_no_library_has_is_told_with_where_it_was_looked_for(device, monkeypatch):
-    monkeypatch.setitem(OPERATORS._all(), "aclnnNowhere", SimpleNamespace(name="aclnnNowhere", parameters=ADDS))
+    monkeypatch.setitem(OPERATORS._all(), "aclnnNowhere", page("aclnnNowhere", ADDS))
     call = add(1)
     call.op = "aclnnNowhere"
     with pytest.raises(OracleError, match=r"no aclnnNowhere.*libopapi_nn.so.*libopapi_math.so"):

@@ -66,7 +66,7 @@ class Spoils(Backend):
 
 
 # dgamma sums over the axes that dx keeps, a gate's output is a part of its operand.
-NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", "aclnnSwiGlu", "aclnnSwiGluGrad"} | {
+NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", "aclnnSwiGlu"} | {
     "aclnnCrossEntropyLoss", "aclnnCrossEntropyLossGrad", "aclnnLayerNormBackward", "aclnnGroupNormBackward",
 }  # fmt: skip
 

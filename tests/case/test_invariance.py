@@ -34,13 +34,14 @@ def sliced(case):
 
 
 # An output sums over the axes that another keeps.
-NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnCrossEntropyLoss", "aclnnGroupNormBackward"}
+NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnCrossEntropyLoss"}
+SOMETIMES = {"aclnnGroupNormBackward", "aclnnLayerNormBackward"}  # by the outputs that a call asks for
 
 
 @pytest.mark.parametrize("op", sorted({case.op for case in SMALL}))
 def test_a_right_kernel_gives_every_variant_the_same_bits(op):
     slices = sum(sliced(case) for case in [case for case in SMALL if case.op == op][::4])
-    assert (slices > 0) is (op not in NOT_SLICED)
+    assert op in SOMETIMES or (slices > 0) is (op not in NOT_SLICED)
 
 
 def test_operands_that_broadcast_are_cut_where_they_have_the_axis(blended):

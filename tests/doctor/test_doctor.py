@@ -128,7 +128,7 @@ def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic,
 
 
 def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
-    monkeypatch.setattr(probe, "LIMIT", 3.0)
+    monkeypatch.setattr(probe, "CALL_LIMIT", 3.0)
     emulated(faults=f"{SOFTMAX}=hang")
     made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
     found = [f for f in made if f.state == "failed"]

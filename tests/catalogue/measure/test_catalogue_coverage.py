@@ -98,6 +98,6 @@ def test_the_smoke_tiers_goldens_inform() -> None:
     """A catalogue whose goldens are constant or vanish proves nothing; NLL's are zero but for one class a row."""
     for found in information(select(catalogue(), tier="smoke"), limit=2000):
         share = found.share(found.informative)
-        # the rule's least: one class of about 30 a row, some rows ignored; 8 bits of bfloat16 repeat in long rows
-        assert share > (0.02 if "NLL" in found.op else 0.2), found
+        # the rule's least: one class of about 100 a row, some rows ignored; 8 bits of bfloat16 repeat in long rows
+        assert share > (0.008 if "NLL" in found.op else 0.2), found
         assert share < 1, found
