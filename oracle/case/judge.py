@@ -87,7 +87,7 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
     layers["structure"] = _in_sum(problems, layers.get("structure"))
     if prepared.expected != SUCCESS.name:
         layers["structure"] = replace(layers["structure"], metrics={REFUSED: 1})
-    if any(reference.given for reference in prepared.values.values()):
+    if prepared.is_given:
         marked = {"structure"} & set(prepared.settings.layers) or layers  # one layer tells it to the record
         layers |= {name: replace(layers[name], metrics={**layers[name].metrics, GIVEN: 1}) for name in marked}
     return Judged({name: layers[name] for name in prepared.settings.layers if name in layers}, values)
@@ -236,7 +236,7 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
     deciding = first_failed(judged.layers, prepared.settings)
     if deciding is None:
         reason, measures = outside_the_gate(judged.layers), measures_of(prepared, judged)
-        if any(reference.given for reference in prepared.values.values()):
+        if prepared.is_given:
             reason = "; ".join(filter(None, (f"strict: {NOT_JUDGED}", reason)))
         return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures)
     name, layer = deciding

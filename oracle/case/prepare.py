@@ -391,6 +391,11 @@ class Prepared:
         """The references of a call that computes something; none of a refused call and for an empty input."""
         return {name: found for name, found in self.references.items() if found.written}
 
+    @property
+    def is_given(self) -> bool:
+        """Whether a given function makes one of the values, so that the strict layer does not judge all of them."""
+        return any(reference.given for reference in self.values.values())
+
 
 def uninformative(prepared: Prepared) -> str:
     """Say why a case proves nothing ("" if it proves something, or says itself why not)."""

@@ -198,8 +198,6 @@ def _add_export(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the file. OracleError for an unknown operator, or where a golden.py is there already."""
     from ..interop.golden_py import golden_py
-    from ..operators import OPERATORS
-    from ..operators.answers.registry import operator_named
 
     chosen = [operator_named(name) for name in args.op or ()] or list(OPERATORS.values())
     path = args.directory / "golden.py"

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from ..model.errors import OracleError
@@ -192,6 +193,7 @@ def _precompiled(folder: Path, flags: list[str]) -> list[str]:
     return ["-include", str(prefix)]
 
 
+@cache
 def served() -> tuple[str, ...]:
     """Return the operators of libopapi_nn.so, by aclnn name: the suite's and their forward partners."""
     texts = (path.read_text() for path in _sources(("ops/nn",)))

@@ -151,10 +151,10 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
     """Yield the cases of one family. Raises OracleError where one of its axes is empty."""
     family, place = expander.own, expander.place
     if "generate" in family.keys:
-        yield from generated(expander, expander.layered())
+        yield from generated(expander, expander.layered)
         return
     if "draw" in family.keys:
-        yield from drawing.drawn(expander, expander.layered())
+        yield from drawing.drawn(expander, expander.layered)
         return
     axes = expander.axes(family.keys.get("variants"), (*place, "variants"))
     found = False
@@ -189,7 +189,7 @@ def designs(document: Document) -> list[Design]:
     for family in chosen(document, operator):
         if "generate" in family.keys:
             expander = Expander(family, operator, defaults, None, Asker(operator))
-            found.append(design(expander, expander.layered(), Volume("ecosystem", 1), ()))
+            found.append(design(expander, expander.layered, Volume("ecosystem", 1), ()))
     return found
 
 

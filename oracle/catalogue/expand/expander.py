@@ -57,12 +57,8 @@ class Expander:
         self.impossible: OracleError | None = None  # of a class some shapes have no meaning for an operator
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
-        self._layered = self.own.over(defaults)
+        self.layered = self.own.over(defaults)
         self._checked: dict[tuple[Where, int], Draft] = {}  # by identity: layers share the drafts that they leave alone
-
-    def layered(self) -> Layer:
-        """Return the family over the defaults."""
-        return self._layered
 
     def axes(self, written: Any, place: Where) -> list[list[Layer]]:
         """Return the axes of variants: none, one mapping, or a list of mappings."""
@@ -84,7 +80,7 @@ class Expander:
 
     def merged(self, variants: Iterable[Layer]) -> Layer:
         """Lay variants over the family over the defaults, in their order."""
-        layer = self._layered
+        layer = self.layered
         for variant in variants:
             layer = variant.over(layer)
         return layer
@@ -246,7 +242,7 @@ def with_few_in_smoke(found: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case
 def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
     require_in_family(expander, axes, "dtype", "shape", "attrs")
-    whole = expander.layered()
+    whole = expander.layered
     expander.require(whole, "dtype", "shape", "inputs")
     shown = [a for a in expander.attrs if a in family.keys.get("attrs", {})]
     values = [listed(whole.keys["attrs"][a]) for a in shown]
@@ -346,7 +342,7 @@ def covered_where_accepted(
 
 def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
-    whole = expander.layered()
+    whole = expander.layered
     expander.require(whole, "dtype", "shape", "inputs")
     expander.require_few(math.prod(map(len, axes)), family)
     dtypes, shapes = expander.dtypes(whole), list(main_shapes(whole.keys["shape"]))

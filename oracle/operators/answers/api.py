@@ -10,14 +10,23 @@ from typing import Any, Literal
 import numpy as np
 from ml_dtypes import bfloat16
 
+from ...model.aclnn import (
+    DEFAULT_SOC,
+    PLATFORMS,
+    SUCCESS,
+    Platform,
+    Status,
+    invalid,
+    nullptr,
+    platform,
+    with_subnormals,
+)
 from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved, meant
-from ...model.aclnn import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
-from ...model.aclnn import SUCCESS, Status, invalid, nullptr
 from ...numerics.floats.blocks import apart, convert, scratch_apart
-from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.codes import some
+from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.golden import elementwise, places, reductions, sums, totals
 from ...numerics.orders import strict
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
@@ -26,8 +35,7 @@ from ...numerics.proof import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
 from ..definition.parameters import Parameter, class_axis
-from .reference import unknown_class
-from .reference import Reference
+from .reference import Reference, unknown_class
 from .registry import OPERATORS, unknown_operator
 
 Numerics = Literal["exact", "kernel", "native"]

@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
+
 import numpy as np
-from ...model.call import Array, Call
+
+from ...model.aclnn import DEFAULT_SOC, platform
+from ...model.call import Array, Call, TensorSpec
+from ...model.dtypes import DTYPES, FLOATS
 from ..definition.operator import Operator
 from ..definition.parameters import Attributes, Shape
-from .registry import OPERATORS
-from typing import Any
-from ...model.call import TensorSpec
-from ...model.dtypes import DTYPES, FLOATS
-from ...model.aclnn import platform
-from .api import bound, validate
-from ...model.aclnn import DEFAULT_SOC
-from .api import golden, operator, references
+from .api import bound, golden, operator, references, validate
 from .reference import Reference
-
+from .registry import OPERATORS
 
 LARGE = 1 << 26  # elements; the largest output of a call that is computed at once
 MOST = 1 << 21  # elements of a part, unless one slice has more

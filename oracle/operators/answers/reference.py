@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from ...model.call import Array
 import math
+from dataclasses import dataclass
+
 import numpy as np
+
 from ...model.aclnn import Platform
+from ...model.call import Array
 from ..definition.operator import Arguments, Operator
 from ..definition.parameters import class_axis
 

@@ -8,20 +8,17 @@ every call; it tells one check of an operator from every other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-from ...model.dtypes import dtype_of
-from ...model.aclnn import Platform
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-import numpy as np
-from ...model.call import TensorSpec
-from ...model.dtypes import DTYPES, DType
-from ...model.errors import OracleError, meant
-from ...model.aclnn import DOCUMENT, SOURCE, SUCCESS, Status, inner_nullptr, invalid, nullptr
 import math
-from .parameters import MEAN, NONE, SUM, Shape
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...model.aclnn import DOCUMENT, SOURCE, SUCCESS, Platform, Status, inner_nullptr, invalid, nullptr
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES, DType, dtype_of
+from ...model.errors import OracleError, meant
+from .parameters import MEAN, NONE, SUM, Shape
 
 # op::PromoteType of opbase (``data_type_utils.h``): the common dtype that the host casts mixed inputs to.
 

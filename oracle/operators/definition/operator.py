@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import Platform
 from ...model.call import Array
 from ...model.dtypes import dtype_of
-from ...model.aclnn import Platform
 from ...numerics.expressions import PLACE
 from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
-from .checks import Args, Checks, broadcast_shape
-from .parameters import Aten, Forward, KernelName, MindSpore
+from .checks import Args, Checks, broadcast_shape, promoted
 from .parameters import (
     HALF,
     MAIN,
@@ -29,13 +28,16 @@ from .parameters import (
     PER_GROUP,
     ROWS,
     SAME,
+    Aten,
     Attributes,
+    Forward,
+    KernelName,
+    MindSpore,
     Parameter,
     Role,
     Shape,
     class_axis,
 )
-from .checks import promoted
 
 BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name

@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import CANN, PLATFORMS
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
-from ...model.aclnn import CANN, PLATFORMS
 from ...numerics.expressions import PLACE, Function, place_of, symbols_of, trace
-from ...numerics.traversal import names_of
 from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
-from .parameters import Aten, Forward, KernelName, MindSpore
+from ...numerics.traversal import names_of
 from .operator import Operator, Result, entering_any
 from .page_functions import guarded, try_out
-from .parameters import MAIN, Parameter, Role
+from .parameters import MAIN, Aten, Forward, KernelName, MindSpore, Parameter, Role
 
 Rule = Callable[[str, Any], Iterator[str]]  # of a field's name and its value
 _POINTERS = ("workspaceSize", "executor")

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ...model.aclnn import DEFAULT_SOC, Platform, platform
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
-from ...model.aclnn import DEFAULT_SOC, Platform, platform
 from ...numerics.expressions import place_of
 from .checks import Args, Asked, Check, Checks
 from .operator import Operator, Result

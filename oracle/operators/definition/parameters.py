@@ -6,16 +6,15 @@ Everything that has to cut, broadcast, shrink, or mutate a call asks the role, a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
 import json
-from ...model.errors import OracleError
-from collections.abc import Iterable
-from dataclasses import field
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
 import numpy as np
 
+from ...model.errors import OracleError
 
 Shape = tuple[int, ...]
 Attributes = Mapping[str, Any]
