@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import stated
 from hypothesis import settings
+from ordinary import one_of_each_kind
 
 from oracle.case.prepare import Prepared
 from oracle.catalogue import default_dir, files, load
@@ -32,10 +33,10 @@ settings.load_profile("checkout")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Expand the catalogue for all workers together: half a minute of processor time, in each of them otherwise."""
+    """Expand the catalogue for all workers together: minutes of processor time, in each of them otherwise."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        for tier in ("smoke", None):
-            keep(files(default_dir()), tier, print)
+        keep(files(default_dir()), "smoke", print)
+        keep([path for path in files(default_dir()) if one_of_each_kind([path.stem])], None, print)
 
 
 def _processor_time() -> float:

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone, one_of_each_kind
 
 from oracle.backends import load
-from oracle.catalogue import default_dir, load_all, select
+from oracle.catalogue import default_dir, select
+from oracle.catalogue.loader import load_default
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
 from oracle.place import Bench
 from oracle.settings.settings import Settings
 
@@ -33,8 +36,8 @@ def clean(monkeypatch, tree):
 @pytest.fixture(scope="module")
 def softmax():
     """Three plain softmax cases: a value each, a strided output, and nothing special."""
-    cases = select(load_all(default_dir(), tier="smoke"), tier="smoke", soc="ascend910b")
-    return [case for case in cases if case.op == SOFTMAX and case.expected("ascend910b") == "ACLNN_SUCCESS"][:3]
+    cases = select(load_default((SOFTMAX,), None, "smoke"), tier="smoke", soc="ascend910b")
+    return [case for case in cases if case.expected("ascend910b") == "ACLNN_SUCCESS"][:3]
 
 
 def outcomes(cases, **settings):
@@ -144,16 +147,20 @@ def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, li
     root = str(Path(__file__).parents[2])
     env |= {"PYTHONPATH": root, "COLUMNS": "200", **variables}
     record = tmp_path / "run.jsonl"
-    command = [sys.executable, "-m", "oracle.cli", "run", "--emulate", "--record", str(record), "-q", *arguments]
+    words = ["run", "--tier", "smoke", "--emulate", "--record", str(record), "-q", *arguments]
+    command = [sys.executable, "-m", "oracle.cli", *words]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
     lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     return done.returncode, done.stdout + done.stderr, lines
 
 
-@pytest.mark.parametrize("soc", PLATFORMS)
+@pytest.mark.parametrize(
+    "soc",
+    [soc if soc in ("ascend910b", "ascend950") else pytest.param(soc, marks=in_full_alone) for soc in PLATFORMS],
+)
 def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
     """Views, refusals, null pointers, formats. All: `aclnn-oracle run --backend aclnn --emulate --soc SOC`."""
-    cases = select(load_all(tier="smoke"), tier="smoke", soc=soc)[::23]
+    cases = select(load_default(one_of_each_kind(OPERATORS), None, "smoke"), tier="smoke", soc=soc)[::23]
     assert {(case.id, *outcome) for case, outcome in zip(cases, outcomes(cases, soc=soc), strict=True)} == {
         (case.id, "pass", "") for case in cases
     }
@@ -162,10 +169,10 @@ def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
 @pytest.mark.parametrize(
     ("options", "visible", "devices"),
     [
-        (["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}),
+        pytest.param(["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}, marks=in_full_alone),
         (["-n", "2", "--devices", "5,3"], None, {"emulated npu:5", "emulated npu:3"}),
         (["--backend-option", "device=6"], None, {"emulated npu:6"}),
-        (["--devices", "1"], "2,4", {"emulated npu:1"}),
+        pytest.param(["--devices", "1"], "2,4", {"emulated npu:1"}, marks=in_full_alone),
     ],
 )
 def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, options, visible, devices):
@@ -182,10 +189,12 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
 @pytest.mark.parametrize(
     ("options", "visible", "told"),
     [
-        (["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on"),
+        pytest.param(
+            ["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone
+        ),
         (["--devices", "0,2", "-n", "2"], "1,5", "--devices: no device 2; backend aclnn sees 2, from 0 on"),
         ([], "3,1", "must be device numbers, ascending and without duplicates"),
-        ([], "0,9", "this machine has no device 9, and the runtime ignores it"),
+        pytest.param([], "0,9", "this machine has no device 9, and the runtime ignores it", marks=in_full_alone),
     ],
 )
 def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, told):
@@ -282,7 +291,10 @@ def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     assert "LD_LIBRARY_PATH" in told
 
 
-@pytest.mark.parametrize(("options", "devices"), [(["--devices", "4"], {"emulated npu:4"}), ([], {"emulated npu:0"})])
+@pytest.mark.parametrize(
+    ("options", "devices"),
+    [(["--devices", "4"], {"emulated npu:4"}), pytest.param([], {"emulated npu:0"}, marks=in_full_alone)],
+)
 def test_a_device_that_dies_under_a_worker_leaves_a_line_with_its_name(tree, tmp_path, options, devices):
     """The worker goes on with a new process of the same device."""
     fault = {"ACLNN_EMULATOR_FAULTS": "aclnnLogSigmoidBackward#3=crash"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 pytest.importorskip("mindspore")
 
@@ -87,6 +88,7 @@ def test_an_operator_without_a_gradient_of_mindspore_s_says_what_its_declaration
     assert "its declaration has no mindspore=MindSpore(...)" in record.reason
 
 
+@in_full_alone
 def test_every_expectation_names_a_case():
     load_expectations(expectations_file(default_dir(), "mindspore")).require_matches(load_all())
 

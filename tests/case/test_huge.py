@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 from oracle.backends.cpu import Backend
 from oracle.case.huge import wrap_told
@@ -71,6 +72,7 @@ NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", 
 }  # fmt: skip
 
 
+@in_full_alone
 def test_every_operator_has_huge_cases_that_can_be_judged_by_blocks_and_no_other_tier_plans_them():
     found = load_all(None, None, HUGE)
     assert {case.op for case in found} == set(OPERATORS) - NOT_SLICED

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone
 
 from oracle import cli
 
@@ -74,8 +75,8 @@ def ran(done: subprocess.CompletedProcess[str]) -> set[str]:
 # Which words choose which operators' cases, where no catalogue is given.
 CHOOSES = [
     (BROUGHT, {SLUG}),
-    ((*BROUGHT, "--op", NAME), {SLUG}),
-    ((*BROUGHT, "--op", "tanh_backward"), {"tanh_backward"}),
+    pytest.param((*BROUGHT, "--op", NAME), {SLUG}, marks=in_full_alone),
+    pytest.param((*BROUGHT, "--op", "tanh_backward"), {"tanh_backward"}, marks=in_full_alone),
     ((*BROUGHT, "--op", SLUG, "--op", "tanh_backward"), {SLUG, "tanh_backward"}),
 ]
 
@@ -106,7 +107,10 @@ def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Co
         assert (done.returncode, done.stderr.count(told)) == (2, 1), done.stderr
 
 
-@pytest.mark.parametrize("text", ["aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n", "{{{\n"])
+MISSPELT = "aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n"
+
+
+@pytest.mark.parametrize("text", [MISSPELT, pytest.param("{{{\n", marks=in_full_alone)])
 def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, tmp_path: Path, written, text) -> None:
     site = tmp_path / "site"
     package(site, "alone_things", "alone = alone_backward:OPERATOR")
@@ -135,6 +139,7 @@ def test_an_announced_operator_is_run_when_op_names_it(command: Command, tmp_pat
 
 
 @pytest.mark.usefixtures("announced")
+@in_full_alone
 def test_info_counts_the_cases_of_operators_from_outside_and_says_whose_file_is_missing(
     command: Command, written: Path, tmp_path: Path
 ) -> None:

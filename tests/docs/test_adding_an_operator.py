@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from ordinary import FULL
+from ordinary import FULL, in_full_alone
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
@@ -36,6 +36,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("empty")
 
 
+@in_full_alone
 def test_right_kernels_pass_the_cases_of_an_operator_with_sums(reducing, folder):
     (families,) = (text for language, text in blocks() if language == "yaml" and "operator:" not in text)
     head = "aclnn_oracle: 1\noperator: aclnnScaleShiftBackward\nclasses: all\n"

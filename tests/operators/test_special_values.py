@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 from truth import TYPES
 
 import oracle
@@ -271,6 +272,7 @@ class TestEveryNan:
         assert self.bits(softmax(np.ones(4), x, dtype)) == {quiet}
         assert self.bits(nll([1.0], x, dtype=dtype)) == {quiet}
 
+    @in_full_alone
     def test_that_goes_through_the_compiled_engine(self, dtype, monkeypatch):
         pytest.importorskip("numba")
         monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")

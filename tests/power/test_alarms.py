@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import stated
+from ordinary import in_full_alone
 
 from oracle.case.one_case import outcome_on
 from oracle.catalogue import default_dir, load
@@ -82,6 +83,7 @@ def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases,
     assert {(hit.id, hit.soc) for hit in hits} == {("right/nothing", "ascend950")}
 
 
+@in_full_alone
 def test_right_kernels_compute_in_orders_that_their_page_declares_and_each_soc_s_own_is_right():
     """Where the page's formula is not an order of a kernel, and where ascend950 decides an edge in its own way."""
     for case_id in (

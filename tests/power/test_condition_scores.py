@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 from oracle.defects.base.device import never
 from oracle.defects.meetings.pairs import MILLION
@@ -38,6 +39,7 @@ def trial(stated_cases, monkeypatch) -> Trial:
     return Trial.of(OP, tuple(case for case in stated_cases if case.op == OP)[:60], Settings(), 0)
 
 
+@in_full_alone
 def test_a_kernels_condition_is_found_and_compared_on_random_calls(trial) -> None:
     defect = next(d for d in defects(OP) if d.id.startswith("only/") and d.id.endswith("/float16 rank 2"))
     named = trial.named(defect)

@@ -69,6 +69,7 @@ def of_axes(conditions: Iterable[Condition]) -> int:
     return sum(factor in classes.AXIS_FACTORS for factor, _ in conditions)
 
 
+@in_full_alone
 @pytest.mark.parametrize("slug", ["nll_loss_backward", "softmax_backward"])
 def test_no_case_meets_classes_of_shapes_that_are_said_to_be_apart(slug: str) -> None:
     op = next(op for op in OPERATORS.values() if op.slug == slug)

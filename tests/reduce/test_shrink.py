@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, select
@@ -219,6 +220,7 @@ def test_a_case_that_passes_has_nothing_to_reduce():
         shrink(case, Device(), Settings())
 
 
+@in_full_alone
 def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
     (tmp_path / "crashing.py").write_text(
         "import os\nclass Device:\n    name = 'crashing'\n"

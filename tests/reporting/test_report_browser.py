@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 import synthetic
+from ordinary import in_full_alone
 from test_report_html import HOSTILE
 
 WIDE = "softmax_backward/wide_row[bfloat16-16x20000-dim=-1]"
@@ -287,6 +288,7 @@ def test_hostile_strings_do_nothing_in_a_browser(look: Any) -> None:
     assert len(ids(page)) == 3
 
 
+@in_full_alone
 @pytest.mark.parametrize("count", [30_000])
 def test_thirty_thousand_cases_open_and_filter_quickly(look: Any, count: int) -> None:
     """On an idle machine 0.5 s and 20 ms; a shared one gets four times as long."""

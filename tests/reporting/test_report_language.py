@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import synthetic
+from ordinary import in_full_alone
 
 from oracle.catalogue import load_all, select
 from oracle.explain import findings
@@ -126,6 +127,7 @@ def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
         assert first == CHINESE.sentences[SENTENCES.index(text)][1], text
 
 
+@in_full_alone
 def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
     """All of it: but for names, types and codes no English words are left."""
     ops = ("aclnnSoftmaxBackward", "aclnnNLLLossBackward")

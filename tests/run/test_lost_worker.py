@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ordinary import in_full_alone
 from small import HEAD
 
 from oracle.record.reader import read
@@ -27,6 +28,7 @@ Bench.run_case = ends
 """
 
 
+@in_full_alone
 def test_a_case_whose_worker_is_lost_is_not_run_and_resume_repeats_it(pytester, monkeypatch):
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")

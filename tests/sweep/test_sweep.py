@@ -86,10 +86,10 @@ def test_a_right_device_passes_and_a_poor_one_does_not(op, dtype):
 
 def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_counts(tmp_path):
     path = tmp_path / "state.json"
-    whole = proof(OPS[0], "bfloat16", rows=64)
-    first = proof(OPS[0], "bfloat16", rows=32)
+    whole = proof(OPS[0], "bfloat16", rows=16)
+    first = proof(OPS[0], "bfloat16", rows=8)
     first.save(path)
-    second = run(pairs(OPS[0], "bfloat16", "ascend910b"), None, Progress.load(path, {}), rows=64)
+    second = run(pairs(OPS[0], "bfloat16", "ascend910b"), None, Progress.load(path, {}), rows=16)
     assert (second.pairs, second.wrong, second.settled_exactly) == (whole.pairs, whole.wrong, whole.settled_exactly)
 
 
@@ -146,7 +146,7 @@ def test_progress_that_cannot_be_written_is_told_before_the_sweep(tmp_path, monk
 
 def test_command_line(tmp_path, capsys):
     state = str(tmp_path / "s.json")
-    line = ["sweep", OPS[0], "--dtype", "float16", "--rows", "32", "--state", state, "--quiet"]
+    line = ["sweep", OPS[0], "--dtype", "float16", "--rows", "8", "--state", state, "--quiet"]
     assert main(line) == 0
     assert "0 wrong" in capsys.readouterr().out
     assert main([*line, "--backend", "cpu", "--backend-option", "numerics=native", "--restart"]) == 1
@@ -162,7 +162,7 @@ def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, 
     assert pairs(blended.OPERATOR.name, "float16", "ascend910b").attributes == {
         "scale": 1.0, "slope": 0.5, "twice": False, "mode": "plain", "how": 0
     }  # fmt: skip
-    line = ["sweep", blended.OPERATOR.name, "--dtype", "bfloat16", "--rows", "32", "--quiet"]
+    line = ["sweep", blended.OPERATOR.name, "--dtype", "bfloat16", "--rows", "8", "--quiet"]
     line += ["--state", str(tmp_path / "s.json"), "--attr", "scale=0.3", "--attr", "twice=true", "--attr", "how=sum"]
     assert main(line) == 0
     assert "0 wrong" in capsys.readouterr().out
@@ -178,7 +178,7 @@ def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, 
     ],
 )
 def test_attributes_that_cannot_be_are_refused(blended, tmp_path, capsys, wrong, told):
-    line = ["sweep", blended.OPERATOR.name, "--dtype", "float16", "--rows", "32", "--quiet"]
+    line = ["sweep", blended.OPERATOR.name, "--dtype", "float16", "--rows", "8", "--quiet"]
     assert main([*line, "--state", str(tmp_path / "s.json"), "--attr", wrong]) == 2
     assert told in capsys.readouterr().err
 

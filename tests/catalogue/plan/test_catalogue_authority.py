@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ordinary import in_full_alone
+
 from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.expand.ecosystem import Volume
@@ -47,6 +49,7 @@ def test_an_output_of_another_type_is_the_documents_error_and_the_sources_succes
     assert {authority_of(case, SOC) for case in cases} == {"source"}
 
 
+@in_full_alone
 def test_each_page_says_what_its_document_demands_otherwise_than_the_host() -> None:
     """By family, what stands on the source's authority although the host accepts it, and a family that does not."""
     for slug, of_source, of_document in (
@@ -76,6 +79,7 @@ def test_every_operator_names_where_its_checks_are() -> None:
     assert told("source", OPERATORS["aclnnTanhBackward"].source).startswith("source (math/tanh_grad/op_api/")
 
 
+@in_full_alone
 def test_a_run_of_the_documents_rules_plans_nothing_else_in_any_volume() -> None:
     file = default_dir() / "nll_loss_backward.yaml"
     for settings in (Settings(authority="document"), Settings(authority="document", volume=Volume.of("20"))):

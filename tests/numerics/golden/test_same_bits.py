@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 import oracle
 
@@ -114,6 +115,7 @@ def test_this_machine_computes_everybodys_goldens(here):
     assert here[1] == GOLDENS
 
 
+@in_full_alone
 @pytest.mark.skipif(not dispatched(), reason="NumPy dispatches no SIMD feature on this machine: nothing to disable")
 def test_without_simd(here):
     assert digests(NPY_DISABLE_CPU_FEATURES=dispatched()) == here
