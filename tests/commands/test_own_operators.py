@@ -91,6 +91,7 @@ def test_op_chooses_and_without_it_operator(
     assert ids(tmp_path / "out") == slugs
 
 
+@in_full_alone
 def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Command, tmp_path: Path, written) -> None:
     package(tmp_path / "site", "alone_things", "alone = alone_backward:OPERATOR")
     (tmp_path / "site/alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))

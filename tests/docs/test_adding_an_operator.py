@@ -51,6 +51,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=900)
 
 
+@in_full_alone
 def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
     ran, left = [], []
     for language, text in blocks():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
-from ordinary import FULL
+from ordinary import FULL, in_full_alone
 from small import HEAD
 
 from oracle.case.prepare import Prepared
@@ -78,7 +78,9 @@ def _sleeps(path: Path) -> bool:
 FAMILY = "  {name}:\n    why: a fault of a device\n    tier: smoke\n    dtype: float32\n    shape: [[6, 9]]\n"
 
 
-@pytest.mark.parametrize("mode", [pytest.param([], id="alone", marks=alone), pytest.param(["-n", "2"], id="-n 2")])
+@pytest.mark.parametrize(
+    "mode", [pytest.param([], id="alone", marks=alone), pytest.param(["-n", "2"], id="-n 2", marks=in_full_alone)]
+)
 def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tmp_path):
     others = [f"after_{name}" for name in NAMES]
     families = [each for pair in zip(NAMES, others, strict=True) for each in pair]

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone
 
 import oracle.backends.cpu
 import oracle.run.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
@@ -56,6 +57,7 @@ def test_one_case_can_be_named(folder):
     folder.runpytest(f"{SMALL[0]}::{case}", "--backend", "cpu").assert_outcomes(passed=1)
 
 
+@in_full_alone
 def test_workers_plan_and_tell_the_same(folder):
     pytest.importorskip("xdist")
     result = folder.runpytest_subprocess(SMALL[1], "-n", "2", "--backend", "cpu")
