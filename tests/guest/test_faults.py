@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
-from ordinary import FULL, in_full_alone
+from ordinary import FULL
 from small import HEAD
 
 from oracle.case.prepare import Prepared
@@ -32,7 +32,7 @@ WHOLE = "ACLNN_TEST_FAULTS" in os.environ
 SLICE = ("surrogate_raised", "interrupts", "answers_an_end", "writes_later", "leaves_later", "leaves_an_orphan",
          "dies_beside_a_session", "writes_everywhere", "sets_a_near_alarm", "no_descriptors", "patches_numpy",
          "no_imports")  # fmt: skip
-alone = pytest.mark.skipif(not (FULL or WHOLE), reason="the bench below runs alone too: .ci/run --full runs it")
+alone = pytest.mark.skipif(not (FULL or WHOLE), reason="the bench above meets the same faults: .ci/run --full runs it")
 NAMES = list(FAULTS) if WHOLE else list(SLICE)
 
 
@@ -79,7 +79,7 @@ FAMILY = "  {name}:\n    why: a fault of a device\n    tier: smoke\n    dtype: f
 
 
 @pytest.mark.parametrize(
-    "mode", [pytest.param([], id="alone", marks=alone), pytest.param(["-n", "2"], id="-n 2", marks=in_full_alone)]
+    "mode", [pytest.param([], id="alone", marks=alone), pytest.param(["-n", "2"], id="-n 2", marks=alone)]
 )
 def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tmp_path):
     others = [f"after_{name}" for name in NAMES]
