@@ -242,10 +242,12 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     both = ~a_nan & ~g_nan
     agree = np.where(g_inf, a_inf & sign, ~a_inf)
     near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
+    clipped = np.zeros(block.size, bool)
     if saturates:
         largest = FORMATS[found.name].max if (found := find(block.golden.dtype)) and found.name in FORMATS else math.inf
         stored = largest if block.grid is None else block.grid.max  # by the host, before the cast
-        near |= both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
+        clipped = both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
+        near |= clipped
         zero_for_nan = g_nan & (actual == 0)
         codes[zero_for_nan] = 0
         near |= zero_for_nan
@@ -253,7 +255,8 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     if block.zeros is not None:
         codes[block.zeros & (actual != 0) & (codes == 0)] = ZERO
     if block.grid is not None:
-        codes[np.isfinite(actual) & (quantize(actual, block.grid) != actual) & (codes == 0)] = GRID
+        off_grid = np.isfinite(actual) & ~clipped & (quantize(actual, block.grid) != actual)  # the cast clips last
+        codes[off_grid & (codes == 0)] = GRID
     return codes, near
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -66,6 +67,12 @@ ONE = [
 @pytest.mark.parametrize(("value", "actual", "saturates", "expected"), ONE)
 def test_one_element(value, actual, saturates, expected):
     assert judged(reference([value], dtype=np.float16), [actual], saturates=saturates)[:2] == expected
+
+
+@pytest.mark.parametrize(("saturates", "expected"), [(True, (True, True)), (False, (False, False))])
+def test_what_the_last_cast_clips_need_not_be_a_number_of_the_type_before_it(saturates, expected):
+    of_bfloat16 = replace(reference([1e6], dtype=np.float16), coarser="bfloat16")
+    assert judged(of_bfloat16, [65504.0], saturates=saturates)[:2] == expected
 
 
 @pytest.mark.parametrize(("value", "actual", "expected"), [(v, a, e) for v, a, s, e in ONE if not s])
