@@ -1,6 +1,6 @@
 """Wrong kernels that their author wrote without a look at the catalogue and its registry, on the standard tier.
 
-    python -m benchmarks.blind [--set first|second] [--op aclnnElu ...] [--wrong-only | --right-only]
+    python -m benchmarks.blind [--set first|second|third] [--op aclnnElu ...] [--wrong-only | --right-only]
 
 Each kernel sees the cases of its operator, in this process. What is missed is listed, and which right kernels are
 flagged; then the share that was noticed, by how many conditions must meet.
