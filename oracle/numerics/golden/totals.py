@@ -27,7 +27,9 @@ from ..programs import Operands
 from ..proof import Sink, U
 from ..traversal import Stage
 from . import reductions
-from .reductions import NEAR, ExactRow, Rows, pair_sum, parts_of
+from .exact_rows import ExactRow, parts_of
+from .row_bounds import NEAR, RowBound
+from .stages import Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
 
@@ -68,13 +70,13 @@ class Every:
         self._exact: dict[tuple[Graph, str], list[ExactRow]] = {}
         self._lock = RLock()
 
-    def _rows(self, elements: int, graph: Graph) -> Iterator[Rows]:
+    def _rows(self, elements: int, graph: Graph) -> Iterator[Stages]:
         """All rows, about so many elements at a time. ``graph``: what is computed of each."""
         scheme, kind, device, soc = self._made
         for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
             few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in self._operands.items()}
-            rows = Rows(scheme, few, kind, device, soc)
-            rows.graph, rows.wide = graph, False
+            rows = Stages(scheme, few, kind, device, soc)
+            rows.graph = graph
             yield rows
 
     def prepare(self, sink: Sink) -> None:
@@ -98,7 +100,7 @@ class Every:
             return self._totals[key]
 
     def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        parts = [rows.of_each(graph, arithmetic) for rows in self._rows(block_size(), graph)]
+        parts = [RowBound(rows).of_each(graph, arithmetic) for rows in self._rows(block_size(), graph)]
         values = np.concatenate([value.reshape(1, -1) for value, _, _ in parts], axis=-1)
         margins = np.concatenate([margin.reshape(1, -1) for _, margin, _ in parts], axis=-1)
         known = np.where(np.isfinite(values), values, 0.0)

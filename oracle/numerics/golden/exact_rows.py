@@ -1,0 +1,160 @@
+"""One row of a formula with reductions, exactly: its stages as sums of float64 numbers, or as enclosures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..exact import enclosures, extended, rationals
+from ..exact.rationals import Undefined, rational
+from ..expressions import LENGTH, TOTAL, Expression, constant, symbol
+from ..floats.blocks import Index
+from ..floats.rounding import FLOAT64, widen
+from ..orders.reducing import Graph
+from ..programs import program
+from ..traversal import Stage, is_rational, names_of
+from .stages import Stages
+from .sums import TERMS, expanded
+
+
+class ExactRow:
+    """One row's stages, exactly: as sums of float64 numbers where they are such, else as enclosures."""
+
+    def __init__(self, rows: Stages, row: Index) -> None:
+        self.rows, self.graph = rows, rows.graph
+        self.columns = {
+            name: v[row] if isinstance(v, np.ndarray) else np.broadcast_to(np.float64(v), rows.length)
+            for name, v in rows.operands.items()
+        }
+        self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
+        self.plain: dict[str, float] = {}  # every stage in float64, for special values
+        self.enclosed: list[Stage] = []
+        self._ends: dict[int, dict[str, enclosures.Interval]] = {}
+        with np.errstate(all="ignore"):
+            kept = rows.totals(self.graph, FLOAT64, row, rows.loaded(row))
+        self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
+        for stage in self.graph.stages:
+            found = self._as_parts(stage)
+            if found is None:
+                self.enclosed.append(stage)
+            else:
+                self.parts[stage.name] = found
+        graph = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
+        self.outer = self.graph.written_with(graph)
+
+    def operands(self, column: int) -> dict[str, float]:
+        """The operands of an element, and the parts of the stages."""
+        found = {name: float(values[column]) for name, values in self.columns.items()}
+        named = {f"{name} {k}": part for name, parts in self.parts.items() for k, part in enumerate(parts)}
+        return {**found, **named, LENGTH: float(self.rows.length)}
+
+    def _as_parts(self, stage: Stage) -> list[float] | None:
+        """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
+        if not is_rational(stage.terms) or not math.isfinite(self.plain[stage.name]):
+            return None
+        if stage.kind == TOTAL:
+            assert self.rows.beyond is not None
+            return self.rows.beyond.parts(self.graph, stage)
+        if stage.kind == "sum" and (found := self._added_exactly(stage)) is not None:
+            return found
+        if stage.terms.op == "symbol":
+            return [self.plain[stage.name]]  # the largest, or the smallest, operand
+        known = {name: sum(map(mpq, parts), mpq(0)) for name, parts in self.parts.items()}
+        if any(name not in known and name not in self.columns and name != LENGTH for name in names_of(stage.terms)):
+            return None
+        try:
+            terms = self._rational_terms(stage, known)
+        except Undefined:
+            return None
+        return parts_of(
+            sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
+        )
+
+    def _added_exactly(self, stage: Stage) -> list[float] | None:
+        """The sum of terms that float64 computes without rounding; None where it rounds one."""
+        if any(name not in self.columns for name in names_of(stage.terms)):
+            return None
+        steps: list[float] = []
+        for start in range(0, self.rows.length, TERMS):
+            some = {name: widen(v[start : start + TERMS]) for name, v in self.columns.items()}
+            terms = rationals.evaluate(stage.terms, some)
+            if np.any(terms.inexact) or np.any(terms.den != 1.0):
+                return None
+            steps = expanded([*steps, *np.broadcast_to(terms.num, next(iter(some.values())).shape).tolist()])
+        return steps
+
+    def _rational_terms(self, stage: Stage, known: Mapping[str, mpq]) -> list[mpq]:
+        names = [n for n in names_of(stage.terms) if n in self.columns]
+        fixed = {**known, LENGTH: mpq(self.rows.length)}
+        columns = [[mpq(v) for v in widen(self.columns[n]).tolist()] for n in names]
+        return [
+            mpq(rational(stage.terms, {**fixed, **dict(zip(names, at, strict=True))}))
+            for at in zip(*columns, strict=True)
+        ]
+
+    def ends(self, precision: int) -> dict[str, enclosures.Interval]:
+        """Enclosures of the other stages."""
+        if precision not in self._ends:
+            found: dict[str, enclosures.Interval] = {}
+            self._ends[precision] = found
+            exact_parts = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
+            for stage in self.enclosed:
+                if stage.kind == TOTAL:
+                    assert self.rows.beyond is not None
+                    found[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
+                    continue
+                terms = Graph(stage.terms).written_with(exact_parts)
+                each = [
+                    enclosures.enclose(terms, self.operands(k), precision, lambda _: found)
+                    for k in range(self.rows.length)
+                ]
+                found[stage.name] = enclosures.reduced(stage.kind, each, precision)
+        return self._ends[precision]
+
+    def value(self, column: int) -> Any:
+        """The exact value of an element, or enclosures of it."""
+        given = self.operands(column)
+        special = {n: v for n, v in self.plain.items() if not math.isfinite(v) and n not in self.parts}
+        plainly = all(map(math.isfinite, given.values())) and not special
+        graph: Expression | float = self.outer
+        try:
+            if not plainly:
+                graph = extended.finite_part(self.outer, {**given, **special}, self.ends)
+            if isinstance(graph, float):
+                return self._plain(given)
+            left = [s for s in self.enclosed if s.name in names_of(graph)]
+            answer = enclosures.exact(graph, given, self.ends if left else None)
+        except Undefined:
+            return self._plain(given)
+        if isinstance(answer, Iterator) or answer != 0:
+            return answer
+        stages = {s.name: self.plain[s.name] for s in self.enclosed}
+        return extended.zero(self.outer, {**given, **stages})
+
+    def _plain(self, given: Mapping[str, float]) -> float:
+        numbers = {n: np.float64(v) for n, v in {**given, **self.plain}.items()}
+        with np.errstate(all="ignore"):
+            (value,) = program(self.graph.outer)(numbers, (1,))
+        return float(value)
+
+
+def parts_of(value: mpq) -> list[float] | None:
+    """Return float64 numbers with this sum; None where there are none."""
+    if value.denominator & (value.denominator - 1):
+        return None
+    parts: list[float] = []
+    while value:
+        parts.append(float(value))
+        value -= mpq(parts[-1])
+    return parts
+
+
+def _sum_of(name: str, parts: int) -> Expression:
+    total: Expression = constant(0)
+    for k in range(parts):
+        total = symbol(f"{name} {k}") if k == 0 else total + symbol(f"{name} {k}")
+    return total

@@ -1,0 +1,150 @@
+"""The strict bound of rows: what right kernels may answer in any order of additions, and where they disagree.
+
+docs/bounds.md and docs/proof-details.md derive it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ..bounds.exact_steps import is_exact_in
+from ..bounds.ranges import ranges_of, stays_inside
+from ..expressions import TOTAL
+from ..floats.blocks import Index
+from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, lowest_bit
+from ..orders.kernel_orders import DEPARTURE
+from ..orders.reducing import Graph
+from ..programs import Operands, cast, program, simulate
+from ..traversal import is_rational, names_of
+from .stages import Stages, Totals, evaluated
+from .sums import TERMS
+
+Shape = tuple[int, ...]
+NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
+EXACT_ROWS = 64  # elements of a row up to which exact steps are looked for; random data of longer ones has none
+
+
+@dataclass(frozen=True)
+class RowBound:
+    """What right kernels may answer for some rows, of which the stages are known."""
+
+    stages: Stages
+
+    def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
+        """Return a graph's one value for each row, and what each may be off; on a device also whether right kernels
+        may disagree about one."""
+        given = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
+        own = self.stages.totals(graph, arithmetic, (Ellipsis,), given)
+        outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}, (*self.stages.lead, 1)
+        value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
+        margin = np.broadcast_to(margin, shape)
+        if arithmetic is FLOAT64:
+            return value, margin, False
+        doubtful = any((~np.isnan(own.known[k]) & (v >= LARGEST * (1 - NEAR))).any() for k, v in own.sizes.items())
+        doubtful |= bool(self._overflowing(graph, given, own).any())
+        answers = self._answers(graph, cast(outer, np.float32), own, shape)
+        doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
+        return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
+
+    def around(
+        self, rows: Index, given: dict[str, Any], outer: dict[str, Any], value: Array
+    ) -> tuple[Array, Array, Array | None]:
+        """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
+        which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
+        bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
+        answers = []
+        few = cast(outer, np.float32)
+        for graph, narrow, departs in self.stages.orders:
+            arithmetic = narrow or self.stages.device
+            own = self.stages.totals(graph, arithmetic, rows, given)
+            other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
+            if departs:
+                apart = np.abs(other - value)
+                margin = margin + apart
+                unspecified |= apart > np.abs(value) * DEPARTURE
+            bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
+            for name, size in own.sizes.items():  # partial sums may overflow, to either side
+                unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
+            unspecified |= own.doubtful | self._overflowing(graph, given, own)
+            answers += self._answers(graph, few, own, value.shape)
+        suspect = ~(bound < LARGEST) | ~np.isfinite(value)
+        for answer in answers:
+            suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
+        if suspect.any():
+            apart = classes_differ([*(a[suspect] for a in answers), value[suspect].astype(np.float32)])
+            unspecified[suspect] |= apart
+            bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
+        unknown = self.stages.scheme.unspecified(self.stages.soc, dtype_of(self.stages.kind).name)
+        if unknown is not None:
+            (where,) = program(unknown)(outer, value.shape)
+            unspecified |= np.asarray(where)
+        return bound, unspecified, self._ties(rows, given, outer, value.shape)
+
+    def _overflowing(self, graph: Graph, given: dict[str, Any], totals: Totals) -> Array:
+        """The rows in which a step of a term may overflow in float32 although the term does not, the axis kept."""
+        if not graph.stages:
+            return np.zeros((), bool)
+        found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
+        known = {**given, **totals.known}
+        roots = tuple(stage.terms for stage in graph.stages if stage.kind != TOTAL)
+        if stays_inside(roots, ranges_of({name: known[name] for name in names_of(*roots)})):
+            return found
+        for part in [None] if self.stages.length <= TERMS else self.stages.parts():
+            some = {**(given if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
+            shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
+            some = {name: np.broadcast_to(v, shape) for name, v in some.items()}
+            single = cast(some, np.float32)
+            for root in roots:
+                ends = [
+                    np.broadcast_to(simulate(root, single, np.float32, largest=end, same_bits=True), shape)
+                    for end in (np.inf, LARGEST * (1 - NEAR))
+                ]
+                (right,) = program(root)(some, shape)
+                apart = classes_differ([*ends, np.broadcast_to(right, shape).astype(np.float32)])
+                found |= apart.any(axis=-1, keepdims=True)
+        return found
+
+    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
+        """What an order gives in float32 beside the rows' totals, flushing and not, overflowing early and late."""
+        single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
+        return [
+            np.broadcast_to(
+                simulate(graph.outer, {**few, **single}, np.float32, largest=end, flushing=mode, same_bits=True), shape
+            )
+            for mode in dict.fromkeys((frozenset[str](), self.stages.device.flushing))
+            for end in (np.inf, LARGEST * (1 - NEAR))
+        ]
+
+    def _ties(self, rows: Index, given: dict[str, Any], outer: dict[str, Any], shape: Shape) -> Array | None:
+        """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
+        graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
+        stages = [stage for graph in graphs for stage in graph.stages]
+        if (
+            self.stages.length > EXACT_ROWS
+            or not all(stage.kind == "sum" and is_rational(stage.terms) for stage in stages)
+            or not all(is_rational(graph.outer) for graph in graphs)
+        ):
+            return None
+        single = FORMATS["float32"]
+        terms_shape = next(np.shape(v) for v in given.values() if np.ndim(v))
+        exact = np.ones((*shape[:-1], 1), bool)
+        for graph in graphs:
+            totals = self.stages.totals(graph, FLOAT64, rows, given)
+            for stage, level in graph.levels(FLOAT64)[0]:
+                terms = evaluated(level, given, totals.known, terms_shape)[0]
+                exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
+            if not exact.any():
+                return None
+            inner, whole = (
+                {n: np.broadcast_to(v, of).reshape(-1) for n, v in {**known, **totals.known}.items()}
+                for known, of in ((given, terms_shape), (outer, shape))
+            )
+            terms_exact = is_exact_in([s.terms for s in graph.stages], inner, single).reshape(terms_shape)
+            exact = exact & terms_exact.all(axis=-1, keepdims=True)
+            exact = exact & is_exact_in([graph.outer], whole, single).reshape(shape)
+        return np.asarray(exact)

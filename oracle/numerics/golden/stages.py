@@ -1,0 +1,303 @@
+"""The stages of some rows: what a formula with reductions has once for each row, with a rigorous error.
+
+In float64, then in pairs of float64 numbers. docs/proof-details.md derives the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import dtype_of
+from .. import double_double
+from ..bounds import losses
+from ..bounds.losses import SECOND_ORDER
+from ..exact import enclosures
+from ..expressions import LENGTH, TOTAL, ZERO
+from ..floats.blocks import Index
+from ..floats.rounding import FLOAT64, Arithmetic, widen
+from ..orders.reducing import Graph, Level, Order, Reducing, types_of
+from ..programs import Operands, Values, program, release, spare
+from ..proof import U
+from ..traversal import Stage
+from .sums import AGAIN, RUN, TERMS, run_sum
+
+Pair = tuple[Array, Array]  # an unevaluated sum
+
+
+@dataclass
+class Totals:
+    """What the stages of some rows are, and how far each may be off, the axis kept; by symbol. ``sizes``: the sums of
+    the terms' magnitudes, infinite ones not among them."""
+
+    known: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, Array] = field(default_factory=dict)
+    doubtful: bool = False  # a sum over all rows, about which right kernels may disagree
+
+
+class Beyond(Protocol):
+    """What a formula sums over all rows, of which :class:`Stages` has some: the stages of the kind ``total``."""
+
+    def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+        """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
+        ...
+
+    def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
+        """Return the sum as a pair, and how far it may be off."""
+        ...
+
+    def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
+        """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
+        ...
+
+    def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
+        """Return an enclosure of the sum."""
+        ...
+
+
+class Stages:
+    """Some rows of a formula: their operands, and what is computed once per row.
+
+    ``kind``: the dtype that is rounded to. ``device``: a right kernel's arithmetic. ``soc``: whose kernel is judged, by
+    the name of its form. ``beyond``: of a formula that sums over all rows.
+    """
+
+    def __init__(
+        self,
+        scheme: Reducing,
+        operands: Operands,
+        kind: np.dtype[Any],
+        device: Arithmetic,
+        soc: str = "",
+        beyond: Beyond | None = None,
+    ) -> None:
+        self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
+        self.beyond = beyond
+        array = next(v for v in operands.values() if isinstance(v, np.ndarray))
+        self.lead, self.length = array.shape[:-1], array.shape[-1]
+        self.graph = scheme.value
+        self._kept: dict[tuple[Graph, int, bool], Totals] = {}  # of a long row, which is alone
+        self._paired: Any = None  # its stages in pairs
+
+    def loaded(self, index: Index) -> dict[str, Any]:
+        """The operands of some elements in float64, and the length."""
+        found: dict[str, Any] = {
+            name: widen(v[index]) if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()
+        }
+        return {**found, LENGTH: np.float64(self.length)}
+
+    def parts(self) -> list[slice]:
+        """The parts of a row that are in memory at once."""
+        return [slice(start, start + TERMS) for start in range(0, self.length, TERMS)] or [slice(0, 0)]
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """The orders that are right."""
+        return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
+
+    def totals(
+        self, graph: Graph, arithmetic: Arithmetic, rows: Index, given: Mapping[str, Any], *, fast: bool = False
+    ) -> Totals:
+        """Return the stages of some rows, whose operands are ``given``; a long row's, the only one here, are kept."""
+        key = graph, id(arithmetic), fast
+        if key in self._kept:
+            return self._kept[key]
+        totals = Totals()
+        stages, _ = graph.levels(arithmetic)
+        for stage, level in stages:
+            if stage.kind == TOTAL:
+                self._take(totals, graph, stage, arithmetic, max(map(np.ndim, given.values())))
+                continue
+            self._add(totals, stage, self._terms(level, totals, rows, given, fast))
+            if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
+                terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
+                totals.known[stage.error] += losses.lost(terms, totals.sizes[stage.name], self.length)
+        if self.length > TERMS:
+            self._kept[key] = totals
+        return totals
+
+    def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
+        """Take a sum over all rows, with so many axes."""
+        assert self.beyond is not None
+        value, error, doubtful = self.beyond.total(graph, stage, arithmetic)
+        one = (1,) * axes
+        totals.known |= {stage.name: np.full(one, value), stage.error: np.full(one, error)}
+        totals.doubtful |= doubtful
+
+    def _add(
+        self,
+        totals: Totals,
+        stage: Stage,
+        terms: Iterable[tuple[Array, Values]],
+    ) -> None:
+        """Reduce the terms of a stage, part by part, with what each may be off, and what float64 loses in adding."""
+        add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
+        worst = np.add if stage.kind == "sum" else np.maximum
+        found: list[Array] = []
+        for value, lost in terms:
+            spread = np.broadcast_to(lost, value.shape) if np.ndim(lost) else None  # a number: 0
+            if stage.kind == "sum":
+                total = run_sum(value)
+                known = value if np.isfinite(total).all() else np.where(np.isfinite(value), value, 0.0)
+                size = run_sum(np.abs(known, out=value))
+                parts = [total, np.zeros_like(total) if spread is None else _summed(spread, value), size]
+            else:
+                total = add.reduce(value, axis=-1, keepdims=True)
+                parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
+            release(value, lost)
+            steps = (add, worst, np.add)
+            found = [step(one, part) for step, one, part in zip(steps, found, parts, strict=False)] or parts
+        total, slack = found[0], found[1] * SECOND_ORDER
+        if stage.kind == "sum":
+            totals.sizes[stage.name] = found[2]
+            steps64 = RUN + TERMS // RUN + -(-self.length // TERMS)
+            slack += 1.01 * U * steps64 * found[2]
+        totals.known |= {stage.name: total, stage.error: slack}
+
+    def _terms(
+        self, level: Level, totals: Totals, rows: Index, given: Mapping[str, Any], fast: bool
+    ) -> Iterator[tuple[Array, Values]]:
+        """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
+        if self.length <= TERMS:
+            shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
+            yield evaluated(level, given, totals.known, shape, fast=fast)
+            return
+        for part in self.parts():
+            some = self.loaded((Ellipsis, part))
+            shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
+            yield evaluated(level, some, totals.known, shape, fast=fast)
+
+    # ---- in pairs of float64 numbers ----
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the formula can be evaluated in pairs of float64 numbers."""
+        graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
+        return all(double_double.supports(g, everywhere=True) for g in graphs)
+
+    def in_pairs(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """Some elements as pairs, and how far each may be off."""
+        flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
+        rows = np.unravel_index(flat, self.lead)
+        if self._paired is None or self.length <= TERMS:
+            self._paired = self._pairs(rows)
+        pairs, errors = self._paired
+        given = self.loaded(where)
+        given |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
+        (lost,) = self._pair_losses()[-1:]
+        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, given))
+        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in given.items()}
+        plain |= {name: error[inverse, 0] for name, error in errors.items()}
+        return high, low, _slack(Level.of(self.graph.outer, lost), plain, high)
+
+    def _pair_losses(self) -> list[Any]:
+        stages, outer = self.graph.levels(double_double.ARITHMETIC)
+        return [*(level.loss for _, level in stages), outer.loss]
+
+    def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
+        """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""
+        at_once = max(1, AGAIN // min(TERMS, self.length))
+        found = [
+            self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
+            for start in range(0, len(rows[0]), at_once)
+        ]
+        pairs = {
+            stage.name: (
+                np.concatenate([p[stage.name][0] for p, _ in found]),
+                np.concatenate([p[stage.name][1] for p, _ in found]),
+            )
+            for stage in self.graph.stages
+        }
+        errors = {stage.error: np.concatenate([e[stage.error] for _, e in found]) for stage in self.graph.stages}
+        return pairs, errors
+
+    def _pairs_of(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
+        pairs: dict[str, Pair] = {}
+        errors: dict[str, Array] = {}
+        for stage, level in self.graph.levels(double_double.ARITHMETIC)[0]:
+            if stage.kind == TOTAL:
+                assert self.beyond is not None
+                high, low, lost = (np.full((len(rows[0]), 1), v) for v in self.beyond.paired(self.graph, stage))
+                pairs[stage.name], errors[stage.error] = (high, low), lost
+                continue
+            total: Pair | None = None
+            error = size = np.zeros((len(rows[0]), 1))
+            for part in self.parts():
+                given = self.loaded((*rows, part))
+                shape = (len(rows[0]), min(TERMS, self.length - part.start))
+                high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
+                plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
+                plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
+                lost = _slack(level, plain, high)
+                if stage.kind == "sum":
+                    error = error + lost.sum(axis=-1, keepdims=True)
+                    size = size + np.abs(high).sum(axis=-1, keepdims=True)
+                    one = pair_sum(high, low)
+                    total = one if total is None else double_double.add(total, one)
+                else:
+                    error = np.maximum(error, lost.max(axis=-1, keepdims=True))
+                    if total is not None:
+                        high, low = np.append(high, total[0], -1), np.append(low, total[1], -1)
+                    total = _pair_extreme(high, low, 1.0 if stage.kind == "most" else -1.0)
+            assert total is not None
+            pairs[stage.name] = total
+            errors[stage.error] = error * 1.01 + self.length * 2.0**-102 * size
+        return pairs, errors
+
+
+def _summed(spread: Array, size: Array) -> Array:
+    """The sums of what terms of a size may be off. A term that is 0, as e^-inf is, is off by nothing, whatever an
+    infinite operand made of its bound."""
+    total = spread.sum(axis=-1, keepdims=True)
+    if np.isnan(total).any():
+        total = np.where(np.isnan(spread) & (size == 0), 0.0, spread).sum(axis=-1, keepdims=True)
+    return np.asarray(total)
+
+
+def evaluated(
+    level: Level, given: Mapping[str, Any], totals: Mapping[str, Array], shape: tuple[int, ...], *, fast: bool = False
+) -> tuple[Array, Values]:
+    """Return a graph's value in float64, and what computing it in the level's arithmetic may lose: an array, or 0."""
+    known = {**given, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
+    roots = [level.graph, *(g for g in (level.running, level.loss.underflow) if g is not ZERO)]
+    value, *others = program(*roots, fast=fast)(known, shape)
+    found = np.asarray(value)
+    if found.shape != shape or level.graph.op == "symbol":  # not a buffer of ours
+        found = np.array(np.broadcast_to(found, shape))
+    if not others and level.loss.relative == 0:
+        return found, np.float64(0.0)
+    margin = np.abs(found, out=spare(shape))
+    margin *= level.loss.relative
+    scaled = spare(shape)
+    for other in others:
+        margin += np.multiply(other, SECOND_ORDER, out=scaled)
+    theirs = {id(v) for v in known.values()}  # a graph that is one of its operands
+    release(scaled, *(v for v in others if id(v) not in theirs))
+    return found, margin
+
+
+def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:
+    (running,) = program(level.running)(given, value.shape)
+    return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
+
+
+def pair_sum(high: Array, low: Array) -> Pair:
+    """Sums along the last axis, kept, of numbers in pairs: a binary tree."""
+    while high.shape[-1] > 1:
+        half = high.shape[-1] // 2
+        one = high[..., :half], low[..., :half]
+        more = high[..., 2 * half :], low[..., 2 * half :]
+        pair = double_double.add(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
+        high, low = (np.concatenate([p, m], axis=-1) for p, m in zip(pair, more, strict=True))
+    return high, low
+
+
+def _pair_extreme(high: Array, low: Array, sign: float) -> Pair:
+    """The largest (sign 1) or smallest (sign -1) along the last axis, kept, of numbers in pairs."""
+    most = (sign * high).max(axis=-1, keepdims=True)
+    rest = np.where(sign * high == most, sign * low, -np.inf).max(axis=-1, keepdims=True)
+    return sign * most, sign * rest
