@@ -172,7 +172,8 @@ class Bench:
             else:
                 self.open()
                 assert self._backend is not None
-                record = run_case(case, self._backend, self.settings, self._ahead)
+                explained = expected is None or not expected.explains
+                record = run_case(case, self._backend, self.settings, self._ahead, explained=explained)
         except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
             return record_of(case, self.settings, Outcome("error", str(error)))
         return record if expected is None else expected.counted(record)

@@ -116,6 +116,11 @@ class Expectation:
         extra = [part for part in (f"measured: {self.measured}" if self.measured else "", self.link) if part]
         return self.reason + (f" ({'; '.join(extra)})" if extra else "")
 
+    @property
+    def explains(self) -> bool:
+        """Whether a failure needs no other explanation than this entry's."""
+        return self.status == "fail" and not self.expired
+
     def counted(self, record: CaseRecord) -> CaseRecord:
         """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
         if self.expired:

@@ -228,9 +228,9 @@ def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[st
     return found
 
 
-def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
+def outcome_of(prepared: Prepared, judged: Judged, *, explained: bool = True) -> Outcome:
     """Sum up: a case fails when any layer of the gate fails; the first one is explained in detail. What only other
-    layers reject passes, and its reason says so."""
+    layers reject passes, and its reason says so. ``explained``: look for causes."""
     if not judged.layers:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
     deciding = first_failed(judged.layers, prepared.settings)
@@ -240,7 +240,7 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
             reason = "; ".join(filter(None, (f"strict: {NOT_JUDGED}", reason)))
         return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures)
     name, layer = deciding
-    detail = _detail(prepared, judged, name, layer)
+    detail = _detail(prepared, judged, name, layer, explained)
     reason = f"{name}: {layer.reason}"
     measures = measures_of(prepared, judged, layer.output)
     return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures)
@@ -257,7 +257,7 @@ def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
     return f"outside the gate: {told}" if told else ""
 
 
-def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
+def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, explained: bool) -> Detail:
     """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
     output = layer.output or judged.worst
     cause = diagnosis.cause_of_structure(
@@ -272,7 +272,8 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> 
     if name == "structure" and bad is None:
         bad = np.zeros(values.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
     memory = prepared.memory.outputs[output]
-    detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held)
+    detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held,
+                              explained=explained)  # fmt: skip
     if layer.rule in diagnosis.OF_MEMORY:
         view = memory.view
         cause = diagnosis.written_otherwise(call, output, view, reference.golden) or cause

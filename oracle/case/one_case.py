@@ -174,16 +174,19 @@ def _made(case: Case, settings: Settings) -> Prepared:
     return prepared
 
 
-def run_case(case: Case, backend: Backend, settings: Settings, ahead: Ahead | None = None) -> CaseRecord:
+def run_case(
+    case: Case, backend: Backend, settings: Settings, ahead: Ahead | None = None, *, explained: bool = True
+) -> CaseRecord:
     """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
-    (other than KeyboardInterrupt). ``ahead``: the next case is made ready while a device elsewhere works."""
+    (other than KeyboardInterrupt). ``ahead``: the next case is made ready while a device elsewhere works.
+    ``explained``: look for the causes of a failure."""
     started, watch = time.perf_counter(), Stopwatch()
     prepared = None if ahead is None else ahead.take(case, watch)
     before = watch.seconds.get("golden_s", 0.0)
     if ahead is not None and isinstance(backend, Apart):
         backend.meanwhile = ahead.prepare
     try:
-        outcome = _steps(case, backend, settings, watch, prepared)
+        outcome = _steps(case, backend, settings, watch, prepared, explained=explained)
     except NotTaken as error:
         outcome = Outcome("skip", error.reason)
     except DeviceError as error:
@@ -214,7 +217,13 @@ def _device_of(backend: Backend) -> str:
 
 @ieee_arithmetic
 def _steps(
-    case: Case, backend: Backend, settings: Settings, watch: Stopwatch, prepared: Prepared | None = None
+    case: Case,
+    backend: Backend,
+    settings: Settings,
+    watch: Stopwatch,
+    prepared: Prepared | None = None,
+    *,
+    explained: bool = True,
 ) -> Outcome:
     if not case.computes(settings.soc, settings.cann) and not _answers_status(backend):
         what = "asks for its status alone" if case.asks_status else "must be refused"
@@ -240,8 +249,8 @@ def _steps(
             prepared.keep()
     if reason := uninformative(prepared):
         return Outcome("error", reason)
-    outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)))
-    return told_of_a_rerun(outcome, prepared, backend)
+    outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)), explained=explained)
+    return told_of_a_rerun(outcome, prepared, backend) if explained else outcome
 
 
 def _answers_status(backend: Backend) -> bool:

@@ -78,12 +78,14 @@ def elements(
     bad: Array | None,
     call: Call | None = None,
     before: float = 0.0,
+    *,
+    explained: bool = True,
 ) -> Detail:
     """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
 
     ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is. With
     ``call`` operands are shown, and causes looked for that lie in how they are read. ``before``: what every element
-    held before the call.
+    held before the call. ``explained``: look for causes, which takes longer than the verdict.
     """
     given = actual
     actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
@@ -98,10 +100,11 @@ def elements(
     )
     places, cause = "", ""
     shape = actual.shape
-    if bad.any():
+    if bad.any() and explained:
         places = findings.describe(bad, ignored_rows(reference))
         where = places if np.array_equal(wrong, bad) else findings.describe(wrong, ignored_rows(reference))
-        cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
+        if actual.dtype.kind not in "iub":  # causes are looked for among what happens to floats
+            cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
     return Detail(
         rule=rule,
         output=output,
@@ -185,14 +188,19 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
     ulp = int(distance[flat])
     return WorstElement(
         index=tuple(int(i) for i in index),
-        expected=float(golden[index]),
-        actual=float(actual[index]),
+        expected=_number(golden[index]),
+        actual=_number(actual[index]),
         bound=float(allowed),
         budget=float(f"{score.reshape(-1)[flat]:.4g}"),
         expected_hex=_hex(golden[index]),
         actual_hex=_hex(actual[index]),
         ulp=None if ulp == np.iinfo(np.uint64).max else ulp,
     )
+
+
+def _number(value: Any) -> float:
+    """A number as a record holds it: an integer as it is, for a float may not hold it."""
+    return int(value) if value.dtype.kind in "iub" else float(value)
 
 
 def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
