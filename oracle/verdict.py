@@ -26,6 +26,7 @@ from .numerics.floats.rounding import quantize
 from .operators.answers.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
+WHOLE = "integer"  # the official standard of results that an integer type computes, whatever that of floats is
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element
 RULES = {
     NAN: "NaN exactly where the golden is NaN",
@@ -82,6 +83,8 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
     largest finite value (and NaN zero) instead, as 910 and 310p do."""
     if actual.dtype.kind == "c":
         return _compare_complex(reference, actual, saturates)
+    if actual.dtype.kind in "iub":
+        return _compare_integers(reference, actual)
     flat = _Flat.of(reference, actual)
     result = Comparison(kernel_share=None if flat.lost is None else 0.0)
     scratch = np.empty(min(BLOCK, flat.size))
@@ -90,6 +93,17 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
         if not _plain(block, scratch[: block.size], result):
             _special(block, start, flat.size, saturates, result)
     return result
+
+
+def _compare_integers(reference: Reference, actual: Array) -> Comparison:
+    """Compare integers, of which only the golden's are right."""
+    bad = np.atleast_1d(actual != reference.golden)
+    unknown = 0
+    if reference.unspecified is not None:
+        bad &= ~reference.unspecified
+        unknown = int(np.count_nonzero(reference.unspecified))
+    wrong = bool(bad.any())
+    return Comparison(math.inf if wrong else 0.0, strict_bad=bad.reshape(-1) if wrong else None, unspecified=unknown)
 
 
 @dataclass
@@ -322,6 +336,8 @@ def standard(
     if comparison.unspecified and reference.unspecified is not None:
         keep = ~reference.unspecified
         actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
+    if actual.dtype.kind in "iub":
+        name, options = WHOLE, {}
     coarser = reference.on_the_way or reference.coarser
     if coarser not in ("", dtype_of(actual.dtype).name):  # somebody rounded to fewer digits than out has
         narrow = DTYPES[coarser].numpy

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..emulator import add_custom, build, build_custom, served
+from ..model.aclnn import DEFAULT_SOC
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
 from ..numerics.expressions import LENGTH, Expression, symbol
@@ -22,6 +23,7 @@ from ..numerics.orders.kernel_orders import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.reducing import Graph, reduces, reducing
 from ..numerics.traversal import names_of, walk
 from ..operators import OPERATORS
+from ..operators.answers.parts import accepted_dtypes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import (
     BROADCAST,
@@ -71,6 +73,8 @@ def _is_forward(op: Operator) -> bool:
     """Whether an operator without a gradient can be computed element by element, of what a call itself holds."""
     if op.gradient is not None or any(each.terms is not None for each in op.each):
         return False
+    if op.kernel_type is None and "int32" in accepted_dtypes(op, DEFAULT_SOC):
+        return False  # integers stay integers, where the kernels written here compute in float32
     return all(
         is_elementwise(each.computes) and all(p.role in _BROADCASTING for p in each.operands) and not _made(each)
         for each in op.each

@@ -259,7 +259,9 @@ def _count_near(a: Array, g: Array, near: list[int]) -> Array:
 
 
 def magnitude(golden: Array) -> float:
-    """Return the largest finite magnitude of a float array, 0 where there is none."""
+    """Return the largest finite magnitude of an array, 0 where there is none."""
+    if golden.dtype.kind in "iub":
+        return float(np.abs(golden.astype(np.float64)).max(initial=0.0))
     size = sizes(golden.reshape(-1))
     infinity = code(golden.dtype, np.inf)
     largest = highest(size) if size.size else 0

@@ -4,7 +4,8 @@ Sources: document aclnnHardsigmoid; activation/hard_sigmoid/op_api/aclnn_hardsig
 (ascend950, July 2026); public copies of the built-in TBE kernels; official golden. The factor is the real 1/6, which
 kernels hold as a float32.
 
-out has self's dtype, and their storage formats are equal. int32 is accepted and not served by the golden.
+out has self's dtype, and their storage formats are equal. int32 is computed in float32 and loses its fraction: 1 from 3
+on, 0 below.
 
 self = NaN is unspecified: no public text says what the devices' minimum and maximum answer.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from ..page import (
     MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
     float_types, is_nan, max_rank, maximum, minimum, not_null, output, ratio, same_dtype, same_format, same_shape,
-    tensor,
+    tensor, where,
 )  # fmt: skip
 
 
@@ -55,6 +56,7 @@ OPERATOR = Operator(
         formula,
         {"950": kernel_950, "tbe": formula, "quotient": quotient},
         unspecified={"": lambda x: is_nan(x)},
+        integers=lambda x: where(x >= 3, 1, 0),
     ),
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid", ("self",)),

@@ -5,7 +5,7 @@ cast to self's dtype); op_kernel/arch35 (ascend950); public copies of the built-
 
 Document and source differ, and the source wins: a limit of dtype bool is refused. The limits are compared in the first
 one's dtype: as integers where that is one, so that 0 and -0.5 pass. Rounding the limits before or after makes no
-difference. Integers and float64 are not served by the golden.
+difference; beside integers they lose their fraction. float64 is not served by the golden.
 
 A NaN in self or in a limit is unspecified: no public text says what the devices' minimum and maximum answer.
 """

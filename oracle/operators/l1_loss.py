@@ -7,7 +7,7 @@ Document and source differ, and the source wins: only the common dtype is tested
 and out may be of any that it casts to. Without a reduction a self of integers beside a floating target is refused, and
 a mean of two tensors of integers. Inputs are cast to the common type before they are broadcast; the kernel computes in
 float32, and its result, the reduced one alone, is rounded to the common type before the cast to out. int64 is computed
-as int64. The golden serves floating operands. The mean of nothing is NaN, its sum 0; without a reduction an empty call
+as int64, and wraps. The mean of nothing is NaN, its sum 0; without a reduction an empty call
 writes nothing.
 
 A mean's factor is multiplied to the sum. Special values follow the formula in IEEE float64: equal infinities give NaN.

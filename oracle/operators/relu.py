@@ -3,7 +3,7 @@
 Sources: document aclnnRelu; activation/relu/op_api/aclnn_relu.cpp (checks); op_kernel/arch35 (ascend950); public copies
 of the built-in TBE kernels; official golden. All compare in the tensor's own dtype.
 
-Document and source differ, and the source wins: uint8 is accepted (a copy). Integers are not served by the golden.
+Document and source differ, and the source wins: uint8 is accepted (a copy).
 
 self = NaN is unspecified: no public text says what the devices' maximum answers. The sign of zero is not compared.
 """

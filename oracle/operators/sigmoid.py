@@ -4,8 +4,9 @@ Sources: document aclnnSigmoid; activation/sigmoid/op_api/aclnn_sigmoid.cpp (che
 public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden, which does not widen float16.
 
 Document and source differ, and the source wins: only a bfloat16 ``self`` is refused by products without it; out may be
-real beside a complex self. Integers are cast to out's dtype first. Other types are computed in their own, and the
-result is rounded to it before the cast to out. float64 and complex numbers are accepted and not served by the golden.
+real beside a complex self. Integers are cast to out's dtype first, which holds all that are not saturated: computed in
+float32 they give the same. Other types are computed in their own, and the result is rounded to it before the cast to
+out. float64 and complex numbers are accepted and not served by the golden.
 
 Special values follow the formula in IEEE float64: +inf gives 1, -inf gives 0. Far below 0 the kernel of ascend910 stays
 at 3e-39, the value at -88.7; it computes float16 in float16, and stays at 1.5e-5, the value at -11.089 (unspecified).
@@ -14,8 +15,9 @@ at 3e-39, the value at -88.7; it computes float16 in float16, and stays at 1.5e-
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
-    dtype_in, ends_if_empty, exp, max_rank, maximum, not_null, output, ratio, same_shape, tensor,
+    MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform,
+    bfloat16_where_supported, dtype_in, dtype_of, ends_if_empty, exp, max_rank, maximum, not_null, output, ratio,
+    same_shape, tensor,
 )  # fmt: skip
 
 FLOATS = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
@@ -44,6 +46,12 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """self's dtype; float32 for integers."""
+    kind = dtype_of(a["self"].dtype).name
+    return "float32" if kind in INTEGERS else kind
+
+
 OPERATOR = Operator(
     name="aclnnSigmoid",
     parameters=(tensor("self", "x", MAIN), output("out")),
@@ -56,6 +64,7 @@ OPERATOR = Operator(
         {"950": formula, "tbe_a2": formula, "tbe_910": Form(kernel_910, native=("float16",), departs=True)},
         unspecified={"tbe_910 float16": lambda x: x < LOWEST_HALF},
     ),
+    kernel_type=kernel_type,
     points={"x": (0.0, 16.6355, -88.7228)},
     kernel=KernelName("sigmoid", ("self",)),
     aten=Aten(lambda aten, t: aten.sigmoid(t["self"])),

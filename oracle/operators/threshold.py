@@ -3,8 +3,8 @@
 Sources: document aclnnThreshold; activation/threshold/op_api/aclnn_threshold.cpp (checks, the scalars' cast to self's
 dtype); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden.
 
-Before ascend950 self's dtype must cast to out's. The result has self's dtype before that cast. Integers are not served
-by the golden.
+Before ascend950 self's dtype must cast to out's. The result has self's dtype before that cast, and the scalars are cast
+to it. Before ascend950 int32 is computed in float32, which loses digits beyond 2^24 (unspecified).
 
 self = NaN stays, and a threshold that is NaN keeps all. PyTorch does not round the threshold.
 """
@@ -53,7 +53,7 @@ OPERATOR = Operator(
     source="activation/threshold/op_api/aclnn_threshold.cpp",
     checks=checks,
     empty=("self",),
-    computes=Formula(formula),
+    computes=Formula(formula, unspecified={"tbe int32": lambda x: abs(x) > 2.0**24}),
     scalars=rounded,
     points={"x": (0.0, 1.0)},
     aten=Aten(lambda aten, t: aten.threshold(t["self"], t["threshold"], t["value"]), departs=True),

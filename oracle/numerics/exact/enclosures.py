@@ -395,7 +395,7 @@ def constant_value(node: Expression) -> float:
 def round_constant(node: Expression, dtype: str) -> float:
     """Return the number of a type nearest to a constant graph."""
     low, high = constant_interval(node)
-    if dtype == "float64":
+    if dtype == "float64" or dtype not in FORMATS:  # an integer type, whose graphs hold integers alone
         return float(low)
     rounded = round_rational(low, FORMATS[dtype])
     assert rounded == round_rational(high, FORMATS[dtype])

@@ -100,8 +100,8 @@ def has_nan(values: Array) -> bool:
 
 
 def is_finite(values: Array) -> bool:
-    """Whether a contiguous float array holds neither NaN nor infinities."""
-    return not (values.size and beyond(values, code(values.dtype, np.inf) - 1))
+    """Whether a contiguous array holds neither NaN nor infinities, which integers never are."""
+    return values.dtype.kind in "iub" or not (values.size and beyond(values, code(values.dtype, np.inf) - 1))
 
 
 def words(values: Array) -> Array:

@@ -77,6 +77,7 @@ class Formula:
     kernel's order departs by more than a rounding, the condition follows from the order.
     ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
     one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
+    ``integers``: the formula of a kernel whose type is an integer, if it is another one: nothing is rounded there.
     """
 
     formula: Function
@@ -85,6 +86,7 @@ class Formula:
     gradient: str = "g"
     unspecified: Mapping[str, Function] = field(default_factory=dict)
     specials: Function | None = None
+    integers: Function | None = None
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -144,6 +146,7 @@ class Formula:
             **orders,
             **conditions,
             **({"specials": self.specials} if self.specials else {}),
+            **({"integers": self.integers} if self.integers else {}),
         }
 
     def graphs(self, known: frozenset[tuple[str, int]] = frozenset(), *, mean: bool = False) -> Graphs:

@@ -24,23 +24,25 @@ from ...model.aclnn import (
 from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved, meant
+from ...numerics.expressions import Expression
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.codes import some
 from ...numerics.floats.environment import ieee_arithmetic
-from ...numerics.golden import elementwise, places, reductions, sums, totals
+from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
 from ...numerics.orders import strict
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import Parameter, class_axis
+from ..definition.parameters import MEAN, Parameter, class_axis
 from .reference import Reference, unknown_class
 from .registry import OPERATORS, unknown_operator
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
 _FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
+INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.kind in ("int", "uint", "bool") and d.numpy.kind in "iub")
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 
@@ -211,7 +213,8 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     defined(found, args)
     for each in found.each:
         if each.output in outputs:
-            _evaluate(each, args, target, outputs[each.output])
+            fill = _in_integers if _computes_integers(each, args, target) else _evaluate
+            fill(each, args, target, outputs[each.output])
     return outputs
 
 
@@ -225,14 +228,40 @@ def served(op: Operator, args: Arguments) -> None:
     for parameter in op.attributes:
         if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
             raise Unserved(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
+    computed = op.host_type(args, platform(DEFAULT_SOC))
+    whole = dtype_of(computed).numpy in INTEGERS
     for parameter in op.operands:
         value = args.get(parameter.name)
         if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
             name = dtype_of(value.dtype).name
+            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or _whole(op, args) is not None):
+                continue
             raise Unserved(
                 f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
                 f"serve; served: {', '.join(FLOATS)}"
             )
+    if whole:
+        _numbers_fit(op, args, dtype_of(computed).numpy)
+
+
+def _whole(op: Operator, args: Arguments) -> Expression | None:
+    """What a kernel of an integer type computes; None where the formula leaves the integers."""
+    means = op.reduction is not None and args[op.reduction.name] == MEAN
+    if means or not is_elementwise(op.computes):
+        return None
+    return integers.graph_of(op.computes, op.constants(args))
+
+
+def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
+    """Refuse numbers that an integer type of the kernel does not hold. Raises Unserved."""
+    limits = np.iinfo(kind)
+    for parameter in op.attributes:
+        value = args.get(parameter.name)
+        if parameter.role != "number" or value is None:
+            continue
+        if not (math.isfinite(value) and limits.min <= math.trunc(value) <= limits.max):
+            told = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
+            raise Unserved(f"{op.name}: {told}")
 
 
 def defined(op: Operator, args: Arguments) -> None:
@@ -268,7 +297,7 @@ def _short(value: Any) -> str:
 
 def _empty(op: Operator, spec: TensorSpec) -> Array:
     """Allocate the output; OracleError for a dtype whose cast the sources do not show."""
-    if spec.dtype is not None and spec.dtype.name in COMPUTABLE:
+    if spec.dtype is not None and (spec.dtype.name in COMPUTABLE or spec.dtype.numpy in INTEGERS):
         return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
         f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
@@ -292,7 +321,7 @@ def writes(call: Call) -> bool:
 
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
-    ready = _ready(op, args)
+    ready = _ready(op, args, target)
     _know_classes(op, ready, target)
     term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
@@ -330,21 +359,62 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     return sink
 
 
+def _computes_integers(op: Operator, args: Arguments, target: Platform) -> bool:
+    """Whether the kernel's type is an integer, so that nothing is rounded."""
+    return dtype_of(op.host_type(args, target)).numpy in INTEGERS
+
+
+def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) -> Reference:
+    """Fill ``out`` with what a kernel of an integer type computes, which is exact, and return the reference."""
+    values, unknown = _of_integers(op, _ready(op, args, target), target)
+    whole = out.dtype in INTEGERS
+    out[...] = values if whole else _rounded(values, out.dtype)
+    return Reference(out, out if whole else values.astype(np.float64), np.zeros(out.shape), unknown)
+
+
+def _of_integers(op: Operator, args: Arguments, target: Platform) -> tuple[Array, Array | None]:
+    """What a kernel of an integer type computes, as int64 in the output's shape, and the elements on which its answer
+    is not known."""
+    graph = _whole(op, args)
+    assert graph is not None
+    assert is_elementwise(op.computes)
+    operands, terms, shape = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
+    values = integers.evaluate(graph, operands, terms, op.kept_shape(args) if terms != shape else terms)
+    kind = op.host_type(args, target)
+    unknown = None if terms != shape else integers.unspecified(op.computes, operands, terms, target.form, kind)
+    return values.reshape(shape), unknown
+
+
 def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
     if (wrong := unknown_class(op, args, target)) is not None:
         raise OracleError(f"{op.name}: {wrong}, so there is no golden")
 
 
-def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
-    """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors."""
+def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
+    """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors. Integers are
+    cast to the kernel's type, unless that is one; where the page does not tell it, to float32."""
     ready = dict(args)
     scalar = not op.output_shape(args)
+    computed = dtype_of(op.host_type(args, target)).numpy
+    common = np.dtype(np.float32) if op.kernel_type is None else computed
+    integral = {p.name for p in op.operands if computed not in INTEGERS}
     for name in op.names("input"):
         array = ready[name]
         if array is not None and not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
+        if array is not None and name in integral and array.dtype in INTEGERS:
+            array = _rounded(array, common)
         ready[name] = array.reshape(1) if scalar and array is not None and array.ndim == 0 else array
     return ready
+
+
+def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
+    """Integers rounded once to a float type: by way of float64, which holds all that 16 bits do not end below."""
+    if dtype == np.float32:
+        return whole.astype(np.float32)
+    found = np.empty(whole.shape, dtype)
+    convert(whole.astype(np.float64), found)
+    return found
 
 
 def references(call: Call) -> dict[str, Reference]:
@@ -372,6 +442,8 @@ def reference(call: Call, output: str = "") -> Reference:
     served(op, args)
     defined(op, {**args, op.output: spec})
     out = apart(spec.shape, _empty(op, spec).dtype)
+    if _computes_integers(op, args, target):
+        return _in_integers(op, args, target, out)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if some(sink.exact) else None
     undecided = sink.undecided if sink.undecided is not None and some(sink.undecided) else None
@@ -420,10 +492,11 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     if op.ends_early(args) and (value := op.fill_of(args, target)) is not None:
         out.fill(value)
         return out
-    if numerics == "exact":
-        _evaluate(op, args, target, out)
+    if numerics == "exact" or _computes_integers(op, args, target):
+        fill = _in_integers if _computes_integers(op, args, target) else _evaluate
+        fill(op, args, target, out)
         return out
-    args = _ready(op, args)
+    args = _ready(op, args, target)
     _know_classes(op, args, target)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
@@ -445,8 +518,10 @@ def sketch(call: Call) -> dict[str, Array]:
         shape = _written_to(op, call).shape
         if op.ends_early(args):
             found[name] = np.full(shape, op.fill_of(args, target), np.float64)
+        elif _computes_integers(op, args, target):
+            found[name] = _of_integers(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
-            found[name] = device_kernel(op, _ready(op, args), target.form, np.float64).reshape(shape)
+            found[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
     return found
 
 

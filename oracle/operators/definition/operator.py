@@ -423,6 +423,17 @@ class Operator:
         shape = self.output_shape(a)
         return (1,) * (len(self.terms_shape(a)) - len(shape)) + shape
 
+    def constants(self, a: Arguments) -> dict[str, int]:
+        """Return a formula's operands that are constants, by symbol: flags and choices, and operands that are
+        absent."""
+        found: dict[str, int] = {}
+        for parameter in self.parameters:
+            value = a.get(parameter.name)
+            constant = _constant(parameter, value) if parameter.kind == "attr" else parameter.absent
+            if (parameter.kind == "attr" or value is None) and isinstance(constant, int):
+                found[parameter.symbol] = constant
+        return found
+
     def formula_operands(self, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
         """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
         it), numbers, the mean's divisor."""

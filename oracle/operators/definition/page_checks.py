@@ -178,6 +178,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "gradient": _TEXT,
         "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
         "specials": _optional(_formula),
+        "integers": _optional(_formula),
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL, "answers": _optional(_formula)},
     Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL,

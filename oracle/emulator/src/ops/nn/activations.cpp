@@ -33,6 +33,7 @@ struct Activation {
   const char* scalars[kMostScalars];
   double (*formula)(double x, const double* s);
   void (*check_values)(const Scalars& s) = nullptr;
+  int64_t (*of_integers)(int64_t x, const int64_t* s) = nullptr;  // where self is of integers, which stay so
 };
 
 constexpr uint64_t types(std::initializer_list<aclDataType> listed) {
@@ -64,6 +65,9 @@ double clamp(double x, double low, double high) {  // the upper limit wins
   return raised > high ? high : raised;
 }
 double hardtanh(double x, const double* s) { return clamp(x, s[0], s[1]); }
+int64_t integer_relu(int64_t x, const int64_t*) { return std::max<int64_t>(x, 0); }
+int64_t integer_threshold(int64_t x, const int64_t* s) { return x <= s[0] ? s[1] : x; }
+int64_t integer_hardtanh(int64_t x, const int64_t* s) { return std::min(std::max(x, s[0]), s[1]); }
 double hardshrink(double x, const double* s) { return std::fabs(x) <= s[0] ? 0 : x; }
 double softshrink(double x, const double* s) { return x > s[0] ? x - s[0] : x < -s[0] ? x + s[0] : 0 * x; }
 double hardsigmoid(double x, const double*) { return clamp(x / 6 + 0.5, 0, 1); }
@@ -97,10 +101,12 @@ constexpr Activation kElu = {
     kCastOut | kScalarsCastToFloat, kDouble | types({ACL_BF16}), {"alpha", "scale", "inputScale"}, elu};
 constexpr Activation kCelu = {kCastOut | kScalarsCastToFloat, 0, {"alpha"}, celu, check_not_zero};
 constexpr Activation kLeakyRelu = {kCastOut, kDouble, {"negativeSlope"}, leaky_relu};
-constexpr Activation kRelu = {kSameType, kIntegers, {}, relu};
-constexpr Activation kThreshold = {kCastOutBefore950 | kScalarsRounded, kMoreIntegers, {"threshold", "value"}, threshold};
+constexpr Activation kRelu = {kSameType, kIntegers, {}, relu, nullptr, integer_relu};
+constexpr Activation kThreshold = {
+    kCastOutBefore950 | kScalarsRounded, kMoreIntegers, {"threshold", "value"}, threshold, nullptr, integer_threshold};
 constexpr Activation kHardtanh = {
-    kSameType | kScalarsRounded, kMoreIntegers | kDouble, {"clipValueMin", "clipValueMax"}, hardtanh, check_order};
+    kSameType | kScalarsRounded, kMoreIntegers | kDouble, {"clipValueMin", "clipValueMax"}, hardtanh, check_order,
+    integer_hardtanh};
 constexpr Activation kHardshrink = {kFloatOut, 0, {"lambd"}, hardshrink};
 constexpr Activation kSoftshrink = {kFloatOut, 0, {"lambd"}, softshrink, check_not_negative};
 constexpr Activation kHardsigmoid = {kSameType | kSameFormat, types({ACL_INT32}), {}, hardsigmoid};
@@ -173,6 +179,16 @@ void activation(Op& op, const Activation& row, const aclTensor* self, std::initi
   op.workspace({x, out});
   if (row.rules & kScalarsRounded && is_float(x.type)) {
     for (double& v : values) v = static_cast<double>(round_to(x.type, static_cast<float>(v)));
+  }
+  if (row.of_integers != nullptr && is_integer(x.type)) {
+    std::array<int64_t, kMostScalars> whole;
+    for (size_t i = 0; i < kMostScalars; i++) whole[i] = static_cast<int64_t>(values[i]);
+    op.kernel([=, formula = row.of_integers](Run& run) {
+      std::vector<int64_t> xs = read_integers(run.open(x));
+      for (int64_t& v : xs) v = formula(v, whole.data());
+      write(run.open(out), xs);
+    });
+    return;
   }
   op.kernel([=, formula = row.formula](Run& run) {
     std::vector<double> xs = read_doubles(run.open(x));

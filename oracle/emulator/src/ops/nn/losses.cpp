@@ -73,6 +73,23 @@ void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
   });
 }
 
+// |x - t| of integers, and their sum, which wrap.
+void queue_distances(Op& op, const Loss& loss, const Tensor& x, const Tensor& t) {
+  op.workspace({loss.out}, 2 * static_cast<size_t>(count_of(loss.shape)) * sizeof(int64_t));
+  op.kernel([=](Run& run) {
+    auto xs = read_integers(broadcast(run.open(x), loss.shape)), ts = read_integers(broadcast(run.open(t), loss.shape));
+    uint64_t sum = 0;
+    for (size_t i = 0; i < xs.size(); i++) {
+      uint64_t distance = static_cast<uint64_t>(xs[i]) - static_cast<uint64_t>(ts[i]);
+      if (static_cast<int64_t>(distance) < 0) distance = 0 - distance;
+      xs[i] = static_cast<int64_t>(distance);
+      sum += distance;
+    }
+    if (loss.reduction != kNone) xs = {static_cast<int64_t>(sum)};
+    write(run.open(loss.out), xs);
+  });
+}
+
 using Pair = std::array<double, 2>;  // self, target
 
 bool is_integral(const Tensor& t) { return is_integer(t.type) || t.type == ACL_BOOL; }
@@ -143,6 +160,7 @@ EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int
   check_ranks({x, t});
   reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
   if (is_empty(op, x, t, reduction, out)) return;
+  if (loss.type == ACL_INT64) return queue_distances(op, loss, x, t);
   queue(op, loss, {x, t}, [](Pair v) { return std::fabs(v[0] - v[1]); });
 }
 EMU_END_OF_FIRST_PHASE

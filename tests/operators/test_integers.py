@@ -1,0 +1,87 @@
+"""Integer operands: cast to the kernel's float type where that is one, else computed in integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle.backends import load
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
+from oracle.verdict import compare
+
+I32, I64 = np.iinfo(np.int32), np.iinfo(np.int64)
+
+# Operator, operands and attributes, and the answer, made by hand or by Python's integers.
+WHOLE: list[tuple[str, dict[str, Any], list[int]]] = [
+    ("Relu", {"self": np.array([-128, 0, 127], np.int8)}, [0, 0, 127]),
+    ("Relu", {"self": np.array([2**53 + 1, I64.min], np.int64)}, [2**53 + 1, 0]),
+    ("Threshold", {"self": np.array([1, 2, 3], np.int32), "threshold": 1.9, "value": -7.5}, [-7, 2, 3]),
+    ("Threshold", {"self": np.array([1, 255], np.uint8), "threshold": 1, "value": 9}, [9, 255]),
+    ("Hardtanh", {"self": np.array([-3, 0, I32.max], np.int32), "clipValueMin": -1.5, "clipValueMax": 2.5}, [-1, 0, 2]),
+    ("Hardsigmoid", {"self": np.array([-4, 0, 2, 3, 4], np.int32)}, [0, 0, 0, 1, 1]),
+    ("L1Loss", {"self": np.array([2**60 + 1, 5]), "target": np.array([0, 7]), "reduction": 0}, [2**60 + 1, 2]),
+    ("L1Loss", {"self": np.array([3, 5]), "target": np.array([0, 7], np.int32), "reduction": 2}, [5]),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "wanted"), WHOLE)
+def test_a_kernel_of_integers_rounds_nothing(name, given, wanted):
+    out = oracle.golden(f"aclnn{name}", **given)["out"]
+    assert out.dtype.kind in "iu"
+    assert out.reshape(-1).tolist() == wanted
+    found = oracle.reference(f"aclnn{name}", **given)["out"]
+    assert found.golden.tolist() == out.tolist()
+    assert not found.bound.any()
+
+
+@pytest.mark.parametrize("name", ["Tanh", "Sigmoid"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64"])
+def test_integers_beside_a_float_result_are_its_floats(name, dtype):
+    whole = np.array([0, 1, 1, 0] if dtype == "bool" else [0, 1, 5, 100]).astype(dtype)
+    for out in ("float16", "bfloat16", "float32"):
+        one, other = (oracle.golden(f"aclnn{name}", self=x, out=out) for x in (whole, whole.astype(np.float32)))
+        assert one["out"].tobytes() == other["out"].tobytes()
+
+
+def test_integers_are_cast_to_the_common_type_first():
+    """2049 lies halfway between two numbers of float16: it becomes 2048."""
+    given = {"self": np.array([0, 0], np.float16), "target": np.array([2049, 1], np.int32), "reduction": 0}
+    assert oracle.golden("aclnnL1Loss", **given)["out"].tolist() == [2048, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "reason"),
+    [
+        ("Hardtanh", {"self": np.array([1], np.uint8), "clipValueMin": -1, "clipValueMax": 3}, "clipValueMin is -1"),
+        ("Threshold", {"self": np.array([1], np.int8), "threshold": float("nan"), "value": 3}, "threshold is nan"),
+        ("Selu", {"self": np.array([1], np.int8)}, "does not serve"),
+    ],
+)
+def test_what_no_source_tells_is_refused(name, given, reason):
+    with pytest.raises(OracleError, match=reason):
+        oracle.golden(f"aclnn{name}", **given)
+
+
+def test_before_ascend950_digits_beyond_float32_are_unspecified():
+    given = {"self": np.array([2**24 + 1, 5], np.int32), "threshold": 1, "value": 0}
+    found = {soc: oracle.reference("aclnnThreshold", soc=soc, **given)["out"] for soc in ("ascend910b", "ascend950")}
+    assert found["ascend910b"].unspecified.tolist() == [True, False]
+    assert not found["ascend950"].unspecified.any()
+
+
+def test_one_wrong_digit_of_an_integer_fails_where_floats_hold_no_such_digit():
+    found = oracle.reference("aclnnRelu", self=np.array([2**60 + 1, 1], np.int64))["out"]
+    assert compare(found, found.golden.copy()).strict_bad is None
+    wrong = compare(found, found.golden + np.array([1, 0]))
+    assert wrong.strict_bad is not None
+    assert wrong.strict_bad.tolist() == [True, False]
+
+
+def test_the_cpu_backend_answers_integers():
+    out = np.zeros(2, np.int64)
+    load("cpu", {}).run(Call("aclnnRelu", "ascend910b", {"self": np.array([2**60 + 1, -1])}, {}, {"out": out}))
+    assert out.tolist() == [2**60 + 1, 0]
