@@ -24,6 +24,7 @@ from ..defects.registry import defects, sampled
 from ..model.aclnn import SUCCESS, platform
 from ..model.call import Array
 from ..model.classes import few_that_cover
+from ..model.dtypes import DTYPES
 from ..operators import OPERATORS, compute, references
 from ..operators.answers.registry import register
 from ..parallel import workers
@@ -69,15 +70,23 @@ class Plan:
 
     def _right_shares(self) -> Iterable[Share]:
         socs = (self.soc,) if self.soc else SOCS
-        planned = {op: tuple(case for case in self.cases if case.op == op) for op in self.operators}
+        planned = {
+            op: tuple(filter(of_floats, (case for case in self.cases if case.op == op))) for op in self.operators
+        }
         for seed in self.seeds:
             for op, cases in planned.items():
                 yield Share(op, replace(self.settings, seed=seed), cases, socs=socs)
 
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
-    """Return the cases of an operator that are planned on a SoC."""
-    return tuple(case for case in select(cases, soc=soc) if case.op == op)
+    """Return the cases of an operator that are planned on a SoC, for kernels of the registry."""
+    return tuple(case for case in select(cases, soc=soc) if case.op == op and of_floats(case))
+
+
+def of_floats(case: Case) -> bool:
+    """Whether a case has floats alone for operands: the registry's kernels, right and wrong, compute nothing else."""
+    plans = [case.inputs.get(parameter.name) for parameter in OPERATORS[case.op].operands]
+    return all(plan is None or DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for plan in plans)
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:

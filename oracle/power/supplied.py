@@ -33,7 +33,7 @@ from ..operators.answers.registry import operator_named, register
 from ..parallel import alone
 from ..settings.settings import Settings
 from ..system.process import attribute_of
-from .measure import Progress, cases_of
+from .measure import Progress
 from .trial import Plain, cheap_first
 
 # Kernels that the caller brings: found, described, and run on cases one after the other.
@@ -158,7 +158,7 @@ class Running:
         self.findings = [Finding(told) for told, _ in group]
         first = group[0][0]
         self.settings = replace(settings, soc=first.soc)
-        self.cases = cheap_first(cases_of(cases, first.op, first.soc))
+        self.cases = cheap_first(tuple(case for case in select(cases, soc=first.soc) if case.op == first.op))
         self.unusable: dict[str, str] = {}
 
     def steps(self) -> Iterator[Step]:
