@@ -75,6 +75,10 @@ class DType:
     numpy: np.dtype[Any]
     kind: str  # float, int, uint, bool, complex, string, or narrow (types no operator here computes with)
 
+    def __str__(self) -> str:
+        """The name, as a NumPy dtype tells its own."""
+        return self.name
+
     @property
     def format(self) -> FloatFormat:
         """The float format; OracleError for a type that is not a binary float."""

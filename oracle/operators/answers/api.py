@@ -197,7 +197,11 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(found, args)
-    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each if not each.skips(args)}
+    outputs = {
+        each.output: _empty(each, specs[each.output], whole=_computes_integers(each, args, target))
+        for each in found.each
+        if not each.skips(args)
+    }
     if found.ends_early(args):
         fills = {each.output: each.fill_of(args, target) for each in found.each if each.output in outputs}
         if any(value is not None for value in fills.values()):
@@ -295,9 +299,10 @@ def _short(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _empty(op: Operator, spec: TensorSpec) -> Array:
-    """Allocate the output; OracleError for a dtype whose cast the sources do not show."""
-    if spec.dtype is not None and (spec.dtype.name in COMPUTABLE or spec.dtype.numpy in INTEGERS):
+def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
+    """Allocate the output; OracleError for a dtype whose cast the sources do not show. ``whole``: the kernel's type is
+    an integer."""
+    if spec.dtype is not None and (spec.dtype.name in COMPUTABLE or (whole and spec.dtype.numpy in INTEGERS)):
         return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
         f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
@@ -428,7 +433,7 @@ def reference(call: Call, output: str = "") -> Reference:
     must succeed."""
     op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = {**call.inputs, **call.attrs}
-    spec = _written_to(op, call)
+    spec, whole = _written_to(op, call), _computes_integers(op, args, target)
     if op.ends_early(args) or op.skips(args):
         assert spec.dtype is not None
         value = None if op.skips(args) else op.fill_of(args, target)
@@ -437,12 +442,14 @@ def reference(call: Call, output: str = "") -> Reference:
             return Reference(none, np.empty(0), np.empty(0), written=False)
         defined(op, {**args, op.output: spec})
         return Reference(
-            np.full(spec.shape, value, _empty(op, spec).dtype), np.full(spec.shape, value), np.zeros(spec.shape)
+            np.full(spec.shape, value, _empty(op, spec, whole=whole).dtype),
+            np.full(spec.shape, value),
+            np.zeros(spec.shape),
         )
     served(op, args)
     defined(op, {**args, op.output: spec})
-    out = apart(spec.shape, _empty(op, spec).dtype)
-    if _computes_integers(op, args, target):
+    out = apart(spec.shape, _empty(op, spec, whole=whole).dtype)
+    if whole:
         return _in_integers(op, args, target, out)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if some(sink.exact) else None
@@ -488,12 +495,13 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     spec = _written_to(op, call)
     served(op, args)
     defined(op, {**args, op.output: spec})
-    out = _empty(op, spec)
+    whole = _computes_integers(op, args, target)
+    out = _empty(op, spec, whole=whole)
     if op.ends_early(args) and (value := op.fill_of(args, target)) is not None:
         out.fill(value)
         return out
-    if numerics == "exact" or _computes_integers(op, args, target):
-        fill = _in_integers if _computes_integers(op, args, target) else _evaluate
+    if numerics == "exact" or whole:
+        fill = _in_integers if whole else _evaluate
         fill(op, args, target, out)
         return out
     args = _ready(op, args, target)
