@@ -70,9 +70,8 @@ class Plan:
 
     def _right_shares(self) -> Iterable[Share]:
         socs = (self.soc,) if self.soc else SOCS
-        planned = {
-            op: tuple(filter(of_floats, (case for case in self.cases if case.op == op))) for op in self.operators
-        }
+        served = [case for case in self.cases if all(is_computed(case, soc) for soc in socs)]
+        planned = {op: tuple(case for case in served if case.op == op) for op in self.operators}
         for seed in self.seeds:
             for op, cases in planned.items():
                 yield Share(op, replace(self.settings, seed=seed), cases, socs=socs)
@@ -80,13 +79,15 @@ class Plan:
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
     """Return the cases of an operator that are planned on a SoC, for kernels of the registry."""
-    return tuple(case for case in select(cases, soc=soc) if case.op == op and of_floats(case))
+    return tuple(case for case in select(cases, soc=soc) if case.op == op and is_computed(case, soc))
 
 
-def of_floats(case: Case) -> bool:
-    """Whether a case has floats alone for operands: the registry's kernels, right and wrong, compute nothing else."""
-    plans = [case.inputs.get(parameter.name) for parameter in OPERATORS[case.op].operands]
-    return all(plan is None or DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for plan in plans)
+def is_computed(case: Case, soc: str) -> bool:
+    """Whether the registry's kernels, right and wrong, answer a case: they compute floats alone. Of a call that must be
+    refused, or is empty, no value counts: it may have any operands."""
+    plans = [plan for p in OPERATORS[case.op].operands if (plan := case.inputs.get(p.name)) is not None]
+    valueless = not case.computes(soc) or any(0 in plan.shape for plan in plans)
+    return valueless or all(DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for plan in plans)
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:
