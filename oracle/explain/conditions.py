@@ -110,7 +110,7 @@ def _facts(
         if parameter is not None and parameter.role == "axis" and isinstance(value, int) and main is not None:
             rank = max(1, len(main.shape))
             found["the axis"] = "negative" if value < 0 else "not negative"
-            found["the place of the axis"] = classes.place(main.shape or (1,), value % rank)
+            found["the place of the axis"] = classes.place(main.shape, value % rank)
             found["the axis counted from 0"] = value % rank
             found["the axis counted from the end"] = rank - value % rank
     return tuple(found.items())

@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from .detail import described
 Shape = tuple[int, ...]
 Rival = tuple[tuple[Condition, ...], float]
 SHAPE, TYPES = "shape", "types"
-OF_SHAPE = ("axis", "lengths")  # roles of attributes that belong to a shape
+OF_SHAPE = ("axis", "lengths", "extent", "groups")  # roles of attributes that belong to a shape
 LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 1024,
            1025, 2048, 2049)  # fmt: skip
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
@@ -43,6 +43,8 @@ LARGEST = 1 << 17  # elements of a tensor of a neighbour
 SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten
 CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
 AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
+FAR = 8  # calls with an axis as long as can be, first of all
+FEW = 10  # failures: with fewer no condition is worth its words, and half of the neighbours are any
 ALIKE = 3  # neighbours at a time that all conditions divide alike
 SOFT = 4.0  # bits more for which a condition counts half as much
 PASSES = 400  # passing calls that are looked at: the latest, and others evenly
@@ -50,7 +52,8 @@ PASSES = 400  # passing calls that are looked at: the latest, and others evenly
 
 def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: str) -> Case | None:
     """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
-    layout of a tensor, or parts of one of some others. None where what was drawn is no call."""
+    layout of a tensor, an operand that is broadcast otherwise, or parts of one of some others. None where what was
+    drawn is no call."""
     op, chance = OPERATORS[failing.op], draw.random()
     main, along = failing.inputs[op.main], op.attribute("axis")
     rank = 0 if main is None else len(main.shape)
@@ -69,6 +72,9 @@ def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: 
         axis = draw.randrange(rank + 1)
         added = (draw.choice((1, 2, 3)),) if draw.random() < 0.5 or rank < 2 else ()
         return _of_rank(failing, (*main.shape[:axis], *added, *main.shape[axis + (not added) :]), name)
+    if main is not None and chance < 0.8:
+        key = draw.choice([*failing.inputs])
+        return _broadcast(failing, key, draw.choice(tuple(_forms(main.shape))), name)
     share, parts = draw.choice(SHARES), parts_of(failing)
     return crossed(
         failing, draw.choice(others), [p for p in parts if draw.random() < share] or [draw.choice(parts)], name
@@ -80,15 +86,21 @@ def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:
     op = OPERATORS[case.op]
     main = case.inputs[op.main]
     assert main is not None
-    attrs = dict(case.attrs)
-    for p in op.attributes:
-        if p.role == "lengths":
-            attrs[p.name] = p.usual(shape)
-        elif p.role == "axis" and not -len(shape) <= attrs[p.name] < len(shape):
-            attrs[p.name] = -1
+    attrs = _fitted(op, case.attrs, shape)
     inputs = {key: plan and _counted(op, _shaped(plan, shape if plan.shape == main.shape else plan.shape), shape, attrs)
               for key, plan in case.inputs.items()}  # fmt: skip
     return _called(case, case, (), attrs, inputs, name)
+
+
+def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Attributes with those of another shape of the main operand: its last axes, its extents, an axis that it has."""
+    found = dict(attrs)
+    for p in op.attributes:
+        if p.role == "lengths":
+            found[p.name] = shape[-len(attrs[p.name]) :] if attrs[p.name] else ()
+        elif p.role == "extent" or (p.role == "axis" and not -len(shape) <= attrs[p.name] < len(shape)):
+            found[p.name] = p.usual(shape)
+    return found
 
 
 def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case | None:
@@ -101,6 +113,23 @@ def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case
     other = replace(case, inputs={k: moved.get(k, p) for k, p in case.inputs.items()},
                     outputs={k: moved.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
     return crossed(other, other, (), name)
+
+
+def _forms(shape: Shape) -> Iterator[Shape]:
+    """The shapes that broadcast to another: itself, one element, the last axis, each axis or all but it made 1."""
+    yield from (shape, (1,) * len(shape), shape[-1:])
+    for axis, length in enumerate(shape):
+        yield (*shape[:axis], 1, *shape[axis + 1 :])
+        yield (*(1,) * axis, length, *(1,) * (len(shape) - axis - 1))
+
+
+def _broadcast(case: Case, key: str, shape: Shape, name: str) -> Case | None:
+    """Return a call one of whose operands has another shape, None where it is absent."""
+    plan = case.inputs[key]
+    if plan is None:
+        return None
+    moved = {key: _counted(OPERATORS[case.op], _shaped(plan, shape), shape, case.attrs)}
+    return _called(case, case, (), case.attrs, {**case.inputs, **moved}, name)
 
 
 def parts_of(case: Case) -> tuple[str, ...]:
@@ -138,6 +167,7 @@ def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
     main = case.inputs[op.main]
     assert main is not None
     shape = (*main.shape[:axis], length, *main.shape[axis + 1 :])
+    attrs = _fitted(op, case.attrs, shape)
     inputs: dict[str, TensorPlan | None] = {}
     for key, plan in case.inputs.items():
         if plan is not None:
@@ -145,9 +175,9 @@ def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
                     else op.axes_of(key, main.shape, plan.shape, case.attrs))  # fmt: skip
             own = tuple(length if at == axis and n == main.shape[axis] else n
                         for at, n in zip(axes, plan.shape, strict=True))  # fmt: skip
-            plan = _counted(op, _shaped(plan, own), shape, case.attrs)
+            plan = _counted(op, _shaped(plan, own), shape, attrs)
         inputs[key] = plan
-    return _called(case, case, (), case.attrs, inputs, name)
+    return _called(case, case, (), attrs, inputs, name)
 
 
 def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collection[str], shape: Shape) -> TensorPlan:
@@ -224,33 +254,56 @@ class Known:
         """Run neighbours of the failing calls, ``calls`` at most and until a time of the monotonic clock, and add what
         they show."""
         draw = random.Random(seed)
-        for turn in range(2 + 2 * calls // AT_ONCE):  # where few of the neighbours are calls, the turns are used up
-            if self.calls >= calls or time.monotonic() >= until:
-                return
-            name = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-{turn}"
-            try:
-                self._ask(draw, name, calls - self.calls, until)
-            except OracleError:  # what is known without further calls is enough
-                return
+        named = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-"
+        try:
+            self._try(self._far(f"{named}far-"), min(FAR, calls), until)
+            for turn in range(2 + 2 * calls // AT_ONCE):  # where few of the neighbours are calls, the turns are used up
+                most = min(AT_ONCE, calls - self.calls)
+                if most <= 0 or time.monotonic() >= until:
+                    return
+                offered = list(self._near(draw, f"{named}{turn}-"))
+                facts = [facts_of(described(case)) for case in offered]
+                best = _most_open(rivals(*self.thinned()), facts, draw)
+                if len(self._failing()) < FEW:
+                    best = draw.sample(range(len(offered)), min(most // 2, len(offered))) + best
+                self._try([offered[number] for number in dict.fromkeys(best)], most, until)
+        except OracleError:  # what is known without further calls is enough
+            return
 
-    def _ask(self, draw: random.Random, name: str, most: int, until: float) -> None:
-        failing = [case for case, is_bad in zip(self.cases, self.bad, strict=True) if is_bad]
-        offered = []
+    def _far(self, name: str) -> list[Case]:
+        """The smallest failing calls, each with one axis so long that the call is nearly as large as any that is run:
+        without them no case may tell that a size ends somewhere."""
+        found: list[Case | None] = []
+        for failing in sorted(self._failing(), key=elements)[:FAR]:
+            main = failing.inputs[OPERATORS[failing.op].main]
+            for axis, length in enumerate(main.shape if main is not None else ()):
+                longer = LARGEST * length // max(1, elements(failing))
+                found.append(_stretched(failing, axis, longer, f"{name}{len(found)}]"))
+        return [case for case in found if case is not None and takes(case, self.soc, self.cann)]
+
+    def _near(self, draw: random.Random, name: str) -> Iterator[Case]:
+        """Neighbours of the failing calls, of two of these the smaller one's."""
+        failing = self._failing()
         for number in range(OFFERED):
             near = min(draw.choice(failing), draw.choice(failing), key=elements)
-            case = neighbour(near, self.cases, draw, f"{name}-{number}]")
+            case = neighbour(near, self.cases, draw, f"{name}{number}]")
             if case is not None and (elements(case) <= max(SMALL, 4 * elements(near)) or draw.random() < 0.1):
-                offered += [case] if takes(case, self.soc, self.cann) else []
-        facts = [facts_of(described(case)) for case in offered]
-        for number in _most_open(rivals(*self.thinned()), facts, draw)[: min(AT_ONCE, most)]:
-            self.calls += 1
-            fails = self.run(offered[number])
-            if fails is not None:
-                self.cases.append(offered[number])
-                self.facts.append(facts[number])
-                self.bad.append(fails)
+                yield from [case] if takes(case, self.soc, self.cann) else []
+
+    def _failing(self) -> list[Case]:
+        return [case for case, is_bad in zip(self.cases, self.bad, strict=True) if is_bad]
+
+    def _try(self, offered: Sequence[Case], most: int, until: float) -> None:
+        """Run the first of some calls, and add what they show."""
+        for case in offered[:most]:
             if time.monotonic() >= until:
                 return
+            self.calls += 1
+            fails = self.run(case)
+            if fails is not None:
+                self.cases.append(case)
+                self.facts.append(facts_of(described(case)))
+                self.bad.append(fails)
 
     def thinned(self) -> tuple[list[Mapping[str, Fact]], Array]:
         """The facts and the failures, of many passing calls without some."""

@@ -235,8 +235,8 @@ def axis_classes(shape: Shape, axis: int) -> tuple[str, ...]:
 
 
 def place(shape: Shape, axis: int) -> str:
-    """Return which of :data:`PLACES` an axis, counted from the front, has."""
-    return "last" if axis == len(shape) - 1 else "first" if axis == 0 else "middle"
+    """Return which of :data:`PLACES` an axis, counted from the front, has. That of rank 0 is the last one."""
+    return "last" if axis >= len(shape) - 1 else "first" if axis == 0 else "middle"
 
 
 @cache

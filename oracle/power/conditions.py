@@ -25,7 +25,7 @@ from ..catalogue.data.case import Case, TensorPlan, make_buffer, spec_of_plan
 from ..catalogue.data.layout import arrange
 from ..catalogue.expand.drawing import Drawer, takes
 from ..catalogue.measure import Dimension
-from ..defects.base.device import Defect, never, right_device
+from ..defects.base.device import Defect, Device, never, own_output, right_device
 from ..defects.meetings.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
 from ..defects.meetings.pairs import MILLION, MOST_NAMED, fresh, meeting
 from ..defects.registry import defects
@@ -39,7 +39,7 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS, operator
 from ..operators.definition.operator import Operator
 from ..settings.settings import Settings
-from .measure import cases_of
+from .measure import cases_of, is_computed
 from .summary import wilson
 from .trial import Plain, size_of
 
@@ -253,22 +253,25 @@ class Trial:
         found = contrast(*known.thinned())
         if found is None:
             return Named(defect, NONE, calls=known.calls)
-        off = self.off(found, wrong)
+        off = self.off(found, defect)
         return Named(defect, WRONG if off else RIGHT, sentence(found.conditions), off, known.calls)
 
-    def off(self, found: Contrast, wrong: Callable[[Call], bool]) -> int:
+    def off(self, found: Contrast, defect: Defect) -> int:
         """Of how many random calls the condition says something else than the kernel does."""
         said = np.logical_and.reduce([condition.of(self.others) for condition in found.conditions])
-        differs = said != np.array([wrong(call) for call in self.calls], bool)
+        differs = said != np.array([defect.device.negates(call) for call in self.calls], bool)
         is_open = np.logical_or.reduce([_in_gap(condition.fact, condition.gap, self.others)
                                         for condition in found.conditions])  # fmt: skip
-        return sum(has_sign(self.calls[number]) for number in np.flatnonzero(differs & ~is_open))
+        return sum(has_sign(self.calls[number], defect.device) for number in np.flatnonzero(differs & ~is_open))
 
 
-def has_sign(call: Call) -> bool:
-    """Whether a wrong sign shows in a right answer: a number other than 0 is among its elements."""
-    op = operator(call.op)
-    answer = right_device(op).result(call, np.asarray(call.outputs[op.output])).astype(np.float64)
+def has_sign(call: Call, device: Device) -> bool:
+    """Whether a wrong sign of a device's output shows in a right answer: some element is a number other than 0."""
+    op = operator(call.op).of(own_output(device, call))
+    given = call.outputs[op.output]
+    if given is None:
+        return False
+    answer = right_device(op).result(call, np.asarray(given)).astype(np.float64)
     return bool(((answer != 0) & ~np.isnan(answer)).any())
 
 
@@ -305,7 +308,7 @@ def _random_calls(
         case = drawer.draw()
         if beside and case is not None:
             case = neighbour(draw.choice(cases), [case], draw, f"{operator(op).slug}/random[{seed}-{number}]")
-        if case is None or not takes(case, settings.soc, settings.cann or ""):
+        if case is None or not takes(case, settings.soc, settings.cann or "") or not is_computed(case, settings.soc):
             continue
         try:
             call = Memory.make(case, soc=settings.soc, seed=seed).call

@@ -52,8 +52,8 @@ def test_what_is_said_of_another_kernel_is_off(trial) -> None:
     bad = np.array([one.device.negates(call) for call in trial.calls], bool)
     found = contrast(facts, bad)
     assert found is not None
-    assert trial.off(found, one.device.negates) == 0
-    assert trial.off(found, other.device.negates) > 0
+    assert trial.off(found, one) == 0
+    assert trial.off(found, other) > 0
 
 
 def test_the_score_counts_what_fails_a_case() -> None:
