@@ -84,10 +84,11 @@ def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
 
 def is_computed(case: Case, soc: str) -> bool:
     """Whether the registry's kernels, right and wrong, answer a case: they compute floats alone. Of a call that must be
-    refused, or is empty, no value counts: it may have any operands."""
-    plans = [plan for p in OPERATORS[case.op].operands if (plan := case.inputs.get(p.name)) is not None]
-    valueless = not case.computes(soc) or any(0 in plan.shape for plan in plans)
-    return valueless or all(DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for plan in plans)
+    refused, or is empty, no value counts: it may have any operands. Those whose declared type is one of integers are
+    read as numbers."""
+    plans = [(p, plan) for p in OPERATORS[case.op].operands if (plan := case.inputs.get(p.name)) is not None]
+    valueless = not case.computes(soc) or any(0 in plan.shape for _, plan in plans)
+    return valueless or all(p.is_whole or DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for p, plan in plans)
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:

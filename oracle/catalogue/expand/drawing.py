@@ -240,15 +240,17 @@ class Drawer:
         sides. Beside a large attribute the main operand is as large: kernels lose the digits of a small one."""
         assert self.usual is not None
         chance, draft = self._random.random(), self.usual.keys["inputs"][p.name]
-        decided = edges[: len(edges) - len(EDGES)]
+        decided = [] if p.is_whole else edges[: len(edges) - len(EDGES)]
         if p.read and decided and (chance > 0.65 or (p.name == self.op.main and max(decided) > LARGEST_USUAL)):
             return self._beside(decided, 0.0 if 0.65 < chance < 0.8 else 1.0)
         data = {k: resolve(v, shape, attrs) for k, v in draft.data.items()}
-        if chance > 0.1 or not p.read:
+        if chance > 0.1 or not p.read or p.is_whole:
             return data
         return data | {"spots": ((self._random.randrange(8), self._one(SPECIALS)),)}
 
     def _values(self, p: Parameter, edges: list[float]) -> Data:
+        if p.is_whole:
+            return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
         chance = self._random.random()
         if chance < 0.3:
             return self._one(USUAL_VALUES)

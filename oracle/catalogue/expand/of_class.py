@@ -254,7 +254,8 @@ class _Maker:
             elif key == "output":
                 self.outputs(dict.fromkeys(self.op.names("output"), value), made)
             elif key == "generate":
-                made[key] = {**value, "draws": [n for role in value["draws"] for n in self.names(role, bound)]}
+                drawn = [n for role in value["draws"] for n in self.names(role, bound)]
+                made[key] = {**value, "draws": [n for n in drawn if not self.op.by_name[n].is_whole]}
             elif key != "variants":
                 made[key] = value
         return made
@@ -281,7 +282,12 @@ class _Maker:
             if strict and not names:
                 raise _Lacking
             for name in names:
-                found[name] = self.value(value, self.op.by_name[name])
+                parameter = self.op.by_name[name]
+                plan = _of_integers(value) if parameter.is_whole else value
+                if plan or not value:
+                    found[name] = self.value(plan, parameter)
+                elif strict:
+                    raise _Lacking
         return found
 
     def names(self, key: str, bound: Mapping[str, str]) -> tuple[str, ...]:
@@ -303,6 +309,11 @@ class _Maker:
         if value == "<signs>":
             return _signs(float(parameter.plain or 0))
         return parameter.plain if value == "<plain>" else value
+
+
+def _of_integers(value: Any) -> Any:
+    """What a class file says of an operand of floats, without its values."""
+    return {k: value[k] for k in value if k in PLAN_KEYS} if isinstance(value, dict) else {}
 
 
 # Which families an operator has: its file's own, and its classes' as the file chooses and changes them.

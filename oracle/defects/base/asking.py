@@ -58,7 +58,7 @@ def call_of(
     outer = shapes or {}
     specs = {}
     for p in op.inputs():
-        kind = "int64" if p.role is CLASS_INDEX else dtype
+        kind = "int64" if p.role is CLASS_INDEX else p.dtype if p.is_whole else dtype
         specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
     follows = {n: op.of(n).shape is None for n in op.outputs}
     own_shapes = {n: shape if follows[n] else op.of(n).output_shape({**own, **specs}) for n in op.outputs}
@@ -151,7 +151,7 @@ def host_type(op: Operator, call: Call) -> str:
 
 def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Yield every accepted choice of float types: those of the operands, the host's, the output's."""
-    names = [p.name for p in op.operands]
+    names = [p.name for p in op.operands if not p.is_whole]
     for types in product(FLOATS, repeat=len(names) + 1):
         call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
         if validate(call).ok and _is_told(op, call):

@@ -184,8 +184,8 @@ def _word(p: Parameter) -> Label:
 
     def label(call: Call) -> str:
         given = call.attrs[p.name]
-        if isinstance(given, str):
-            return given
+        if given is None or isinstance(given, str):
+            return given or ABSENT
         return p.words[given] if 0 <= given < len(p.words) else "otherwise"
 
     return label

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 
 Shape = tuple[int, ...]
@@ -214,6 +215,11 @@ class Parameter:
         if self.role == "extent":
             return math.prod(main[slice(*self.along)])
         return usual_groups(main) if self.role == "groups" else self.plain
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the declared type is one of integers, or bool."""
+        return self.dtype != "" and DTYPES[self.dtype].kind in ("int", "uint", "bool")
 
     @property
     def choices(self) -> tuple[Any, ...]:
