@@ -104,7 +104,7 @@ def _facts(
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
-            found[f"the attribute {n}"] = str(value)
+            found[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
         if parameter is not None and parameter.role == "number" and isinstance(value, (int, float)):
             found[f"the sign of {n}"] = "zero" if value == 0 else "negative" if value < 0 else "positive"
         if parameter is not None and parameter.role == "axis" and isinstance(value, int) and main is not None:

@@ -26,7 +26,7 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import SAME
+from ..operators.definition.parameters import SAME, Parameter
 from .conditions import Condition, Fact, facts_of, rivals
 from .detail import described
 
@@ -38,6 +38,8 @@ LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127
            1025, 2048, 2049)  # fmt: skip
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
+NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
+IGNORED = (-100, -1, 0, 1, 2)  # classes that an attribute leaves out
 SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
 LARGEST = 1 << 17  # elements of a tensor of a neighbour
 SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten
@@ -52,8 +54,8 @@ PASSES = 400  # passing calls that are looked at: the latest, and others evenly
 
 def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: str) -> Case | None:
     """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
-    layout of a tensor, an operand that is broadcast otherwise, or parts of one of some others. None where what was
-    drawn is no call."""
+    layout of a tensor, an operand that is broadcast otherwise, another value of an attribute, or parts of one of some
+    others. None where what was drawn is no call."""
     op, chance = OPERATORS[failing.op], draw.random()
     main, along = failing.inputs[op.main], op.attribute("axis")
     rank = 0 if main is None else len(main.shape)
@@ -75,10 +77,29 @@ def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: 
     if main is not None and chance < 0.8:
         key = draw.choice([*failing.inputs])
         return _broadcast(failing, key, draw.choice(tuple(_forms(main.shape))), name)
+    free = [p for p in op.attributes if p.role not in OF_SHAPE]
+    if free and chance < 0.9:
+        p = draw.choice(free)
+        given = {**failing.attrs, p.name: _other(p, failing.attrs[p.name], draw)}
+        return _called(failing, failing, (), given, failing.inputs, name)
     share, parts = draw.choice(SHARES), parts_of(failing)
     return crossed(
         failing, draw.choice(others), [p for p in parts if draw.random() < share] or [draw.choice(parts)], name
     )
+
+
+def _other(p: Parameter, value: Any, draw: random.Random) -> Any:
+    """Another value of an attribute; the call may refuse it."""
+    if p.role == "number":
+        given = float(value or 0)
+        return draw.choice((p.plain, 0.0, *NUMBERS, -given, 2 * given))
+    if p.role == "flag":
+        return not value
+    if p.role == "mask":
+        return tuple(draw.random() < 0.5 for _ in value)
+    if p.role == "ignore index":
+        return draw.choice(IGNORED)
+    return draw.choice(p.choices) if p.words else p.plain
 
 
 def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from misbehaving import log_sigmoid, softmax
 
+from oracle.catalogue import default_dir, files, load
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import takes
 from oracle.explain.conditions import contrast, facts_of, sentence
@@ -34,6 +35,25 @@ def rows() -> list[Case]:
     shapes = ((5, 7), (3, 65), (2, 128, 3), (4, 2, 2))
     return [replace(softmax(shape, dim), id=f"softmax_backward/made[{shape}-{dim}]")
             for shape in shapes for dim in (0, -1, 1, -2)]  # fmt: skip
+
+
+def of_catalogue(slug: str, family: str) -> list[Case]:
+    """The cases of a family of an operator's catalogue that compute."""
+    [path] = (path for path in files(default_dir()) if path.stem == slug)
+    return [case for case in load(path) if case.family == family and case.computes(SOC)]
+
+
+def losses() -> list[Case]:
+    """Calls whose operands broadcast: two of them are of one element together, or neither is."""
+    made = of_catalogue("mse_loss_backward", "two_conditions_broadcast")
+    forms = [{facts_of(described(case))[f"the form of {n}"] == "of one element" for n in ("gradOutput", "target")}
+             for case in made]  # fmt: skip
+    return [case for case, both in zip(made, forms, strict=True) if len(both) == 1]
+
+
+def norms() -> list[Case]:
+    """Calls whose attributes count the axes."""
+    return of_catalogue("group_norm", "drawn")
 
 
 def test_a_neighbour_is_a_call_of_the_operator_and_the_same_for_the_same_draw() -> None:
@@ -64,6 +84,12 @@ def test_no_neighbour_is_large() -> None:
         (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
          "gradInput is not contiguous, and the number of elements is above 64"),
         (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
+        (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 65536,  # no case is so large
+         "the rank is 2, and the number of elements is above 64 and at most 65536"),
+        (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
+         "the rank is 2, and the form of target is of one element"),
+        (norms, lambda f: f["the rank"] == 3 and f["the number of elements"] > 2048,
+         "the rank is 3, and the number of elements is above 2048"),
         (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
          "the place of the axis is last, and the axis is negative"),
     ],
