@@ -25,7 +25,7 @@ VERSION = "8.5.0"  # that the toolkit says of itself, and torch_npu decides by (
 # -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
 FLAGS = (
     "-std=c++17",
-    "-O2",
+    "-O1",
     "-g1",
     "-fPIC",
     "-fvisibility=hidden",

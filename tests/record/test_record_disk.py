@@ -6,6 +6,8 @@ import os
 import resource
 import shutil
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,32 +27,34 @@ def line(number: int) -> str:
     return dumps(CaseRecord(f"a/b[{number}]", "aclnnA", "float32", "pass"))
 
 
-@pytest.fixture
-def limited():
-    """Return ``limited(bytes)``: files of this process can have that many, as on a disk that is full then."""
+@contextmanager
+def full(size: int) -> Iterator[None]:
+    """Files of this process can have so many bytes, as on a disk that is full then; pytest's own output too."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_on_a_full_disk_the_run_goes_on_and_a_disk_with_room_again_gets_every_line(tmp_path, limited):
+def test_on_a_full_disk_the_run_goes_on_and_a_disk_with_room_again_gets_every_line(tmp_path):
     path = tmp_path / "r.jsonl"
     writer = RecordWriter(path)
     writer.begin(6, HEADER)
     writer.case(line(0))
-    limited(path.stat().st_size + 20)
-    for number in (1, 2, 3):
-        writer.case(line(number))
+    with full(path.stat().st_size + 20):
+        for number in (1, 2, 3):
+            writer.case(line(number))
     assert "large" in writer.trouble.lower()
     assert read(path).counts["pass"] == 1  # no half line
     assert writer.counts()["pass"] == 4
-    limited(resource.RLIM_INFINITY)
     writer.case(line(4))
     assert [case.id for case in read(path).cases] == [f"a/b[{number}]" for number in range(5)]
-    limited(path.stat().st_size)
-    writer.case(line(5))
-    writer.end()
+    with full(path.stat().st_size):
+        writer.case(line(5))
+        writer.end()
     assert len(writer.unwritten) == 2
     assert writer.record().ok
     assert read(path).counts == {**read(path).counts, "pass": 5, "notrun": 1}
@@ -93,13 +97,11 @@ def test_the_second_run_on_a_record_is_refused_and_the_first_keeps_it(tmp_path):
     assert second.kept is not None
 
 
-def test_a_report_is_whole_or_not_at_all_and_never_over_its_record(tmp_path, limited):
+def test_a_report_is_whole_or_not_at_all_and_never_over_its_record(tmp_path):
     report = tmp_path / "r.html"
     save(report, "the report of yesterday")
-    limited(10)
-    with pytest.raises(OracleError, match="cannot be written"):
+    with full(10), pytest.raises(OracleError, match="cannot be written"):
         save(report, "x" * 100)
-    limited(resource.RLIM_INFINITY)
     assert report.read_text() == "the report of yesterday"
     assert sorted(tmp_path.iterdir()) == [report]
     record = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(2))
