@@ -198,3 +198,10 @@ def test_no_operator_or_parameter_is_known_by_name() -> None:
             if not operators.isdisjoint(re.findall(r"\w+", text.value)):
                 wrong.append(f"{where} knows an operator by name: {text.value!r}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_tests_have_the_rooms_of_the_package() -> None:
+    tests = Path(__file__).parent
+    rooms = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")}
+    package = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in (PACKAGE, *PACKAGE.rglob("*"))}
+    assert sorted(rooms - package) == ["docs", "fuzz"]  # documents, and the files that all loaders read

@@ -21,7 +21,7 @@ from oracle.settings.settings import Settings
 
 @pytest.fixture(autouse=True)
 def _misbehaving_is_importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
 def test_the_run_goes_on_after_deaths_and_silence():
