@@ -251,8 +251,9 @@ def _called(
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
         return None
     return Case(
-        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs
-    )
+        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs,
+        uninformative="one value everywhere may be what makes a call fail",
+    )  # fmt: skip
 
 
 # ---- what they teach -------------------------------------------------------------------------------------------------

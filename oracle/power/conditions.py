@@ -36,7 +36,7 @@ from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..operators import OPERATORS, operator
+from ..operators import OPERATORS, operator, written
 from ..operators.definition.operator import Operator
 from ..settings.settings import Settings
 from .measure import cases_of, is_computed
@@ -212,11 +212,14 @@ def drawn(op: str, soc: str, many: int, seed: int) -> Iterator[Defect]:
 
 def is_named(defect: Defect) -> bool:
     """Whether a kernel of the registry is wrong where at most three conditions hold, and on calls of a size that is
-    run: a rank with a range of sizes is two, as is an axis with its sign."""
+    run: a rank with a range of sizes is two, as is an axis with its sign. No sentence says whether an ignored class
+    occurs."""
     if defect.device.negates is never or MILLION in defect.id:
         return False
-    axis = operator(defect.op).attribute("axis")
+    axis, ignored = (operator(defect.op).attribute(role) for role in ("axis", "ignore index"))
     met = defect.id.split("/", 2)[2].split(" with ")
+    if ignored and any(each.startswith(f"{ignored.name} ") for each in met):
+        return False
     return sum(1 + each.startswith(("shape ", f"{axis.name} " if axis else "shape ")) for each in met) <= MOST_NAMED
 
 
@@ -269,7 +272,7 @@ def has_sign(call: Call, device: Device) -> bool:
     """Whether a wrong sign of a device's output shows in a right answer: some element is a number other than 0."""
     op = operator(call.op).of(own_output(device, call))
     given = call.outputs[op.output]
-    if given is None:
+    if given is None or op.output not in written(call):
         return False
     answer = right_device(op).result(call, np.asarray(given)).astype(np.float64)
     return bool(((answer != 0) & ~np.isnan(answer)).any())

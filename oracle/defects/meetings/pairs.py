@@ -219,8 +219,13 @@ def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
 
 
 def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
-    """Return kernels that are wrong where one to three conditions hold that a sentence can name, drawn by a seed."""
-    factors = {factor[0]: factor for factor in (*layout_factors(op), *factors_of(op))}
+    """Return kernels that are wrong where one to three conditions hold that a sentence can name, drawn by a seed.
+
+    Whether the ignored class occurs is a matter of the data, which no sentence has.
+    """
+    ignored = op.attribute("ignore index")
+    factors = {factor[0]: factor for factor in (*layout_factors(op), *factors_of(op))
+               if ignored is None or factor[0] != ignored.name}  # fmt: skip
     known, draw = Known(list(factors.values())), random.Random(f"{seed}/fresh/{op.slug}")
     axis = op.attribute("axis")
     twofold = ("shape", "" if axis is None else axis.name)  # rank and size, place and sign

@@ -224,8 +224,8 @@ def _first(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
-    padded = array.shape[max(0, array.ndim - len(shape)) :] + (1,) * (len(shape) - array.ndim)
-    fits = all(n in (1, m) for n, m in zip(padded, shape, strict=True))
+    padded = array.shape + (1,) * (len(shape) - array.ndim)
+    fits = len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True))
     return np.broadcast_to(array.reshape(padded), shape) if fits else _modulo(array, shape)
 
 
