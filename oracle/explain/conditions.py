@@ -97,10 +97,11 @@ def _facts(
     found: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
     first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
     if main is not None:
-        whole = first.shape if op is not None and op.mutual and first is not None else main.shape
-        found.update(_sizes(whole, op, dict(attrs)))
+        found.update(_sizes(_whole(op, tensors, main.shape), op, dict(attrs)))
     for n, tensor in read.items():
         found.update(_of_tensor(n, tensor, None if main is None or first is None else (main, first)))
+        if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
+            found[f"{n} fits"] = tensor.shape == main.shape
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
@@ -114,6 +115,15 @@ def _facts(
             found["the axis counted from 0"] = value % rank
             found["the axis counted from the end"] = rank - value % rank
     return tuple(found.items())
+
+
+def _whole(op: Operator | None, tensors: Mapping[str, Tensor], main: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of which a call has the sizes: of operands that broadcast to each other their common one."""
+    mutual = [tensors[n].shape for n in op.mutual if n in tensors] if op is not None else []
+    try:
+        return np.broadcast_shapes(main, *mutual)
+    except ValueError:  # a call that is refused
+        return main
 
 
 def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact]) -> Iterator[tuple[str, Fact]]:
@@ -180,6 +190,7 @@ FLAGS = {  # the last word of a fact that is true or false -> what is told of th
     "spread": ("holds several values and is broadcast", "is not broadcast, or holds one value"),
     "mixed": ("is of another type", "is of the type of the first operand"),
     "alike": ("repeat", "all differ"),
+    "fits": ("has the shape of the first operand", "has another shape than the first operand"),
 }
 # How unlikely a cause a subject is, in bits: kernels are written by type and by the reduced axis.
 _BITS = (
