@@ -102,3 +102,9 @@ def test_every_order_must_be_one():
     page = Formula(chosen, {"950": lambda g, t, w: g * w}, over="dim")
     with pytest.raises(OracleError, match="every order is zero but at one place"):
         page.at_place  # noqa: B018
+
+
+def test_a_kernel_of_no_rows_adds_nothing():
+    summed = Formula(lambda g, t, w, ignore: sum_over(chosen(g, t, w, ignore)), over="t")
+    none = {"g": np.zeros((0, 1)), "t": np.zeros((0, 1)), "w": np.ones((1, 3)), "ignore": 3}
+    assert places.kernel_sums(summed, none, (0, 3), 1, "", np.float32, per_row=False).tolist() == 0
