@@ -107,4 +107,4 @@ def test_every_order_must_be_one():
 def test_a_kernel_of_no_rows_adds_nothing():
     summed = Formula(lambda g, t, w, ignore: sum_over(chosen(g, t, w, ignore)), over="t")
     none = {"g": np.zeros((0, 1)), "t": np.zeros((0, 1)), "w": np.ones((1, 3)), "ignore": 3}
-    assert places.kernel_sums(summed, none, (0, 3), 1, "", np.float32, per_row=False).tolist() == 0
+    assert places.kernel_sums(summed, none, (0, 3), 1, "", np.float32, per_row=False).tolist() == [0]
