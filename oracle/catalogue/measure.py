@@ -15,6 +15,7 @@ import numpy as np
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call, row_major
 from ..numerics.floats.rounding import round_to
+from ..numerics.orders.kernel_orders import chooses, picks
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
 from .data.case import Case, TensorPlan, make_inputs
@@ -34,9 +35,10 @@ from .written.reading import read
 
 ASKING = 0.00025  # a case that asks for the status alone
 # Data, golden, bounds and verdict of a case of a few elements, and what every further element adds: of operators whose
-# formula works on each element by itself, of those whose formula sums along axes, and of those that choose by class.
+# formula works on each element by itself, of those whose formula sums along axes (for each output), and of those whose
+# values stand at one place of each row.
 ELEMENTWISE = (0.0015, 1.2e-7)
-REDUCING = (0.005, 3e-7)
+REDUCING = (0.003, 1.8e-7)
 CHOOSING = (0.003, 3e-8)
 
 
@@ -52,7 +54,12 @@ def cost(case: Case) -> float:
 def constants(op: str) -> tuple[float, float]:
     """Return the seconds of an operator's case, and of each of its elements."""
     found = OPERATORS[op]
-    return CHOOSING if found.class_index is not None else REDUCING if reduces(found.computes) else ELEMENTWISE
+    if chooses(found.computes) or picks(found.computes):
+        return CHOOSING
+    if not reduces(found.computes):
+        return ELEMENTWISE
+    first, further = REDUCING
+    return first * len(found.each), further * len(found.each)
 
 
 def elements(case: Case) -> int:

@@ -24,6 +24,8 @@ U = 2.0**-53  # float64's unit roundoff
 ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
 Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
+Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # which elements differ, and which of these each one is like
+MANY = 64  # elements among which equal ones are looked for: each exact value takes longer than to sort as many
 
 
 def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
@@ -147,18 +149,29 @@ def settle(
     exact: Exact,
     refine: Refine | None = None,
     least: float = 1,
+    alike: Alike | None = None,
 ) -> None:
     """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
 
     ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves, ``least``
     elements at least, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
     exact value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink
-    forever.
+    forever. ``alike(indices)`` tells which of many elements have the same operands; their value is found once.
     """
     where = where[_store_at(where, ends, target)]
     if where.size >= least and refine is not None:
         where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
     fmt = FORMATS[dtype_of(target.dtype).name]
+    if alike is not None and where.size > MANY:
+        first, like = alike(np.unravel_index(where, target.shape))
+        settle_exactly(where[first], target, exact, fmt)
+        target.reshape(-1)[where] = target.reshape(-1)[where[first]][like]
+    else:
+        settle_exactly(where, target, exact, fmt)
+
+
+def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) -> None:
+    """Store the exact values of some elements, rounded, one at a time."""
     for index in zip(*np.unravel_index(where, target.shape), strict=True):
         answer = exact(tuple(int(i) for i in index))
         if isinstance(answer, float):
@@ -371,15 +384,15 @@ class Region:
         """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
-    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1) -> None:
-        """Settle the unproven elements (``exact`` and ``refine`` answer for this part; ``refine`` is asked
+    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1, alike: Alike | None = None) -> None:
+        """Settle the unproven elements (``exact``, ``refine`` and ``alike`` answer for this part; ``refine`` is asked
         for ``least`` at least) and apply the host's cast."""
         where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
             recorded = None if refine is None else self._recorded(refine)
-            settle(where, (value, low, high), self.target, exact, recorded, least)
+            settle(where, (value, low, high), self.target, exact, recorded, least, alike)
         if not self.proved_finite:
             unify_nans(self.target)
         elif self.unproven:

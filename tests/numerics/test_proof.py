@@ -180,3 +180,27 @@ def test_what_rounds_up_to_the_smallest_normal_number_may_be_a_tie():
     target = np.empty(value.size, np.float32)
     assert {0, 1, 2} <= set(store_close(value, 2.0**-50, target)) <= {0, 1, 2, 3}
     assert {4, 5}.isdisjoint(store_close(value, 2.0**-50, target))
+
+
+def test_equal_elements_are_settled_once() -> None:
+    """Signed zeros are not equal; what ``alike`` finds changes no element."""
+    values = np.tile([0.0, -0.0, 1.5, 1 + 2**-11], 50).astype(np.float64)
+    asked: list[int] = []
+
+    def exact(index: tuple[int, ...]) -> mpq | float:
+        asked.append(index[0])
+        value = float(values[index])
+        return mpq(value) if value else value
+
+    def alike(where: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+        _, first, like = np.unique(values[where].view(np.uint64), return_index=True, return_inverse=True)
+        return first, like.reshape(-1)
+
+    found = []
+    for finder in (None, alike):
+        asked.clear()
+        target, far = np.empty(values.size, np.float16), np.full(values.size, np.inf)
+        settle(np.arange(values.size), (values, -far, far), target, exact, alike=finder)
+        found.append(target.tobytes())
+        assert len(asked) == (values.size if finder is None else 4)
+    assert found[0] == found[1]

@@ -295,6 +295,13 @@ class _Work:
             return extended.zero(self.graphs.value, given)
         return answer
 
+    def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Which of some elements differ in the bits of an operand, and which of these each one is like."""
+        few = [np.asarray(v, np.float64) for v in pick(self.operands, where).values() if isinstance(v, np.ndarray)]
+        bits = np.ascontiguousarray(np.stack(np.broadcast_arrays(*few, where[0] * 0.0), axis=1)).view(np.uint64)
+        _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        return first, like.reshape(-1)
+
     def _plain(self, given: Mapping[str, float]) -> float:
         (value,) = program(self.graphs.value)({n: np.float64(v) for n, v in given.items()}, (1,))
         return float(value)
@@ -389,7 +396,7 @@ class _Work:
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""
-        region.finish(self.exact, self.refine, self.graphs.second_look)
+        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike)
 
     def leave(self, where: Array, region: Region) -> None:
         """Leave elements that a compiled pass, or float32, did not prove to be settled by NumPy."""
