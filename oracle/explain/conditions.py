@@ -96,10 +96,13 @@ def _facts(
     main = tensors.get(op.main) if op is not None else None
     found: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
     first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
-    if main is not None:
-        found.update(_sizes(_whole(op, tensors, main.shape), op, dict(attrs)))
+    beside: tuple[Tensor, tuple[int, ...]] | None = None
+    if main is not None and first is not None:
+        whole = _whole(op, tensors, main.shape)
+        found.update(_sizes(whole, op, dict(attrs)))
+        beside = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
     for n, tensor in read.items():
-        found.update(_of_tensor(n, tensor, None if main is None or first is None else (main, first)))
+        found.update(_of_tensor(n, tensor, beside))
         if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
             found[f"{n} fits"] = tensor.shape == main.shape
     for n, value in attrs:
@@ -145,10 +148,13 @@ def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact
         yield "the reduced axis", shape[along]
         yield "the number of elements behind the reduced axis", math.prod(shape[along + 1 :])
         yield "the number of elements before the reduced axis", math.prod(shape[:along])
+        yield "the number of reduced rows", math.prod(shape[:along]) * math.prod(shape[along + 1 :])
 
 
-def _of_tensor(name: str, tensor: Tensor | None, beside: tuple[Tensor, Tensor] | None) -> Iterator[tuple[str, Fact]]:
-    """The layout, values, type and spread of one tensor beside the main operand and the output."""
+def _of_tensor(
+    name: str, tensor: Tensor | None, beside: tuple[Tensor, tuple[int, ...]] | None
+) -> Iterator[tuple[str, Fact]]:
+    """The layout, values, type and spread of one tensor beside the main operand and the largest shape of the call."""
     if tensor is None:
         yield f"{name} present", False
         return
@@ -165,14 +171,13 @@ def _of_tensor(name: str, tensor: Tensor | None, beside: tuple[Tensor, Tensor] |
         yield f"the values of {name}", tensor.values.rstrip("!")
         yield f"{name} special", tensor.values.endswith("!")
     if beside is not None:
-        main, first = beside
+        main, larger = beside
         if tensor.dtype != main.dtype:
             yield f"the type of {name}", tensor.dtype
         yield f"{name} mixed", tensor.dtype != main.dtype
-        larger = max(main.shape, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
         if len(tensor.shape) <= len(larger):
             yield f"the form of {name}", form_class(tensor.shape, layout.strides, larger)
-        own, whole = math.prod(tensor.shape), max(math.prod(main.shape), math.prod(first.shape))
+        own, whole = math.prod(tensor.shape), math.prod(larger)
         yield f"{name} broadcast", own < whole
         yield f"{name} spread", 1 < own < whole
         yield f"the rank of {name}", len(tensor.shape)

@@ -31,6 +31,7 @@ SIZES = {
     "first": "the first axis", "reduced": "the reduced axis",
     "behind": "the number of elements behind the reduced axis",
     "before": "the number of elements before the reduced axis",
+    "lines": "the number of reduced rows",
 }  # fmt: skip
 NAMES = ("id", "op", "family", "dtype", "tier", "status", "reason", *SIZES, "layout", "values")
 HELP = (

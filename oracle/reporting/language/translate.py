@@ -39,6 +39,7 @@ PHRASES: tuple[str, ...] = (
     # the sizes of a call (explain/conditions.py)
     N_("the type"), N_("the reduced axis"), N_("the last axis"), N_("the first axis"), N_("the number of elements"),
     N_("the number of rows"), N_("the rank"), N_("the number of elements behind the reduced axis"),
+    N_("the number of reduced rows"),
     N_("the number of elements before the reduced axis"), N_("the axis counted from the end"), N_("negative"),
     N_("not negative"), N_("positive"), N_("zero"), N_("first"), N_("last"), N_("middle"),
     # how a tensor lies (model/classes.py)
