@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone
 from synthetic import case, write
 
 from oracle import cli
@@ -59,6 +60,7 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert not list(default_dir().glob(".pytest_cache"))
 
 
+@in_full_alone
 def test_latest_leads_to_what_the_last_run_wrote_wherever_that_is_and_a_refused_one_wrote_nothing(tmp_path):
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-q")
     reports = tmp_path / "reports"
@@ -310,6 +312,7 @@ def test_a_catalogue_that_cannot_be_read_is_bad_input_and_no_interrupt(tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
 
 
+@in_full_alone
 def test_two_runs_leave_two_records(tmp_path):
     """Both demo commands of the README once wrote the same file."""
     words = ["run", "--op", "log_sigmoid_backward", "--tier", "smoke", "-k", "first_look", "-q"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ordinary import in_full_alone
 from small import HEAD
 
 import oracle.place
@@ -143,6 +144,7 @@ def pytest_runtest_logreport(report):
 """
 
 
+@in_full_alone
 def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, catalogue, pytester, monkeypatch):
     monkeypatch.setattr(oracle.place, "PART_CASES", 2)
     pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
@@ -169,6 +171,7 @@ def pytest_runtest_logreport(report):
 """
 
 
+@in_full_alone
 @pytest.mark.parametrize("whose", ["scheduler", "workers"])
 def test_what_a_lost_cluster_leaves_is_not_run_and_resumed_as_if_nothing_had_been(
     whose, catalogue, pytester, tmp_path, monkeypatch

@@ -167,6 +167,7 @@ def test_a_broken_catalogue_is_one_message_with_its_line(project, broken, words)
 # beside others --------------------------------------------------------------------------------------------------------
 
 
+@in_full_alone
 def test_options_of_a_conftest_keep_their_names_and_ours_have_another(project):
     project.makeconftest(
         """
@@ -276,6 +277,7 @@ def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
     assert crash["detail"]["replay"].startswith("aclnn-oracle replay")
 
 
+@in_full_alone
 def test_a_dying_worker_leaves_what_it_had_reported_and_the_crash_is_of_the_case_it_was_in(project):
     """Its last reports are still in its pipe when it is gone: the controller takes many at a time."""
     text = CATALOGUE.replace("[[4, 5]]", f"[{{product: [{[*range(1, 21)]}, 5]}}]").replace("  larger:", "  dies:")
@@ -439,6 +441,7 @@ def test_an_expected_skip_is_not_run(project):
     result.assert_outcomes(passed=1, skipped=3)
 
 
+@in_full_alone
 def test_an_expected_crash_of_a_worker_is_no_failure(project):
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE.replace("  larger:", "  dies:"))
     expect(project, ONE.format(status="crash").replace("plain", "dies"))
@@ -504,7 +507,7 @@ def test_whatever_a_device_answers_is_judged_the_same_from_its_recording(project
     assert first["reason"].removeprefix("RuntimeError: ") in second["reason"]
 
 
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(project, workers):
     project.makeconftest(
         """
@@ -523,6 +526,7 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
     assert len(cases) == 4
 
 
+@in_full_alone
 def test_workers_tell_when_cases_begin_where_that_is_shown_or_another_plugin_listens(project):
     quiet, verbose = (run(project, "-n", "1", *words) for words in ((), ("-v",)))
     for result, told in ((quiet, 0), (verbose, 4)):
@@ -544,6 +548,7 @@ def test_workers_tell_when_cases_begin_where_that_is_shown_or_another_plugin_lis
 # several machines -----------------------------------------------------------------------------------------------------
 
 
+@in_full_alone
 def test_the_records_of_all_shards_make_that_of_the_whole_run(project):
     words = ["-k", "larger or bfloat16"]
     assert run(project, "--shard", "1/1", "--record", "whole.jsonl", *words, "-n", "2").ret == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.catalogue.measure import Dimension, Information, coverage, information
@@ -29,6 +30,7 @@ def row(table: list[Dimension], name: str) -> Dimension:
     return next(d for d in table if d.name == name)
 
 
+@in_full_alone
 def test_the_full_tier_covers_the_ecosystem_standard() -> None:
     table = coverage(catalogue())
     assert {d.op for d in table} == {case.op for case in catalogue()}

@@ -111,6 +111,7 @@ def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Co
 MISSPELT = "aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n"
 
 
+@in_full_alone
 @pytest.mark.parametrize("text", [MISSPELT, pytest.param("{{{\n", marks=in_full_alone)])
 def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, tmp_path: Path, written, text) -> None:
     site = tmp_path / "site"

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone
 
 from oracle.backends import load as load_backend
 from oracle.case.one_case import run_case
@@ -87,6 +88,7 @@ def test_a_golden_that_raises_is_an_error_with_its_words(golden):
     assert "IndexError" in line.reason
 
 
+@in_full_alone
 def test_arithmetic_in_the_input_dtype_shows(golden):
     found = lines(golden, "LogSigmoid")
     assert any(line.status == "fail" for line in found.values() if line.dtype in ("float16", "bfloat16"))

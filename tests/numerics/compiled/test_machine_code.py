@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 import oracle
 
@@ -47,6 +48,7 @@ def test_code_that_has_changed_since_it_was_loaded_neither_reads_nor_keeps_any(k
     assert len(list(kept.glob("*.code"))) == 1
 
 
+@in_full_alone
 def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_taken_for_each_other(kept):
     """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
     script = """if True:
