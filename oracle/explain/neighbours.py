@@ -146,10 +146,12 @@ def _forms(shape: Shape) -> Iterator[Shape]:
 
 def _broadcast(case: Case, key: str, shape: Shape, name: str) -> Case | None:
     """Return a call one of whose operands has another shape, None where it is absent."""
-    plan = case.inputs[key]
-    if plan is None:
+    op, plan = OPERATORS[case.op], case.inputs[key]
+    main = case.inputs[op.main]
+    if plan is None or main is None:
         return None
-    moved = {key: _counted(OPERATORS[case.op], _shaped(plan, shape), shape, case.attrs)}
+    whole = shape if key == op.main else main.shape
+    moved = {key: _counted(op, _shaped(plan, shape), whole, case.attrs)}
     return _called(case, case, (), case.attrs, {**case.inputs, **moved}, name)
 
 
