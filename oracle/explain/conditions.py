@@ -98,7 +98,7 @@ def _facts(
     first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
     beside: tuple[Tensor, tuple[int, ...]] | None = None
     if main is not None and first is not None:
-        whole = _whole(op, tensors, main.shape)
+        whole = main.shape if op is None else op.common_shape(tensors)
         found.update(_sizes(whole, op, dict(attrs)))
         beside = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
     for n, tensor in read.items():
@@ -118,15 +118,6 @@ def _facts(
             found["the axis counted from 0"] = value % rank
             found["the axis counted from the end"] = rank - value % rank
     return tuple(found.items())
-
-
-def _whole(op: Operator | None, tensors: Mapping[str, Tensor], main: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of which a call has the sizes: of operands that broadcast to each other their common one."""
-    mutual = [tensors[n].shape for n in op.mutual if n in tensors] if op is not None else []
-    try:
-        return np.broadcast_shapes(main, *mutual)
-    except ValueError:  # a call that is refused
-        return main
 
 
 def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact]) -> Iterator[tuple[str, Fact]]:

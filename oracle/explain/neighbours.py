@@ -20,7 +20,7 @@ import numpy as np
 
 from ..catalogue.data.case import Case, TensorPlan, arguments_of
 from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
-from ..catalogue.expand.drawing import takes
+from ..catalogue.expand.drawing import IGNORED, takes
 from ..catalogue.measure import elements
 from ..model.call import Array
 from ..model.errors import OracleError
@@ -39,7 +39,6 @@ LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
 NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
-IGNORED = (-100, -1, 0, 1, 2)  # classes that an attribute leaves out
 SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
 LARGEST = 1 << 17  # elements of a tensor of a neighbour
 SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten

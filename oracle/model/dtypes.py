@@ -80,6 +80,11 @@ class DType:
         return self.name
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it holds integers, or true and false."""
+        return self.kind in ("int", "uint", "bool")
+
+    @property
     def format(self) -> FloatFormat:
         """The float format; OracleError for a type that is not a binary float."""
         if self.name not in FORMATS:

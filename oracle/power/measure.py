@@ -88,7 +88,7 @@ def is_computed(case: Case, soc: str) -> bool:
     read as numbers."""
     plans = [(p, plan) for p in OPERATORS[case.op].operands if (plan := case.inputs.get(p.name)) is not None]
     valueless = not case.computes(soc) or any(0 in plan.shape for _, plan in plans)
-    return valueless or all(p.is_whole or DTYPES[plan.dtype].kind not in ("int", "uint", "bool") for p, plan in plans)
+    return valueless or all(p.is_whole or not DTYPES[plan.dtype].is_whole for p, plan in plans)
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:

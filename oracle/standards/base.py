@@ -113,11 +113,10 @@ def _output_types() -> dict[str, OutputType]:
         if name != "hifloat32"
     }
     types["hifloat32"] = OutputType("hifloat32", np.dtype(np.float32), "float", FORMATS["hifloat32"])
-    types |= {d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.kind in _INTEGERS}
+    types |= {d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.is_whole}
     return types
 
 
-_INTEGERS = ("int", "uint", "bool")
 OUTPUT_TYPES: dict[str, OutputType] = _output_types()
 
 

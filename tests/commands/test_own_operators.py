@@ -112,7 +112,7 @@ MISSPELT = "aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n"
 
 
 @in_full_alone
-@pytest.mark.parametrize("text", [MISSPELT, pytest.param("{{{\n", marks=in_full_alone)])
+@pytest.mark.parametrize("text", [MISSPELT, "{{{\n"])
 def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, tmp_path: Path, written, text) -> None:
     site = tmp_path / "site"
     package(site, "alone_things", "alone = alone_backward:OPERATOR")

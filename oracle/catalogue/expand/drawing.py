@@ -47,6 +47,7 @@ USUAL, MOST = 2_000, 70_000  # elements of nearly every call, and of the large o
 LARGE, OFTEN = 0.05, 0.3  # the share of the large ones, of a search and of a family
 THREES = 1 << 22  # places of the table of threes
 FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D], np.uint64)
+IGNORED = (-100, -1, 0, 1, 2)  # classes that are left out
 OFFERED = 8  # draws of which a family takes one
 RANKS = (0, 1, 2, 3, 4, 5, 6)
 LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257)
@@ -117,6 +118,8 @@ class Drawer:
             own = self._one(self.dtypes) if mixed and chance() < 0.6 else dtype
             if p.holds("classes"):
                 own, data = self._one(("int64", "int32", "uint8")), self._classes(shape, attrs)
+            elif p.is_whole:
+                data = self._integers(p, shape, attrs)
             else:
                 data = self._values(p, edges) if self.usual is None else self._tame(p, edges, shape, attrs)
             own = p.dtype or own
@@ -206,7 +209,7 @@ class Drawer:
         if p.c == "int64" and p.words:
             return self._random.randrange(len(p.words))
         if p.role == "ignore index":
-            return self._one((-100, -1, 0, 1, 2))
+            return self._one(IGNORED)
         if p.role == "flag":
             return self._random.random() < 0.5
         if p.role == "choice":
@@ -235,22 +238,26 @@ class Drawer:
         own += [a / b for a, b in (*combinations(own, 2), *((b, a) for a, b in combinations(own, 2))) if b]
         return [*(v for v in own if abs(v) < 3e38), *(-v for v in own if v), *EDGES]
 
+    def _integers(self, p: Parameter, shape: Shape, attrs: Mapping[str, Any]) -> Data:
+        """The usual values of an operand of integers; small ones where none are known."""
+        if self.usual is not None:
+            return {k: resolve(v, shape, attrs) for k, v in self.usual.keys["inputs"][p.name].data.items()}
+        return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
+
     def _tame(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
         """The usual values, at times with special ones among them; or what attributes decide, at an edge and on both
         sides. Beside a large attribute the main operand is as large: kernels lose the digits of a small one."""
         assert self.usual is not None
         chance, draft = self._random.random(), self.usual.keys["inputs"][p.name]
-        decided = [] if p.is_whole else edges[: len(edges) - len(EDGES)]
+        decided = edges[: len(edges) - len(EDGES)]
         if p.read and decided and (chance > 0.65 or (p.name == self.op.main and max(decided) > LARGEST_USUAL)):
             return self._beside(decided, 0.0 if 0.65 < chance < 0.8 else 1.0)
         data = {k: resolve(v, shape, attrs) for k, v in draft.data.items()}
-        if chance > 0.1 or not p.read or p.is_whole:
+        if chance > 0.1 or not p.read:
             return data
         return data | {"spots": ((self._random.randrange(8), self._one(SPECIALS)),)}
 
     def _values(self, p: Parameter, edges: list[float]) -> Data:
-        if p.is_whole:
-            return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
         chance = self._random.random()
         if chance < 0.3:
             return self._one(USUAL_VALUES)

@@ -271,7 +271,7 @@ class _Maker:
             self.outputs(outputs, made)
 
     def outputs(self, given: Mapping[str, Any], made: dict[str, Any]) -> None:
-        given = {n: {k: v[k] for k in v if k in PLAN_KEYS} if isinstance(v, dict) else v for n, v in given.items()}
+        given = {n: _without_values(v) if isinstance(v, dict) else v for n, v in given.items()}
         several = len(self.op.names("output")) > 1
         made["output"] = {**made.get("output", {}), **given} if several else next(iter(given.values()))
 
@@ -283,7 +283,7 @@ class _Maker:
                 raise _Lacking
             for name in names:
                 parameter = self.op.by_name[name]
-                plan = _of_integers(value) if parameter.is_whole else value
+                plan = _without_values(value) if parameter.is_whole else value
                 if plan or not value:
                     found[name] = self.value(plan, parameter)
                 elif strict:
@@ -311,8 +311,8 @@ class _Maker:
         return parameter.plain if value == "<plain>" else value
 
 
-def _of_integers(value: Any) -> Any:
-    """What a class file says of an operand of floats, without its values."""
+def _without_values(value: Any) -> dict[str, Any]:
+    """What a class file says of a tensor but its values."""
     return {k: value[k] for k in value if k in PLAN_KEYS} if isinstance(value, dict) else {}
 
 

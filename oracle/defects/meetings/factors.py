@@ -184,8 +184,10 @@ def _word(p: Parameter) -> Label:
 
     def label(call: Call) -> str:
         given = call.attrs[p.name]
-        if given is None or isinstance(given, str):
-            return given or ABSENT
+        if given is None:
+            return ABSENT
+        if isinstance(given, str):
+            return given
         return p.words[given] if 0 <= given < len(p.words) else "otherwise"
 
     return label

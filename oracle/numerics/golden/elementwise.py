@@ -298,7 +298,7 @@ class _Work:
     def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
         """Which of some elements differ in the bits of an operand, and which of these each one is like."""
         few = [np.asarray(v, np.float64) for v in pick(self.operands, where).values() if isinstance(v, np.ndarray)]
-        bits = np.ascontiguousarray(np.stack(np.broadcast_arrays(*few, where[0] * 0.0), axis=1)).view(np.uint64)
+        bits = np.stack([np.zeros(where[0].size), *few], axis=1).view(np.uint64)  # no operand may be an array
         _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         return first, like.reshape(-1)
 

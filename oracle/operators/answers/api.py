@@ -42,7 +42,7 @@ from .registry import OPERATORS, unknown_operator
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
 _FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
-INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.kind in ("int", "uint", "bool") and d.numpy.kind in "iub")
+INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.is_whole and d.numpy.kind in "iub")
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 

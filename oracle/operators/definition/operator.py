@@ -286,8 +286,10 @@ class Operator:
 
     def output_shape(self, a: Arguments) -> Shape:
         """Return the output's shape for inputs that have one (arrays or descriptions)."""
-        if self.shape is not None:
-            return self.shape(a)
+        return self.common_shape(a) if self.shape is None else self.shape(a)
+
+    def common_shape(self, a: Arguments) -> Shape:
+        """Return the shape of the main operand and of those that broadcast together with it."""
         shape: Shape = tuple(a[self.main].shape)
         for name in self.mutual:
             if a.get(name) is not None:

@@ -219,7 +219,7 @@ class Parameter:
     @property
     def is_whole(self) -> bool:
         """Whether the declared type is one of integers, or bool."""
-        return self.dtype != "" and DTYPES[self.dtype].kind in ("int", "uint", "bool")
+        return self.dtype != "" and DTYPES[self.dtype].is_whole
 
     @property
     def choices(self) -> tuple[Any, ...]:

@@ -316,7 +316,7 @@ def within(
     with whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it.
     decades: random decimal exponents over the whole range of the dtype, for bounds that cover it.
     """
-    n, integer = size_of(shape), DTYPES[dtype].kind in ("int", "uint", "bool")
+    n, integer = size_of(shape), DTYPES[dtype].is_whole
     if low == high or (low != low and high != high):
         values = np.repeat(_table([low]), n)
     elif not low <= high:
