@@ -9,6 +9,7 @@ for generated mutants that no right verdict may flag, :class:`Argument`. A file 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
-from .base.asking import call_of, is_written, kinds, mixes, narrows, rounds_to_another
+from .base.asking import call_of, is_written, kinds, mixes, narrows, rounds_to_another, usual_shape
 from .base.device import Argument, Defect, Device, Right, nothing
 from .base.elementwise import Kernel
 from .base.right import generated as right_of
@@ -71,6 +72,7 @@ _SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _OF_INFINITIES = re.compile(r"spec/.* inf (to (largest|nan|zero)|loses its sign)$")
 _OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
+_OF_MEANS = re.compile(r"\bn\b|\bmean\b")  # the count of elements, which a call without a reduction does not read
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
@@ -91,13 +93,13 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
     if re.match(r"num/\S+/(b?float16) in \1$", defect.id) and _is_the_gradient(op) and _is_chosen_by_sign(op):
         return NOTHING_COMPUTED
     if _OF_NAN.match(defect.id) and _is_free_somewhere(op):
-        asked_too = _asked(op, published)
-        return "" if any(_differs(device, c, right, _free_in(op, c)) for c, right in asked_too) else NAN_IS_FREE
+        free = ((c, right, _free_in(op, c, defect.socs)) for c, right in _asked(op, published))
+        return "" if any(_differs(device, *each) for each in free) else NAN_IS_FREE
     if re.match(r"num/.* ?half away$", defect.id):
         return EITHER_SIDE if _meets_no_tie(op) else ""
     if defect.id.endswith("inf loses its sign") and _is_never_below(op):
         return NEVER_BELOW
-    of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
+    of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op) and not _OF_MEANS.search(defect.id)
     asked = (_ASKED, _SWAPPED, *((_OF_INFINITIES,) if _is_of_one_operand(op) else ()))
     if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
@@ -151,10 +153,13 @@ def _is_free_somewhere(op: Operator) -> bool:
     return isinstance(op.computes, Formula) and "" in op.computes.unspecified and op.reduction is None
 
 
-def _free_in(op: Operator, call: Call) -> Array:
-    """Which results of a call are open."""
-    found = references(call)[op.output].unspecified
-    return np.zeros((), bool) if found is None else found
+def _free_in(op: Operator, call: Call, socs: tuple[str, ...]) -> Array:
+    """Which results of a call are open on every one of some SoCs."""
+    free = np.ones((), bool)
+    for soc in socs:
+        found = references(replace(call, soc=soc))[op.output].unspecified
+        free = np.zeros((), bool) if found is None else free & found
+    return free
 
 
 def _branches(node: Expression, choosing: tuple[str, ...] = ("where",)) -> list[frozenset[Expression]]:
@@ -227,17 +232,20 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
 
 
 def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
-    """Every flag, word, reduction, and sign of a number that goes together."""
+    """Every flag, word, reduction, and sign of a number that goes together; then infinite numbers and usual ones."""
     values: dict[str, tuple[Any, ...]] = {}
+    infinite: dict[str, tuple[Any, ...]] = {}
     for p in (p for p in op.parameters if p.kind == "attr"):
         if p.role == "number":
             values[p.name] = (*signs(p).values(), 1.5, *_constants(op))
+            infinite[p.name] = (float(p.plain or 0), np.inf, -np.inf)
         elif p.role in ("flag", "choice"):
             values[p.name] = p.choices or (False, True)
         elif p.role == "reduction":
-            values[p.name] = tuple(range(len(REDUCTIONS)))
-    for chosen in product(*values.values()):
-        yield dict(zip(values, chosen, strict=True))
+            values[p.name] = (REDUCTIONS.index("none"),)  # a sum of special values is NaN, whatever was added
+    for each in (values, {**values, **infinite}) if infinite else (values,):
+        for chosen in product(*each.values()):
+            yield dict(zip(each, chosen, strict=True))
 
 
 def _constants(op: Operator) -> tuple[float, ...]:
@@ -326,7 +334,23 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
     left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
     if argument is not None and left:
         return replace(defect, socs=left)
-    return replace(defect, equivalent=argument.why if argument else defect.equivalent or unseen(op, defect, right))
+    why = defect.equivalent or _of_its_shape(op, defect) or unseen(op, defect, right)
+    return replace(defect, equivalent=argument.why if argument else why)
+
+
+def _of_its_shape(op: Operator, defect: Defect) -> str:
+    """Why no call shows a mutant of an output that has too few axes, or elements, for it."""
+    output = defect.device.output or op.output
+    made = call_of(op, usual_shape(op)).outputs.get(output)
+    shown = rf"tile/\S+/columns|layout/\S+/{output} (.*strides?|axis order)\b|counter/\S+/{output} row"
+    if made is None or not re.match(shown, defect.id):
+        return ""
+    columns = defect.id.startswith("tile/") or "last stride" in defect.id
+    if columns and op.of(output).shape is not None and made.shape[-1:] in ((), (1,)):
+        return f"the last axis of {output} has one element" if made.shape else f"{output} has one element"
+    if op.of(output).shape is not None and math.prod(made.shape) == 1:
+        return f"{output} has one element"
+    return f"{output} has one axis" if len(made.shape) == 1 and re.search("row|axis order", defect.id) else ""
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:

@@ -263,12 +263,15 @@ class Range:
 def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None, seed: int = 0) -> Range:
     """Return the range that says what a plan's data is.
 
-    A generator that is no range gives the one that spans the values it makes with this seed, with infinities and NaN
-    as ``must``; so does ``ignored`` (a class index that stands for no class).
+    A generator that is no range, or one beyond the type's numbers, gives the one that spans the values it makes with
+    this seed, with infinities and NaN as ``must``; so does ``ignored`` (a class index that stands for no class).
     """
     data = plan.data or {}
     if data.get("gen") in _EXACT and not set(data) & _MODIFIED:
-        return _EXACT[data["gen"]](data)
+        exact = _EXACT[data["gen"]](data)
+        largest = FORMATS[plan.dtype].max if plan.dtype in FORMATS else math.inf
+        if not any(largest < abs(end) < math.inf for end in (exact.low, exact.high)):
+            return exact
     made = make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed).reshape(-1)
     values = made.astype(np.float64)
     special = [v for v in (math.inf, -math.inf) if (values == v).any()] + [math.nan] * bool(np.isnan(values).any())

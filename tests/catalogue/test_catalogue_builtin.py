@@ -21,6 +21,7 @@ from oracle.catalogue.loader import load_default, operator_of
 from oracle.catalogue.measure import FILE, counted, written
 from oracle.model.aclnn import NEWEST, PLATFORMS, platform
 from oracle.model.call import Call
+from oracle.model.dtypes import FLOATS
 from oracle.operators import OPERATORS, reference, validate
 from oracle.operators.answers.registry import operator_named
 from oracle.operators.definition.operator import Operator
@@ -94,7 +95,8 @@ def test_every_status_is_the_validators_on_every_soc(slug: str) -> None:
 def proves_nothing(case: Case, soc: str) -> str:
     """Return why the case's golden on a SoC proves nothing, "" where it proves something."""
     inputs, specs = make_inputs(case, seed=0)
-    found = reference(Call(case.op, soc, inputs, dict(case.attrs), {n: specs[n] for n in case.outputs}, specs))
+    outputs = {name: specs[name] for name in case.outputs if name in specs}
+    found = reference(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
     return verdict.uninformative(found) if found.written else ""
 
 
@@ -303,7 +305,8 @@ def test_gradients_differ_between_rows() -> None:
     """A gradient that is one constant hides a swapped row."""
     for case in select(catalogue(), tier="smoke"):
         plan = case.inputs.get("gradOutput")
-        if plan is None or plan.data is None or plan.spec_only or "expanded" in plan.view or "example" in case.family:
+        told = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS
+        if told or "expanded" in plan.view or "example" in case.family:
             continue
         made = make_inputs(case, seed=0)[0]["gradOutput"]
         assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id

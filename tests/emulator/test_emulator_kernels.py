@@ -245,7 +245,9 @@ def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc)
     plain = {n: _spec(v) for n, v in arguments(op, "float32", rng, "contiguous").items()}
     plain |= {OPERATORS[op].output: TensorSpec((6, 9), "float32")}
     accepted = {0} if validate(op, soc=soc, **plain).ok else set()
-    assert {161001, 161002} <= seen <= {0, 161001, 161002, 561103}  # the sample really has all
+    assert seen <= {0, 161001, 161002, 561003, 561103}
+    assert 161001 in seen
+    assert len(seen - {0}) > 1  # the sample really has refusals of two kinds
     assert seen >= accepted
 
 

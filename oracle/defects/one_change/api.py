@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
@@ -169,14 +170,17 @@ def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
 
 
 def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool:
-    """Whether a call exists that only this check refuses: its tensors of any dtypes, others of the first's or not."""
+    """Whether a call exists that only this check refuses: its tensors of any dtypes, others of the first's or not, with
+    and without the operands that may be absent."""
     others = [n for n in (*op.names("input"), *op.names("output")) if n not in about]
+    absent = dict.fromkeys(p.name for p in op.inputs() if p.optional and p.name not in about)
     lacking = without(_all_but(check))
     for dtypes in product(DTYPES if len(about) < 3 else _COMMON, repeat=len(about)):
         for same in product((True, False), repeat=len(others)):
             chosen = {n: dtypes[0] for n, equal in zip(others, same, strict=True) if equal}
             call = usual(op, soc, dtypes={**dict(zip(about, dtypes, strict=True)), **chosen})
-            if lacking(call).code != validate(call).code:
+            less = [replace(call, inputs={**call.inputs, **absent})] if absent else []
+            if any(lacking(each).code != validate(each).code for each in (call, *less)):
                 return True
     return False
 

@@ -177,8 +177,8 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
         yield _mutant(op, name, what, kernel)
     for stage in graph.stages:
         for what, reduce in STAGES.get(stage.kind, {}).items():
-            if what == "the last axis" and op.attribute("axis") is None:
-                continue  # these axes are
+            if what == "the last axis":
+                continue  # of the terms, whose reduced axes were moved there: the right one
             if "size" in what and graph.facts.sign(stage.terms) > 0:
                 continue  # a sum of squares is its size
             kernel = rows.computing_stages(op, graph.stages, graph.outer, {stage.name: reduce})

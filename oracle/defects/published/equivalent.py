@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from ...operators.definition.operator import Operator
 from ..base.device import BEFORE_950, EVERY_SOC, Argument
-from ..sizes.lost import SIZES
 from .smooth import NO_ZERO
 
 KINDS = ("", "float16 ", "bfloat16 ")
@@ -18,6 +17,7 @@ TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one n
 RSTD = "rstd lies between 2^-64 and 2^75, or is infinite with its plus sign, or 0"
 OVERFLOWS = "the square of the largest number overflows as that of infinity does: rstd is 0"
 TINY = "the square of a subnormal number is 0 in float32, and next to epsilon"
+SQUARED = ("stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)",)
 RANK = "x1 and x2 have one shape, and whichever has rank 0, the other is refused for it"
 IN_BFLOAT16 = (
     "before ascend950 the host chains operators that each round to bfloat16, and what that may lose is more than a last"
@@ -33,6 +33,23 @@ OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecifie
 DENSITY = "((exp(((self * self) * -0.5)) * (1 / sqrt((2 * pi)))) * self)"
 BEYOND = "where((x < 0), (-(1 - (2 / (exp((2 * abs(x))) + 1)))), (1 - (2 / (exp((2 * abs(x))) + 1))))"
 PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
+V = "abs((x * (1 / alpha)))"
+CELU = (
+    "where((abs((x * (1 / alpha))) < 0.5), where((exp((x * (1 / alpha))) == 1), (x * (1 / alpha)),"
+    " (((x * (1 / alpha)) * (exp((x * (1 / alpha))) - 1)) / log(exp((x * (1 / alpha))))))"
+    ", (exp((x * (1 / alpha))) - 1))"
+)
+CELU_LIMITS = ("0", "5", "0.05", "1", "-0.5", "0.5001220703125", "1.5")
+BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
+LOWER = "(1.6732632423543772 * (exp(min(x, 0)) - 1))"
+SELU = (
+    "min(x, 0) -> x",
+    "0 -> 1 in min(x, 0)",
+    f"min({LOWER}, 0) -> {LOWER}",
+    f"0 -> 1 in min({LOWER}, 0)",
+)
+NEAR_0 = "next to 0 right kernels lose 2^-24 of e^x, far more than a subnormal number"
+NO_LOG1P = "no kernel has log1p, so that losses below 2^-24 are lost"
 Why = str | tuple[str, tuple[str, ...]]  # why, or why and on which SoCs
 
 
@@ -45,26 +62,48 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "num/*/half away": A_ROOT,
         "num/*/flush float32 of rstdOut": RSTD,
         "spec/*/float32 inf loses its sign of rstdOut": RSTD,
-        **_each("operand/*/{} inf as largest of rstdOut", ("x1", "x2"), OVERFLOWS),
         **_each("operand/*/{} flushed of rstdOut", ("x1", "x2"), TINY),
-        **{
-            f"tile/*/columns {what} {size} of rstdOut": "the last axis of rstd has one element"
-            for what in ("exact", "beyond", "lane", "edge")
-            for size in SIZES
-        },
         **_each("check/*/without least rank of {}", ("x1", "x2"), RANK),
     },
-    "binary_cross_entropy_with_logits": dict.fromkeys(
-        (
-            f"formula/*/{change}"
-            for a, others in (("x", "tpwn"), ("t", "xpwn"))
-            for change in (
-                *(f"({a} - {a}) -> {to}" for to in (f"({a} + {a})", f"({a} * {a})", a, f"((-{a}) - {a})")),
-                *(f"{a} -> {b} in ({a} - {a}){again}" for b in others for again in ("", " (again)")),
-            )
+    "binary_cross_entropy": {
+        "operand/*/self nan as zero": "self outside 0 to 1 is unspecified",
+        "operand/*/self without sign": "self outside 0 to 1 is unspecified",
+        "api/*/writes when empty": "the host fills the output of every empty call",
+        "divisor/*/target's size": "target has the shape of self",
+        "divisor/*/weight's size": "a weight of another shape than self's is undefined",
+        **dict.fromkeys(
+            (
+                *(f"formula/*/(x == 0) -> (x {to} 0)" for to in ("<", "<=")),
+                *(f"formula/*/x -> {to} in (x == 0)" for to in "wn"),
+                "formula/*/0 -> -1 in (x == 0)",
+                "formula/*/where((x == 0), 0, log1p((-x))) -> log1p((-x))",
+            ),
+            "log1p of -0 is 0 as well, and a weight of 0 leaves 0",
         ),
-        "no infinity passes the changed condition, nor NaN; finite numbers that fail it go the way that PyTorch goes",
+    },
+    "binary_cross_entropy_with_logits": {
+        "operand/*/self flushed": NO_LOG1P,
+        **dict.fromkeys(
+            (
+                f"formula/*/{change}"
+                for a, others in (("x", "tpwn"), ("t", "xpwn"))
+                for change in (
+                    *(f"({a} - {a}) -> {to}" for to in (f"({a} + {a})", f"({a} * {a})", a, f"((-{a}) - {a})")),
+                    *(f"{a} -> {b} in ({a} - {a}){again}" for b in others for again in ("", " (again)")),
+                )
+            ),
+            "no infinity and no NaN passes the changed condition; finite numbers that fail it go the way of PyTorch",
+        ),
+    },
+    "celu": dict.fromkeys(
+        (
+            *(f"formula/*/950: ({V} < 0.5) -> ({V} {sign} 0.5)" for sign in ("<=", "==")),
+            *(f"formula/*/950: 0.5 -> {to} in ({V} < 0.5)" for to in CELU_LIMITS),
+            f"formula/*/950: {CELU} -> (exp((x * (1 / alpha))) - 1)",
+        ),
+        BOTH_WAYS,
     ),
+    "elu": {"formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS},
     "fast_gelu_backward": {
         "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
     },
@@ -83,6 +122,16 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
         "a negative limit and 0 both decide of zeros alone, and a zero is the result on either side",
     ),
+    "group_norm": {
+        **_each("num/*/{}half away", KINDS, A_ROOT),
+        **_each("num/*/{}half away of rstdOut", KINDS, A_ROOT),
+        **_each("num/*/flush {} of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("spec/*/{} inf loses its sign of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
+        "operand/*/self flushed of rstdOut": TINY,
+        "operand/*/absent beta as zeros": "an absent beta adds nothing",
+        **_each("formula/*/{}", SQUARED, "a square has no sign"),
+        **_each("formula/*/{} of rstdOut", SQUARED, "a square has no sign"),
+    },
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),
     "hardsigmoid_backward": {
@@ -98,7 +147,29 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
         **_each("operand/*/{} nan as zero", ("self", "target"), (OF_NAN, BEFORE_950)),
     },
-    "log_softmax": _each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x and a logarithm")),
+    "kl_div": _each(
+        "formula/*/0 -> {} in where((t == 0), 0, log(t))", ("-1", "1"), "the factor of 0 before it leaves 0"
+    ),
+    "layer_norm": {
+        **_each("num/*/{}half away", KINDS, A_ROOT),
+        **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
+        **_each("num/*/flush {} of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("spec/*/{} inf loses its sign of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
+        "operand/*/input flushed of rstdOutOptional": TINY,
+        "operand/*/absent biasOptional as zeros": "an absent biasOptional adds nothing",
+        **_each("formula/*/{}", SQUARED, "a square has no sign"),
+        **_each("formula/*/{} of rstdOutOptional", SQUARED, "a square has no sign"),
+    },
+    **dict.fromkeys(
+        ("log_sigmoid", "log_sigmoid_forward"),
+        _each("formula/*/tbe: 0 -> {} in (x <= 0)", ("-1", "1"), "between -1 and 1 both ways say the same"),
+    ),
+    "log_softmax": {
+        **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x and a logarithm")),
+        **_each("num/*/flush {}", ("bfloat16", "float32"), "the logarithm of a float32 sum is 0 or at least 2^-24"),
+        **_each("only/*/{} rank 0", ("float16", "bfloat16", "float32"), "of one element the result is 0"),
+        "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
+    },
     "log_softmax_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^output")),
         "operand/*/output inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
@@ -112,11 +183,23 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "num/*/flush float32 of rstdOut": RSTD,
         "spec/*/float32 inf loses its sign of rstdOut": RSTD,
     },
+    "selu": {
+        **_each("formula/*/950: {}", SELU, "of the two clamps either is enough"),
+        **_each("num/*/flush {}", ("bfloat16", "float32"), NEAR_0),
+        "operand/*/self flushed": NEAR_0,
+    },
+    "smooth_l1_loss": _each(
+        "spec/*/{} inf loses its sign", ("float16", "bfloat16", "float32"), "no result of its formula is below 0"
+    ),
     "smooth_l1_loss_backward": {
         "formula/*/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)": (
             "at a difference of beta the quotient is 1, as its sign is; where both are 0 it is NaN, as ascend950's",
             ("ascend950",),
         ),
+    },
+    "soft_margin_loss": {
+        **_each("num/*/flush {}", ("bfloat16", "float32"), NO_LOG1P),
+        **_each("operand/*/{} flushed", ("self", "target"), "next to 0 the result is log 2"),
     },
     "softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x")),

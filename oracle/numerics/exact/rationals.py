@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from gmpy2 import mpfr, mpq
+from gmpy2 import is_square, isqrt, mpfr, mpq
 
 from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
@@ -24,6 +24,18 @@ class Undefined(ArithmeticError):
     """The formula has no real value: a division by zero, a logarithm of a negative number."""
 
 
+class Irrational(ArithmeticError):
+    """The formula takes a root that is no rational number."""
+
+
+def _root(a: mpq) -> mpq:
+    if a < 0:
+        raise Undefined(f"the root of {a}")
+    if not (is_square(a.numerator) and is_square(a.denominator)):
+        raise Irrational(f"the root of {a}")
+    return mpq(isqrt(a.numerator), isqrt(a.denominator))
+
+
 def numbers(operands: Mapping[str, float]) -> dict[str, Number]:
     """Return operands as rationals, infinite and NaN ones as what compares like them."""
     return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
@@ -35,6 +47,7 @@ _RATIONAL: dict[str, Callable[..., Number | bool]] = {
     "*": lambda a, b: a * b,
     "neg": lambda a: -a,
     "abs": abs,
+    "sqrt": _root,
     "sign": lambda a: mpq((a > 0) - (a < 0)),
     "min": min,
     "max": max,
@@ -50,7 +63,7 @@ _RATIONAL: dict[str, Callable[..., Number | bool]] = {
 
 def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
     """Return the exact value of a rational graph: a Number, or of a condition whether it holds. Raises Undefined for a
-    division by zero."""
+    division by zero, and Irrational for a root that is no rational number."""
     values: dict[int, Number | bool] = {}
 
     def value(node: Expression) -> Any:

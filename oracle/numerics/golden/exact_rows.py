@@ -10,13 +10,13 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..exact import enclosures, extended, rationals
-from ..exact.rationals import Undefined, rational
+from ..exact.rationals import Irrational, Undefined, rational
 from ..expressions import LENGTH, TOTAL, Expression, constant, symbol
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, widen
 from ..orders.reducing import Graph
 from ..programs import program
-from ..traversal import Stage, is_rational, names_of
+from ..traversal import Stage, is_irrational_step, is_rational, names_of, walk
 from .stages import Stages
 from .sums import TERMS, expanded
 
@@ -31,6 +31,7 @@ class ExactRow:
             for name, v in rows.operands.items()
         }
         self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
+        self.ratios: dict[str, mpq] = {}  # stages that are rational numbers, and no such sums
         self.plain: dict[str, float] = {}  # every stage in float64, for special values
         self.enclosed: list[Stage] = []
         self._ends: dict[int, dict[str, enclosures.Interval]] = {}
@@ -70,9 +71,11 @@ class ExactRow:
             terms = self._rational_terms(stage, known)
         except Undefined:
             return None
-        return parts_of(
-            sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
-        )
+        value = sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
+        found = parts_of(value)
+        if found is None:
+            self.ratios[stage.name] = value
+        return found
 
     def _added_exactly(self, stage: Stage) -> list[float] | None:
         """The sum of terms that float64 computes without rounding; None where it rounds one."""
@@ -127,13 +130,28 @@ class ExactRow:
             if isinstance(graph, float):
                 return self._plain(given)
             left = [s for s in self.enclosed if s.name in names_of(graph)]
-            answer = enclosures.exact(graph, given, self.ends if left else None)
+            answer = self._by_roots(graph, given) if left else None
+            if answer is None:
+                answer = enclosures.exact(graph, given, self.ends if left else None)
         except Undefined:
             return self._plain(given)
         if isinstance(answer, Iterator) or answer != 0:
             return answer
         stages = {s.name: self.plain[s.name] for s in self.enclosed}
         return extended.zero(self.outer, {**given, **stages})
+
+    def _by_roots(self, graph: Expression, given: Mapping[str, float]) -> mpq | None:
+        """The value where every root is a rational number, as that of a row of two values may be: it may lie halfway
+        between two numbers, which no enclosure tells. None where a root is irrational."""
+        if any(is_irrational_step(node) and node.op != "sqrt" for node in walk(graph)):
+            return None
+        exact = {name: mpq(v) for name, v in given.items() if math.isfinite(v)} | self.ratios
+        if not exact.keys() >= set(names_of(graph)):
+            return None
+        try:
+            return mpq(rational(graph, exact))
+        except Irrational:
+            return None
 
     def _plain(self, given: Mapping[str, float]) -> float:
         numbers = {n: np.float64(v) for n, v in {**given, **self.plain}.items()}
