@@ -31,7 +31,7 @@ from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
-from .base.asking import call_of, is_written, kinds, mixes, narrows, rounds_to_another, usual_shape
+from .base.asking import call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
 from .base.device import Argument, Defect, Device, Right, nothing
 from .base.elementwise import Kernel
 from .base.right import generated as right_of
@@ -250,6 +250,8 @@ def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
 
 def _constants(op: Operator) -> tuple[float, ...]:
     """The numbers of a formula, where a number among the attributes may meet them."""
+    if not elementwise.fits(op):
+        return ()
     numbers = [p for p in op.parameters if p.kind == "attr" and p.role == "number"]
     found = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
     return tuple(float(v) for v in found if isinstance(v, Fraction)) if len(numbers) == 1 else ()
@@ -338,19 +340,31 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
     return replace(defect, equivalent=argument.why if argument else why)
 
 
+_SHAPED = re.compile(
+    r"tile/\S+/columns (exact|beyond|lane|edge)|layout/\S+/(\w+) (.*strides?|axis order)\b|counter/\S+ row"
+)
+
+
 def _of_its_shape(op: Operator, defect: Defect) -> str:
     """Why no call shows a mutant of an output that has too few axes, or elements, for it."""
-    output = defect.device.output or op.output
-    made = call_of(op, usual_shape(op)).outputs.get(output)
-    shown = rf"tile/\S+/columns|layout/\S+/{output} (.*strides?|axis order)\b|counter/\S+/{output} row"
-    if made is None or not re.match(shown, defect.id):
+    output, found = defect.device.output or op.output, _SHAPED.match(defect.id)
+    if found is None or found[2] not in (None, output) or op.of(output).shape is None:
         return ""
-    columns = defect.id.startswith("tile/") or "last stride" in defect.id
-    if columns and op.of(output).shape is not None and made.shape[-1:] in ((), (1,)):
-        return f"the last axis of {output} has one element" if made.shape else f"{output} has one element"
-    if op.of(output).shape is not None and math.prod(made.shape) == 1:
+    of_columns = defect.id.startswith("tile/")
+    shapes = _shapes_of(op, output)
+    if all(math.prod(shape) == 1 for shape in shapes) and not of_columns:
         return f"{output} has one element"
-    return f"{output} has one axis" if len(made.shape) == 1 and re.search("row|axis order", defect.id) else ""
+    deep = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
+    if len(deep) == 3 and deep[-1] == 1 and (of_columns or "last stride" in defect.id):
+        return f"the last axis of {output} has one element"
+    of_rows = re.search(r"\brows?\b|axis order", defect.id) and output in defect.id
+    return f"{output} has one axis" if of_rows and max(map(len, shapes)) == 1 else ""
+
+
+@cache
+def _shapes_of(op: Operator, output: str) -> tuple[tuple[int, ...], ...]:
+    """The shapes of an output in usual calls of every flag, word and sign of a number."""
+    return tuple(call_of(op, usual_shape(op), attrs=attrs).outputs[output].shape for attrs in _attributes(op))
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:

@@ -22,11 +22,12 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import PER_SAMPLE, REDUCTIONS, ROWS, Parameter
+from ...operators.definition.parameters import CLASS_INDEX, PER_SAMPLE, REDUCTIONS, ROWS, Parameter
 from ..base import elementwise, rows, samples
 from ..base.asking import (
     accepts,
     broadcasting,
+    call_of,
     computes,
     kinds,
     mixes,
@@ -81,6 +82,14 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         if p.role is ROWS:
             for form in (ORDER[1], EXPANDED):
                 yield ("shape", "rank 1"), (p.name, form), "one row has one value"
+    for name in _of_one(op):
+        for form in (ORDER[1], EXPANDED):
+            yield ("shape", "rank 1"), (name, form), "one element is in order"
+    index, ignored = next(iter(op.inputs(CLASS_INDEX)), None), op.attribute("ignore index")
+    if index is not None and ignored is not None:
+        for word in ("a class that occurs", "outside the classes, and"):
+            yield ("shape", "rank 1"), (ignored.name, word), "the only sample is ignored"
+            yield (index.name, EXPANDED), (ignored.name, word), "every sample is ignored"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
     if summed_to(op.whole or op) == ():
@@ -105,6 +114,16 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
             yield one_class, (ignored.name, word), "every sample is ignored: all is zero"
         yield alone, (ignored.name, "a class that occurs"), "the only sample is ignored: all is zero"
         yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
+
+
+@cache
+def _of_one(op: Operator) -> tuple[str, ...]:
+    """The tensors that have one element beside a vector."""
+    if 1 not in ranks(op):
+        return ()
+    call = call_of(op, (5,))
+    specs = {**call.inputs, "the output": call.outputs[op.output]}
+    return tuple(name for name, spec in specs.items() if spec is not None and math.prod(spec.shape) == 1)
 
 
 @cache

@@ -50,6 +50,7 @@ SELU = (
 )
 NEAR_0 = "next to 0 right kernels lose 2^-24 of e^x, far more than a subnormal number"
 NO_LOG1P = "no kernel has log1p, so that losses below 2^-24 are lost"
+SOFTPLUS = "((max((x * beta), 0) + log1p(exp((-abs((x * beta)))))) / beta)"
 Why = str | tuple[str, tuple[str, ...]]  # why, or why and on which SoCs
 
 
@@ -103,7 +104,12 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
         BOTH_WAYS,
     ),
-    "elu": {"formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS},
+    "elu": {
+        "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS,
+        **_each(
+            "num/*/{}half away", KINDS, "right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
+        ),
+    },
     "fast_gelu_backward": {
         "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
     },
@@ -147,9 +153,10 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
         **_each("operand/*/{} nan as zero", ("self", "target"), (OF_NAN, BEFORE_950)),
     },
-    "kl_div": _each(
-        "formula/*/0 -> {} in where((t == 0), 0, log(t))", ("-1", "1"), "the factor of 0 before it leaves 0"
-    ),
+    "kl_div": {
+        **_each("formula/*/0 -> {} in where((t == 0), 0, log(t))", ("-1", "1"), "the factor of 0 before it leaves 0"),
+        **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("a logarithm or e^target")),
+    },
     "layer_norm": {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
@@ -209,6 +216,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             for what in ("to largest", "to nan", "to zero", "loses its sign")
         },
         "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
+    },
+    "softplus": {
+        f"formula/*/({SOFTPLUS} * w) -> {SOFTPLUS}": "w is 1, or infinite beside a beta of 0: as its quotient is"
     },
     "softshrink": {
         **{

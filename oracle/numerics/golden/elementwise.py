@@ -382,12 +382,13 @@ class _Work:
         return found
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
-        """Where a doubt holds, and a side of the comparison is rounded."""
+        """Where a doubt holds, and a side of the comparison is rounded, or infinite: a product may saturate it."""
         (holds,) = program(doubt.condition)(few, shape)
         single = cast(few, np.float32)
         rounded = np.full(shape, not doubt.sides)
         for side in doubt.sides:
-            rounded |= simulate(side, single, np.float32) != program(side)(few, shape)[0]
+            (exact,) = program(side)(few, shape)
+            rounded |= (simulate(side, single, np.float32) != exact) | np.isinf(exact)
         return rounded & holds
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
