@@ -340,25 +340,20 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
     return replace(defect, equivalent=argument.why if argument else why)
 
 
-_SHAPED = re.compile(
-    r"tile/\S+/columns (exact|beyond|lane|edge)|layout/\S+/(\w+) (.*strides?|axis order)\b|counter/\S+ row"
-)
+_OF_COLUMNS = re.compile(r"tile/\S+/columns (exact|beyond|lane|edge)|layout/\S+/(\w+) last stride of \2$")
+_OF_STRIDES = re.compile(r"layout/\S+/(\w+) (.*strides?|axis order) of \1$")
 
 
 def _of_its_shape(op: Operator, defect: Defect) -> str:
-    """Why no call shows a mutant of an output that has too few axes, or elements, for it."""
-    output, found = defect.device.output or op.output, _SHAPED.match(defect.id)
-    if found is None or found[2] not in (None, output) or op.of(output).shape is None:
+    """Why no call shows a mutant of a further output that has too few elements for it."""
+    output = defect.device.output
+    if not output or op.of(output).shape is None:
         return ""
-    of_columns = defect.id.startswith("tile/")
-    shapes = _shapes_of(op, output)
-    if all(math.prod(shape) == 1 for shape in shapes) and not of_columns:
+    if _OF_STRIDES.match(defect.id) and all(math.prod(shape) == 1 for shape in _shapes_of(op, output)):
         return f"{output} has one element"
-    deep = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
-    if len(deep) == 3 and deep[-1] == 1 and (of_columns or "last stride" in defect.id):
-        return f"the last axis of {output} has one element"
-    of_rows = re.search(r"\brows?\b|axis order", defect.id) and output in defect.id
-    return f"{output} has one axis" if of_rows and max(map(len, shapes)) == 1 else ""
+    deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
+    narrow = len(deep) == 3 and deep[-1] == 1 and _OF_COLUMNS.match(defect.id)
+    return f"the last axis of {output} has one element" if narrow else ""
 
 
 @cache

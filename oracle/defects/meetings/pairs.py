@@ -22,7 +22,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, PER_SAMPLE, REDUCTIONS, ROWS, Parameter
+from ...operators.definition.parameters import CLASS_INDEX, PER_SAMPLE, REDUCTIONS, Parameter
 from ..base import elementwise, rows, samples
 from ..base.asking import (
     accepts,
@@ -78,10 +78,6 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
         if p.optional:
             yield (p.name, ABSENT), (type_of(p.name), OTHER), "what is absent has no dtype"
-    for p in op.inputs():
-        if p.role is ROWS:
-            for form in (ORDER[1], EXPANDED):
-                yield ("shape", "rank 1"), (p.name, form), "one row has one value"
     for name in _of_one(op):
         for form in (ORDER[1], EXPANDED):
             yield ("shape", "rank 1"), (name, form), "one element is in order"

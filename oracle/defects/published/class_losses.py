@@ -34,7 +34,13 @@ def arguments_of(slug: str) -> dict[str, str]:
     }
 
 
-_NLL_LOSS = arguments_of("nll_loss")
+_ONE_AXIS = "the losses of samples have one axis"
+_NLL_LOSS = {
+    **arguments_of("nll_loss"),
+    "layout/nll_loss/out row strides": _ONE_AXIS,
+    "layout/nll_loss/out axis order": _ONE_AXIS,
+    "counter/nll_loss/out row": _ONE_AXIS,
+}
 
 
 # Generated mutants of aclnnNLLLoss2d that no right verdict may notice.
