@@ -11,7 +11,7 @@ import pytest
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
-from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sum_over
+from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sqrt, sum_over
 from oracle.numerics.golden import reductions
 from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.orders.reducing import reducing
@@ -157,3 +157,18 @@ def test_a_row_of_minus_infinities_and_finite_numbers_is_exact():
         reductions.evaluate(SCHEMES[softmax], {"x": x}, (1,), Sink(out, "float32"))
     np.testing.assert_allclose(out[0], [0.2312239, 0.6285317, 0, 0.14024438], rtol=1e-6)
     assert np.isnan(out[1:]).all()
+
+
+def test_a_tie_behind_a_rational_root_is_seen():
+    """A row of two values has a rational root, and (x - mean) / root is 1 or -1: the sum with b lies halfway between
+    two bfloat16 numbers, and both go to the even one. No enclosure of the root tells."""
+
+    def normalized(x, b):
+        d = x - mean_over(x)
+        return d / sqrt(mean_over(d * d)) + b
+
+    x = np.array([[1000, 1003, 1003, 1000]], TYPES["bfloat16"])
+    b = np.array([[0, 2**-8, 3 * 2**-8, -(2**-8)]], TYPES["bfloat16"])
+    out = np.empty(x.shape, TYPES["bfloat16"])
+    reductions.evaluate(Formula(normalized, over="dim"), {"x": x, "b": b}, (1,), Sink(out, "bfloat16"))
+    np.testing.assert_array_equal(out[0].astype(np.float64), [-1, 1, 1 + 2**-6, -1])
