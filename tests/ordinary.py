@@ -7,7 +7,7 @@ shows in the ordinary run what it shows of one operator of each kind.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import pytest
@@ -37,3 +37,8 @@ _NAMES = {*KINDS, *(f"aclnn{name}" for name in KINDS.values())}
 def one_of_each_kind(operators: Iterable[Value]) -> list[Value]:
     """Return those of some operators, by slug, by name or as they are, that stand for the others."""
     return [op for op in operators if FULL or getattr(op, "name", op) in _NAMES]
+
+
+def some(values: Sequence[Value], count: int = 1) -> list[Value]:
+    """Return the first of some values; all of them in the full run."""
+    return list(values if FULL else values[:count])

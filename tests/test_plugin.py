@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ordinary import in_full_alone
+from ordinary import in_full_alone, some
 from small import HEAD
 
 import oracle.backends.replay
@@ -289,7 +289,7 @@ def test_a_dying_worker_leaves_what_it_had_reported_and_the_crash_is_of_the_case
     assert ["/dies" in case["id"] for case in cases if case["status"] == "crash"] == [True]
 
 
-@pytest.mark.parametrize("words", [[], ["--isolate"], ["-n", "1"], ["-n", "1", "--isolate"]])
+@pytest.mark.parametrize("words", some([["--isolate"], ["-n", "1"], [], ["-n", "1", "--isolate"]], 2))
 def test_a_device_that_cannot_be_given_back_fails_the_run_in_one_line(project, words):
     """The controller of -n closes its own backend before the workers begin; theirs are closed at the end."""
     device = "misbehaving:StaysOpenInWorkers" if "-n" in words else "misbehaving:DoesNotClose"

@@ -398,8 +398,8 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return ()
     from .published import class_losses, equivalent, losses, piecewise, reductions, smooth  # each imports its pages
 
+    found: list[Entry] = []
     for kind in (class_losses, losses, piecewise, reductions, smooth):
-        if op.slug in kind.ROWS or op.slug in kind.ARGUMENTS:
-            rows, arguments = kind.ROWS.get(op.slug, tuple), kind.ARGUMENTS.get(op.slug, {})
-            return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
-    return tuple(equivalent.arguments(op))
+        found += kind.ROWS.get(op.slug, tuple)()
+        found += (Argument(name, why) for name, why in kind.ARGUMENTS.get(op.slug, {}).items())
+    return (*found, *equivalent.arguments(op))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 import synthetic
-from ordinary import in_full_alone
+from ordinary import in_full_alone, some
 from test_report_html import HOSTILE
 
 WIDE = "softmax_backward/wide_row[bfloat16-16x20000-dim=-1]"
@@ -107,7 +107,7 @@ def test_a_link_to_a_case_opens_it_below_the_bar(look: Any) -> None:
     assert page.locator("#list tr.opened").bounding_box()["y"] >= bar["y"] + bar["height"]
 
 
-@pytest.mark.parametrize("section", ["matrix", "failures", "pictures", "cases", "time"])
+@pytest.mark.parametrize("section", some(["cases", "matrix", "failures", "pictures", "time"], 2))
 def test_a_heading_is_not_under_the_bar(look: Any, section: str) -> None:
     page = look(everything(), width=400, reduced_motion="reduce")
     page.locator(f'nav a[href="#{section}"]').click()
@@ -230,7 +230,7 @@ def test_with_scripts_off_the_page_reads_in_the_language_it_was_written_in(look:
 
 @pytest.mark.parametrize(  # every two of them together once
     ("scheme", "language", "width"),
-    [("light", "en-US", 1400), ("dark", "zh-CN", 1400), ("light", "zh-CN", 400), ("dark", "en-US", 400)],
+    some([("light", "en-US", 1400), ("dark", "zh-CN", 400), ("dark", "en-US", 1400), ("light", "zh-CN", 400)], 2),
 )
 def test_axe_finds_no_violation(look: Any, scheme: str, language: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ordinary import FULL
 
 from oracle.model.dtypes import FORMATS
 from oracle.standards import STANDARDS, base, judge
 
-settings.register_profile("laws", derandomize=True, max_examples=60, deadline=None)
+settings.register_profile("laws", derandomize=True, max_examples=60 if FULL else 25, deadline=None)
 LAW = settings.get_profile("laws")
 FLOAT = [name for name, standard in STANDARDS.items() if "float" in standard.kinds]
 
@@ -131,7 +132,7 @@ finite = st.lists(
 
 
 @pytest.mark.parametrize(("standard", "options"), MONOTONE)
-@settings(LAW, max_examples=150)
+@settings(LAW, max_examples=150 if FULL else 40)
 @given(finite, st.integers(0, 19), st.integers(2, 50))
 def test_a_larger_error_never_turns_fail_into_pass(standard, options, sample, at, factor):
     golden = np.array([g for g, _, _ in sample])

@@ -14,6 +14,7 @@ from ...model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ...model.call import Call, TensorSpec
 from ...model.dtypes import FLOATS
 from ...model.errors import OracleError
+from ...numerics.orders.reducing import reduces
 from ...operators import operator, validate
 from ...operators.definition.checks import Asked, Check
 from ...operators.definition.operator import Operator
@@ -22,6 +23,7 @@ from ...operators.definition.parameters import (
     CLASS_INDEX,
     MUTUAL,
     ONE_VALUE,
+    PER_CHANNEL,
     PER_CLASS,
     PER_SAMPLE,
     REDUCTIONS,
@@ -220,7 +222,7 @@ def rank_of(op: Operator, parameter: Parameter) -> int:
 
 def is_vector(op: Operator, parameter: Parameter) -> bool:
     """Whether an operand has one axis, or none, in a call whose main operand has several."""
-    return parameter.role in (PER_CLASS, ONE_VALUE, PER_SAMPLE, CLASS_INDEX) and rank_of(op, parameter) < 2
+    return parameter.role in (PER_CLASS, PER_CHANNEL, ONE_VALUE, PER_SAMPLE, CLASS_INDEX) and rank_of(op, parameter) < 2
 
 
 def like_main(op: Operator) -> tuple[Parameter, ...]:
@@ -298,5 +300,8 @@ def output_shape(call: Call) -> Shape:
 
 
 def terms_shape(call: Call) -> Shape:
-    """Return the shape of the values of a call's (first) formula: the output's, unless they are summed."""
-    return operator(call.op).terms_shape({**call.inputs, **call.attrs})
+    """Return the shape of the values of a call's (first) formula: the output's, unless they are summed; of a formula
+    that reduces, the main operand's, whose channels are not yet in groups."""
+    op, arguments = operator(call.op), {**call.inputs, **call.attrs}
+    main = arguments[op.main]
+    return tuple(main.shape) if reduces(op.computes) and main is not None else op.terms_shape(arguments)

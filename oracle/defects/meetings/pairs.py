@@ -76,11 +76,12 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
     for p in broadcasting(op):
         yield ("shape", "rank 2"), (p.name, MIDDLE), "two axes have none in the middle"
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
+    for p in op.inputs():
         if p.optional:
             yield (p.name, ABSENT), (type_of(p.name), OTHER), "what is absent has no dtype"
-    for name in _of_one(op):
+    for condition, name in _of_one(op):
         for form in (ORDER[1], EXPANDED):
-            yield ("shape", "rank 1"), (name, form), "one element is in order"
+            yield condition, (name, form), "one element is in order"
     index, ignored = next(iter(op.inputs(CLASS_INDEX)), None), op.attribute("ignore index")
     if index is not None and ignored is not None:
         for word in ("a class that occurs", "outside the classes, and"):
@@ -113,13 +114,19 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
 
 
 @cache
-def _of_one(op: Operator) -> tuple[str, ...]:
-    """The tensors that have one element beside a vector."""
-    if 1 not in ranks(op):
-        return ()
-    call = call_of(op, (5,))
-    specs = {**call.inputs, "the output": call.outputs[op.output]}
-    return tuple(name for name, spec in specs.items() if spec is not None and math.prod(spec.shape) == 1)
+def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
+    """The tensors that have one element beside a vector, or under a word."""
+    calls = [(("shape", "rank 1"), call_of(op, (5,)))] if 1 in ranks(op) else []
+    for p in op.attributes:
+        if p.role == "choice":
+            calls += [((p.name, word), call_of(op, usual_shape(op), attrs={p.name: word})) for word in p.words]
+    found = ((condition, {**call.inputs, "the output": call.outputs[op.output]}) for condition, call in calls)
+    return tuple(
+        (condition, name)
+        for condition, specs in found
+        for name, spec in specs.items()
+        if spec is not None and math.prod(spec.shape) == 1
+    )
 
 
 @cache

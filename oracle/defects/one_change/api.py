@@ -111,7 +111,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
         return "" if _refuses_a_rank(op, name, soc) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
-    return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
+    return REPEATED if about and not _witness(op, name, about[0], soc) else ""
 
 
 def _passes_numbers(op: Operator, name: str) -> bool:
@@ -131,7 +131,8 @@ def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
         return True
     some = [each for count in range(1, len(tensors) + 1) for each in combinations(tensors, count)]
     for rank in range(len(shape) + 8):
-        for own in ((2,) * rank, (*(1,) * (rank - len(shape)), *shape)[:rank]):
+        ones = (1,) * (rank - len(shape))
+        for own in ((2,) * rank, (*ones, *shape)[:rank], (*shape, *ones)[:rank]):
             calls = [call_of(op, own, soc), *(usual(op, soc, shapes=dict.fromkeys(each, own)) for each in some)]
             if any(_answers(lacking, call) != validate(call).code for call in calls):
                 return True

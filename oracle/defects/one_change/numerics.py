@@ -259,13 +259,13 @@ def _host(op: Operator) -> Iterator[Defect]:
             Device("float32", right, kernel_type=lambda call, a: "float32"),
             "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
         )  # fmt: skip
-    if _mixes(op) and op.operands[1:]:  # of one operand the promoted type is its own
+    if _mixes(op) and op.operands[1:] and (op.kernel_type or op.dtype):  # else the right type is the main operand's
         yield Defect(
             f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
             Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
             socs=mixing(op) or EVERY_SOC,
         )  # fmt: skip
-    if _mixes(op):
+    if _mixes(op) and (op.kernel_type or op.dtype or mixes(op, op.output)) and not _is_float32(op):
         yield Defect(
             f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
             Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),
@@ -286,6 +286,13 @@ def _promoted(op: Operator, kind: str, soc: str) -> bool:
     if soc not in op.documented or soc not in socs_of(op, kind):
         return False
     return host_type(op, usual(op, soc, kind)) != kind
+
+
+def _is_float32(op: Operator) -> bool:
+    """Whether results are float32 before the cast to the output, whatever the inputs are: rounding to the output's type
+    is then right."""
+    calls = [usual(op, soc, kind) for soc in op.documented for kind in NARROW if soc in socs_of(op, kind)]
+    return bool(calls) and all(host_type(op, call) == "float32" for call in calls)
 
 
 def mutants(op: Operator) -> Iterator[Defect]:

@@ -64,13 +64,18 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _accepting(op: Operator, what: str) -> tuple[str, ...]:
-    """The SoCs that accept an operand that broadcasts, or inputs of two types; none where something else is refused."""
+    """The SoCs that accept an operand that broadcasts, inputs of two types, or a type of class indices; none where
+    something else is refused."""
     if what == "mixed dtypes":
         return mixing(op)
     shape = usual_shape(op)
     shapes = {f"a broadcast {p.name}": {p.name: (1,) * len(shape)} for p in broadcasting(op)}
     shapes |= {f"a {p.name} of lower rank": {p.name: shape[1:]} for p in broadcasting(op)}
-    return where_accepted(op, [{"shapes": shapes[what]}]) if what in shapes else ()
+    if what in shapes:
+        return where_accepted(op, [{"shapes": shapes[what]}])
+    index = samples.index_of(op).name if index_types(op) else ""
+    kinds = {f"{index} of {kind}": kind for kind in index_types(op)}
+    return where_accepted(op, [{"dtypes": {index: kinds[what]}}]) if what in kinds else ()
 
 
 def _refusals(op: Operator) -> Iterator[Refusal]:

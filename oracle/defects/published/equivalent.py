@@ -1,4 +1,4 @@
-"""Generated mutants that no right verdict may notice, of operators without a published defect, and why.
+"""Generated mutants that no right verdict may notice, and why.
 
 ``*`` in a mutant's id is the operator's slug. A reason with SoCs holds there alone.
 """
@@ -17,6 +17,10 @@ TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one n
 RSTD = "rstd lies between 2^-64 and 2^75, or is infinite with its plus sign, or 0"
 OVERFLOWS = "the square of the largest number overflows as that of infinity does: rstd is 0"
 TINY = "the square of a subnormal number is 0 in float32, and next to epsilon"
+FROM_ONE = "the logarithm of a float32 sum is 0 or at least 2^-24"
+NO_DIFFERENCE = "a subnormal number changes no difference of float32 numbers by what e^x shows"
+NUMBERED = "the reductions are numbered from 0"
+OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
 SQUARED = ("stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)",)
 RANK = "x1 and x2 have one shape, and whichever has rank 0, the other is refused for it"
 IN_BFLOAT16 = (
@@ -52,6 +56,10 @@ NEAR_0 = "next to 0 right kernels lose 2^-24 of e^x, far more than a subnormal n
 NO_LOG1P = "no kernel has log1p, so that losses below 2^-24 are lost"
 SOFTPLUS = "((max((x * beta), 0) + log1p(exp((-abs((x * beta)))))) / beta)"
 Why = str | tuple[str, tuple[str, ...]]  # why, or why and on which SoCs
+LENGTHS: dict[str, Why] = {
+    "check/*/without at most 8 lengths": "nine lengths are more than axes, which a later check refuses",
+    "check/*/without no more lengths than axes": "so many are not how input ends, which the next check refuses",
+}
 
 
 def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
@@ -104,6 +112,30 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
         BOTH_WAYS,
     ),
+    "cross_entropy_loss": {
+        **dict.fromkeys(
+            (f"formula/*/{stage}(s == 0) -> (s <= 0)" for stage in ("", "stage 4: ")), "labelSmoothing is at least 0"
+        ),
+        "formula/*/(r == 0) -> (r <= 0)": NUMBERED,
+        **_each("formula/*/stage {}: t -> place in (t == ignore)", (2, 5), OWN_PLACE),
+        **_each("num/*/half away{}", ("", " of logProbOut"), TO_EITHER_SIDE.format("e^x and a logarithm")),
+        **_each("operand/*/input flushed{}", ("", " of logProbOut"), NO_DIFFERENCE),
+        "num/*/flush float32 of logProbOut": FROM_ONE,
+        **_each("layout/*/lossOut {}", ("row strides", "axis order"), "the losses of samples have one axis"),
+        **_each(
+            "attribute/*/reductionOptional always {} of logProbOut",
+            ("mean", "none", "sum"),
+            "the logarithms are the same for every reduction",
+        ),
+    },
+    "cross_entropy_loss_grad": {
+        "formula/*/(r == 0) -> (r <= 0)": NUMBERED,
+        "formula/*/(s == 0) -> (s <= 0)": "labelSmoothing is at least 0",
+        "formula/*/stage 0: t -> place in (t == ignore)": OWN_PLACE,
+        "num/*/half away": TO_EITHER_SIDE.format("e^logProb"),
+        "operand/*/logProb inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
+        "operand/*/logProb flushed": "e^logProb is 1 for every subnormal number, as for 0",
+    },
     "elu": {
         "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS,
         **_each(
@@ -131,10 +163,11 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "group_norm": {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOut", KINDS, A_ROOT),
-        **_each("num/*/flush {} of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("num/*/flush {} of rstdOut", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
         "operand/*/self flushed of rstdOut": TINY,
         "operand/*/absent beta as zeros": "an absent beta adds nothing",
+        "api/*/writes when empty": "out of an empty call has no element, and the statistics are written",
         **_each("formula/*/{}", SQUARED, "the difference is squared, and a square has no sign"),
         **_each("formula/*/{} of rstdOut", SQUARED, "the difference is squared, and a square has no sign"),
     },
@@ -157,10 +190,12 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("formula/*/0 -> {} in where((t == 0), 0, log(t))", ("-1", "1"), "the factor of 0 before it leaves 0"),
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("a logarithm or e^target")),
     },
+    "layer_norm_backward": LENGTHS,
     "layer_norm": {
+        **LENGTHS,
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
-        **_each("num/*/flush {} of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("num/*/flush {} of rstdOutOptional", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
         "operand/*/input flushed of rstdOutOptional": TINY,
         "operand/*/absent biasOptional as zeros": "an absent biasOptional adds nothing",
@@ -173,9 +208,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     ),
     "log_softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x and a logarithm")),
-        **_each("num/*/flush {}", ("bfloat16", "float32"), "the logarithm of a float32 sum is 0 or at least 2^-24"),
+        **_each("num/*/flush {}", ("bfloat16", "float32"), FROM_ONE),
         **_each("only/*/{} rank 0", ("float16", "bfloat16", "float32"), "of one element the result is 0"),
-        "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
+        "operand/*/self flushed": NO_DIFFERENCE,
     },
     "log_softmax_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^output")),
@@ -215,7 +250,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             for dtype in ("float16", "bfloat16", "float32")
             for what in ("to largest", "to nan", "to zero", "loses its sign")
         },
-        "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
+        "operand/*/self flushed": NO_DIFFERENCE,
     },
     "softplus": {
         f"formula/*/({SOFTPLUS} * w) -> {SOFTPLUS}": "w is 1, or infinite beside a beta of 0: as its quotient is"

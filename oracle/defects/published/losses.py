@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from ...model.aclnn import Platform
 from ...model.call import Array
-from ...numerics.expressions import Expression, exp, maximum, minimum
+from ...numerics.expressions import ZERO, Expression, exp, maximum, minimum, text
+from ...numerics.programs import program
+from ...numerics.traversal import names_of, rebuilt
 from ...operators import (
     binary_cross_entropy_backward,
     binary_cross_entropy_with_logits_backward,
@@ -25,6 +28,7 @@ from ...operators.definition.parameters import MEAN, SUM
 from ..base import elementwise
 from ..base import rows as staged
 from ..base.device import (
+    BEFORE_950,
     EVERY_SOC,
     WITH_INFINITIES,
     Argument,
@@ -37,6 +41,9 @@ from ..base.device import (
     truncated,
 )
 from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, computing, gathered, traced
+from ..meetings import pairs
+from ..one_change import formula, numbers, refusals
+from ..one_change.mutations import changes
 
 # Published defects of aclnnCrossEntropyLoss, and its generated mutants that no right verdict may notice.
 
@@ -86,9 +93,42 @@ def _cut(op: Operator) -> Kernel:
 # Published defects of aclnnCrossEntropyLossGrad, and its generated mutants that no right verdict may notice.
 
 
-def of_cross_entropy_loss_grad() -> Iterator[Defect]:
-    """Yield what was published."""
-    yield from of_samples(cross_entropy_loss_grad.OPERATOR, "the official golden, and a kernel of ascend950")
+def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
+    """Yield what was published, and what shows only beside a labelSmoothing other than 0."""
+    op = cross_entropy_loss_grad.OPERATOR
+    yield from of_samples(op, "the official golden, and a kernel of ascend950")
+    for name in _smoothed(op):
+        yield Argument(name, "before ascend950 a labelSmoothing other than 0 is unspecified", BEFORE_950)
+
+
+def _smoothed(op: Operator) -> Iterator[str]:
+    """The ids of mutants that answer as the right kernel does where labelSmoothing is 0."""
+    graph = staged.graph_of(op)
+    right = _unsmoothed(graph.outer)
+    same = {change.name for change in changes(graph.outer) if text(_unsmoothed(change.graph)) == text(right)}
+    unused = tuple(f"{stage.name}: " for stage in graph.stages if stage.name not in names_of(right))
+    for defect in formula.mutants(op):
+        name = defect.id.removeprefix(f"formula/{op.slug}/")
+        if name in same or name.startswith(unused):
+            yield defect.id
+    generators = (numbers.of_numbers, pairs.of_combinations, pairs.mutants, refusals.mutants)
+    for defect in (d for generate in generators for d in generate(op)):
+        if re.search(r"/labelSmoothing |labelSmoothing positive|fractional labelSmoothing", defect.id):
+            yield defect.id
+
+
+def _unsmoothed(root: Expression) -> Expression:
+    """A graph beside a labelSmoothing of 0: where that decides, one way alone is left."""
+
+    def chosen(node: Expression, args: tuple[Expression, ...]) -> Expression | None:
+        if node.op == "symbol" and node.value == "s":
+            return ZERO
+        if node.op != "where" or not all(side.op == "constant" for side in args[0].args):
+            return None
+        (holds,) = program(args[0])({}, ())
+        return args[1] if holds else args[2]
+
+    return rebuilt(root, chosen)
 
 
 # Published differences of aclnnKlDivBackward, and a generated mutant that no right verdict may notice.

@@ -5,6 +5,7 @@ docs/bounds.md and docs/proof-details.md derive it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ class RowBound:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
         which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
-        answers = []
+        answers, found = [], []
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
@@ -72,11 +73,13 @@ class RowBound:
                 unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
             unspecified |= own.doubtful | self._overflowing(graph, given, own)
             answers += self._answers(graph, few, own, value.shape)
+            found.append((graph, own))
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
         for answer in answers:
             suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
         if suspect.any():
-            apart = classes_differ([*(a[suspect] for a in answers), value[suspect].astype(np.float32)])
+            moved = [answer for each in found for answer in _beside(*each, few, suspect)]
+            apart = classes_differ([*(a[suspect] for a in answers), *moved, value[suspect].astype(np.float32)])
             unspecified[suspect] |= apart
             bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
         unknown = self.stages.scheme.unspecified(self.stages.soc, dtype_of(self.stages.kind).name)
@@ -148,3 +151,18 @@ class RowBound:
             exact = exact & terms_exact.all(axis=-1, keepdims=True)
             exact = exact & is_exact_in([graph.outer], whole, single).reshape(shape)
         return np.asarray(exact)
+
+
+def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterator[Array]:
+    """What an order gives for some elements if its stages are as far off as they may be: next to a root of the formula
+    an infinite factor turns its sign, or gives NaN at the root itself."""
+    own = {name: np.broadcast_to(v, where.shape)[where] for name, v in few.items()}
+    for sign in (-1.0, 1.0):
+        stages = {}
+        for stage in graph.stages:
+            value, error = totals.known[stage.name], totals.known[stage.error]
+            shifted = value + np.where(np.isfinite(error), sign * error, 0.0)
+            stages[stage.name] = np.broadcast_to(shifted.astype(np.float32), where.shape)[where]
+        yield np.broadcast_to(
+            simulate(graph.outer, {**own, **stages}, np.float32, same_bits=True), (int(np.count_nonzero(where)),)
+        )

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from ordinary import some
 
 from oracle.numerics.bounds.losses import RUN, SHORT, lost
 from oracle.numerics.floats.rounding import UNIT
 
-LENGTHS = 1000, 65_537, 1 << 20
+LENGTHS = some([1000, 65_537, 1 << 20], 2)
 
 
 def few(random: np.random.Generator, n: int) -> np.ndarray:

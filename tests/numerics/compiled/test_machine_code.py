@@ -106,6 +106,7 @@ def test_where_nothing_can_be_kept_everything_works(kept):
     assert [doubled(), doubled()] == [0, 0]
 
 
+@in_full_alone
 def test_a_golden_from_kept_code_has_the_bits_of_the_one_that_was_compiled(kept, monkeypatch):
     monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
     x = np.random.default_rng(0).normal(size=(64, 128)).astype(np.float16)
