@@ -31,7 +31,7 @@ from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
-from .base.asking import call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
+from .base.asking import accepts, call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
 from .base.device import Argument, Defect, Device, Right, nothing
 from .base.elementwise import Kernel
 from .base.right import generated as right_of
@@ -352,8 +352,10 @@ def _of_its_shape(op: Operator, defect: Defect) -> str:
     if _OF_STRIDES.match(defect.id) and all(math.prod(shape) == 1 for shape in _shapes_of(op, output)):
         return f"{output} has one element"
     deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
-    narrow = len(deep) == 3 and deep[-1] == 1 and _OF_COLUMNS.match(defect.id)
-    return f"the last axis of {output} has one element" if narrow else ""
+    usual = call_of(op, usual_shape(op)).outputs[output].shape
+    if not _OF_COLUMNS.match(defect.id) or len(deep) < 3 or deep[-1] > 1 or accepts(op, shapes={output: usual[:-1]}):
+        return ""
+    return f"the last axis of {output} has one element"
 
 
 @cache

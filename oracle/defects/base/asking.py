@@ -239,11 +239,11 @@ def has_rows(op: Operator) -> bool:
 def has_one_element(op: Operator) -> bool:
     """Whether an output has one element in every call."""
     shape = usual_shape(op)
-    words = range(len(reductions(op)))
-    calls = [
-        call_of(op, main, attrs={op.reduction.name: n} if op.reduction is not None else {})
-        for main, n in product((shape, tuple(2 * n for n in shape)), words)
-    ]
+    attrs: list[dict[str, Any]] = [{p.name: word} for p in op.attributes if p.role == "choice" for word in p.words]
+    if op.reduction is not None:
+        attrs = [{op.reduction.name: n} for n in range(len(reductions(op)))]
+    larger = tuple(2 * n for n in shape)
+    calls = [call_of(op, main, attrs=each) for main, each in product((shape, larger), attrs or [{}])]
     return all(math.prod(op.output_shape({**call.inputs, **call.attrs})) == 1 for call in calls)
 
 

@@ -120,7 +120,8 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
     for p in op.attributes:
         if p.role == "choice":
             calls += [((p.name, word), call_of(op, usual_shape(op), attrs={p.name: word})) for word in p.words]
-    found = ((condition, {**call.inputs, "the output": call.outputs[op.output]}) for condition, call in calls)
+    first = (op.whole or op).output
+    found = ((condition, {**call.inputs, "the output": call.outputs[first]}) for condition, call in calls)
     return tuple(
         (condition, name)
         for condition, specs in found

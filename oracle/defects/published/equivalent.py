@@ -117,6 +117,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             (f"formula/*/{stage}(s == 0) -> (s <= 0)" for stage in ("", "stage 4: ")), "labelSmoothing is at least 0"
         ),
         "formula/*/(r == 0) -> (r <= 0)": NUMBERED,
+        "counter/*/lossOut row": "the losses of samples have one axis",
         **_each("formula/*/stage {}: t -> place in (t == ignore)", (2, 5), OWN_PLACE),
         **_each("num/*/half away{}", ("", " of logProbOut"), TO_EITHER_SIDE.format("e^x and a logarithm")),
         **_each("operand/*/input flushed{}", ("", " of logProbOut"), NO_DIFFERENCE),
