@@ -223,6 +223,8 @@ class Drawer:
         if isinstance(p.plain, tuple):
             return p.plain
         if p.role == "number":
+            if p.optional and self._random.random() < 0.2:
+                return None
             plain = p.plain if self.usual is None else self.usual.keys["attrs"].get(p.name, p.plain)
             if isinstance(plain, list):  # a family that says which
                 return self._one(plain)

@@ -20,6 +20,7 @@ TINY = "the square of a subnormal number is 0 in float32, and next to epsilon"
 FROM_ONE = "the logarithm of a float32 sum is 0 or at least 2^-24"
 NO_DIFFERENCE = "a subnormal number changes no difference of float32 numbers by what e^x shows"
 NUMBERED = "the reductions are numbered from 0"
+MOST_CHANNELS = "A2 and A3 refuse more than 240031 channels"
 OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
 SQUARED = ("stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)",)
 RANK = "x1 and x2 have one shape, and whichever has rank 0, the other is refused for it"
@@ -171,6 +172,11 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "api/*/writes when empty": "out of an empty call has no element, and the statistics are written",
         **_each("formula/*/{}", SQUARED, "the difference is squared, and a square has no sign"),
         **_each("formula/*/{} of rstdOut", SQUARED, "the difference is squared, and a square has no sign"),
+    },
+    "group_norm_backward": {
+        f"cores/*/{name} two tiles before, {each} of {name}": (MOST_CHANNELS, ("ascend910b", "ascend910_93"))
+        for name in ("gradGammaOut", "gradBetaOut")
+        for each in ("8 x 24576", "20 x 24576", "24 x 8192", "32 x 6144", "40 x 8192", "48 x 8192")
     },
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),

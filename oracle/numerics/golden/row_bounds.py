@@ -161,7 +161,8 @@ def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterat
         stages = {}
         for stage in graph.stages:
             value, error = totals.known[stage.name], totals.known[stage.error]
-            shifted = value + np.where(np.isfinite(error), sign * error, 0.0)
+            sized = np.isfinite(error) & (totals.sizes.get(stage.name, 1.0) != 0)  # a sum of zeros is 0 in every order
+            shifted = value + np.where(sized, sign * error, 0.0)
             stages[stage.name] = np.broadcast_to(shifted.astype(np.float32), where.shape)[where]
         yield np.broadcast_to(
             simulate(graph.outer, {**own, **stages}, np.float32, same_bits=True), (int(np.count_nonzero(where)),)
