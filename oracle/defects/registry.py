@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -316,6 +317,9 @@ def defects(op: str) -> tuple[Defect, ...]:
     arguments |= {each: Argument(each, ZERO_SIGN) for each in zeros}
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
+    for some in [each for each in arguments if each.startswith("pair/")]:  # a pattern
+        argument = arguments.pop(some)
+        arguments |= {d.id: argument for d in generated if fnmatchcase(d.id, some)}
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
     everything = [
         *wrong,

@@ -41,7 +41,6 @@ from ..base.device import (
     truncated,
 )
 from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, computing, gathered, traced
-from ..meetings import pairs
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
@@ -97,7 +96,7 @@ def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
     """Yield what was published, and what shows only beside a labelSmoothing other than 0."""
     op = cross_entropy_loss_grad.OPERATOR
     yield from of_samples(op, "the official golden, and a kernel of ascend950")
-    for name in _smoothed(op):
+    for name in (*_smoothed(op), f"pair/{op.slug}/*labelSmoothing positive*"):
         yield Argument(name, "before ascend950 a labelSmoothing other than 0 is unspecified", BEFORE_950)
 
 
@@ -111,9 +110,8 @@ def _smoothed(op: Operator) -> Iterator[str]:
         name = defect.id.removeprefix(f"formula/{op.slug}/")
         if name in same or name.startswith(unused):
             yield defect.id
-    generators = (numbers.of_numbers, pairs.of_combinations, pairs.mutants, refusals.mutants)
-    for defect in (d for generate in generators for d in generate(op)):
-        if re.search(r"/labelSmoothing |labelSmoothing positive|fractional labelSmoothing", defect.id):
+    for defect in (*numbers.of_numbers(op), *refusals.mutants(op)):
+        if re.search(r"/labelSmoothing |fractional labelSmoothing", defect.id):
             yield defect.id
 
 
