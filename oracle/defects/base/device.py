@@ -270,7 +270,8 @@ class Right:
 @dataclass(frozen=True)
 class Argument:
     """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one.
-    ``id``: the mutant's; of pairs it may be a pattern. ``socs``: where it is; a mutant that is wrong on others is run there."""
+    ``id``: the mutant's; of pairs it may be a pattern. ``socs``: where it is; a mutant that is wrong on others is run
+    there."""
 
     id: str
     why: str
