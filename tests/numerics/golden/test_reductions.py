@@ -172,3 +172,25 @@ def test_a_tie_behind_a_rational_root_is_seen():
     out = np.empty(x.shape, TYPES["bfloat16"])
     reductions.evaluate(Formula(normalized, over="dim"), {"x": x, "b": b}, (1,), Sink(out, "bfloat16"))
     np.testing.assert_array_equal(out[0].astype(np.float64), [-1, 1, 1 + 2**-6, -1])
+
+
+def judged(formula: Callable[..., Any], given: dict[str, np.ndarray]) -> Sink:
+    x = given["x"]
+    sink = Sink(np.empty(x.shape, np.float32), "float32", judged=True)
+    with np.errstate(all="ignore"):
+        reductions.evaluate(Formula(formula, over="dim"), given, (1,), sink)
+    return sink
+
+
+def test_an_infinite_factor_next_to_a_root_is_unspecified():
+    """A mean of equal numbers may be an ulp off; infinity times the difference is then no NaN."""
+    x, w = np.full((1, 81), 0.3, np.float32), np.ones((1, 81), np.float32)
+    w[0, 2] = np.inf
+    sink = judged(lambda x, w: (x - mean_over(x)) * w, {"x": x, "w": w})
+    assert np.flatnonzero(sink.unspecified).tolist() == [2]
+
+
+def test_a_sum_of_zeros_is_zero_in_every_order():
+    sink = judged(lambda x: 1 / sqrt(mean_over(x * x)), {"x": np.zeros((1, 9), np.float32)})
+    assert np.isposinf(sink.value).all()
+    assert not sink.unspecified.any()
