@@ -25,7 +25,7 @@ from .of_class import Chosen, chosen
 # Cases by a rule: shapes, values and formats that a design draws, as the ecosystem standard asks for.
 
 _BY_RULE = (
-    "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
+    "values by a standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
 )
 
 
@@ -45,7 +45,7 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
         raise expander.document.error(f"family {name}: generate takes one mapping of variants", (*place, "variants"))
     layers = [layer.over(family) for layer in expander.variants(written, (*place, "variants"))]
     variants = {layer.name: expander.settled(layer) for layer in layers}
-    if volume.rule != "ecosystem":
+    if volume.rule != "ecosystem" or expander.from_class:
         variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
     factors = design(expander, family, volume, tuple(variants))
     title = name if volume.rule == "ecosystem" else f"{name}_{volume.rule}"
