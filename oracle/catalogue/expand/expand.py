@@ -24,9 +24,7 @@ from .of_class import Chosen, chosen
 
 # Cases by a rule: shapes, values and formats that a design draws, as the ecosystem standard asks for.
 
-_BY_RULE = (
-    "values by a standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
-)
+_BY_RULE = "values by a standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
 
 
 def generated(expander: Expander, family: Layer) -> Iterator[Case]:
