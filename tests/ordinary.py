@@ -39,6 +39,6 @@ def one_of_each_kind(operators: Iterable[Value]) -> list[Value]:
     return [op for op in operators if FULL or getattr(op, "name", op) in _NAMES]
 
 
-def some(values: Sequence[Value], count: int = 1) -> list[Value]:
+def some(values: Sequence[Value], count: int) -> list[Value]:
     """Return the first of some values; all of them in the full run."""
     return list(values if FULL else values[:count])

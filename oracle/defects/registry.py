@@ -355,11 +355,16 @@ def _of_its_shape(op: Operator, defect: Defect) -> str:
         return ""
     if _OF_STRIDES.match(defect.id) and all(math.prod(shape) == 1 for shape in _shapes_of(op, output)):
         return f"{output} has one element"
+    narrow = _OF_COLUMNS.match(defect.id) and _is_narrow(op, output)
+    return f"the last axis of {output} has one element" if narrow else ""
+
+
+@cache
+def _is_narrow(op: Operator, output: str) -> bool:
+    """Whether the last axis of an output has one element, also where the main operand has three, and must be there."""
     deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
     usual = call_of(op, usual_shape(op)).outputs[output].shape
-    if not _OF_COLUMNS.match(defect.id) or len(deep) < 3 or deep[-1] > 1 or accepts(op, shapes={output: usual[:-1]}):
-        return ""
-    return f"the last axis of {output} has one element"
+    return len(deep) == 3 and deep[-1] == 1 and not accepts(op, shapes={output: usual[:-1]})
 
 
 @cache

@@ -228,7 +228,7 @@ def test_with_scripts_off_the_page_reads_in_the_language_it_was_written_in(look:
 # looks ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(  # every two of them together once
+@pytest.mark.parametrize(  # in the full run every two of them together once
     ("scheme", "language", "width"),
     some([("light", "en-US", 1400), ("dark", "zh-CN", 400), ("dark", "en-US", 1400), ("light", "zh-CN", 400)], 2),
 )

@@ -239,12 +239,17 @@ def has_rows(op: Operator) -> bool:
 def has_one_element(op: Operator) -> bool:
     """Whether an output has one element in every call."""
     shape = usual_shape(op)
-    attrs: list[dict[str, Any]] = [{p.name: word} for p in op.attributes if p.role == "choice" for word in p.words]
-    if op.reduction is not None:
-        attrs = [{op.reduction.name: n} for n in range(len(reductions(op)))]
     larger = tuple(2 * n for n in shape)
-    calls = [call_of(op, main, attrs=each) for main, each in product((shape, larger), attrs or [{}])]
+    calls = (call_of(op, main, attrs=each) for main, each in product((shape, larger), _worded(op)))
     return all(math.prod(op.output_shape({**call.inputs, **call.attrs})) == 1 for call in calls)
+
+
+def _worded(op: Operator) -> list[dict[str, Any]]:
+    """The words, flags and reductions of an operator, every choice of them."""
+    values = {p.name: p.choices or (False, True) for p in op.attributes if p.role in ("choice", "flag")}
+    if op.reduction is not None:
+        values[op.reduction.name] = op.reduction.choices or tuple(range(len(REDUCTIONS)))
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
 def has_one_column(op: Operator) -> bool:
@@ -266,10 +271,7 @@ def is_written(op: Operator) -> bool:
     """Whether the host writes an output in some usual call, whatever its words, flags and reduction are."""
     if op.skipped is None:
         return True
-    values = {p.name: p.choices or (False, True) for p in op.attributes if p.role in ("choice", "flag")}
-    if op.reduction is not None:
-        values[op.reduction.name] = op.reduction.choices or tuple(range(len(REDUCTIONS)))
-    calls = (usual(op, attrs=dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
+    calls = (usual(op, attrs=each) for each in _worded(op))
     return any(not op.skips({**call.inputs, **call.attrs}) for call in calls)
 
 

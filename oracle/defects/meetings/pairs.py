@@ -35,6 +35,7 @@ from ..base.asking import (
     socs_of,
     summed_to,
     terms_shape,
+    usual,
     usual_shape,
 )
 from ..base.device import EVERY_SOC, Defect, Device, plain
@@ -71,6 +72,9 @@ ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a
 # ---- what cannot meet ------------------------------------------------------------------------------------------------
 
 
+ALONE = ("samples", "no axis of")  # a sample without a batch axis
+
+
 def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
     """Two conditions (a factor and how its value begins), and why no call meets both and has a sign to lose."""
     for p in broadcasting(op):
@@ -85,8 +89,10 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
     index, ignored = next(iter(op.inputs(CLASS_INDEX)), None), op.attribute("ignore index")
     if index is not None and ignored is not None:
         for word in ("a class that occurs", "outside the classes, and"):
-            yield ("shape", "rank 1"), (ignored.name, word), "the only sample is ignored"
-            yield (index.name, EXPANDED), (ignored.name, word), "every sample is ignored"
+            for alone in (("shape", "rank 1"), ALONE):
+                yield alone, (ignored.name, word), "the only sample is ignored"
+            for one_class in ((index.name, EXPANDED), (f"{index.name}{FOLLOWS}", classes.EVERYWHERE)):
+                yield one_class, (ignored.name, word), "every sample is ignored"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
     if summed_to(op.whole or op) == ():
@@ -96,21 +102,13 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
                 yield ("reduction", word), (f"{op.output}{FOLLOWS}", strides), "one number is in order"
     if not samples.fits(op):
         return
-    alone = ("samples", "no axis of")
     for p in op.inputs(PER_SAMPLE):
         for word in REDUCTIONS[1:]:
             yield ("reduction", word), (p.name, ORDER[1]), "one element is in order"
             for strides in classes.OF_VECTORS[1:]:
                 yield ("reduction", word), (f"{p.name}{FOLLOWS}", strides), "one element is in order"
-        yield alone, (p.name, ORDER[1]), "one element is in order"
-    yield alone, (samples.index_of(op).name, ORDER[1]), "one element is in order"
-    ignored = op.attribute("ignore index")
-    if ignored is not None:
-        for word in ("a class that occurs", "outside the classes, and"):
-            one_class = f"{samples.index_of(op).name}{FOLLOWS}", classes.EVERYWHERE
-            yield one_class, (ignored.name, word), "every sample is ignored: all is zero"
-        yield alone, (ignored.name, "a class that occurs"), "the only sample is ignored: all is zero"
-        yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
+        yield ALONE, (p.name, ORDER[1]), "one element is in order"
+    yield ALONE, (samples.index_of(op).name, ORDER[1]), "one element is in order"
 
 
 @cache
@@ -119,7 +117,7 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
     calls = [(("shape", "rank 1"), call_of(op, (5,)))] if 1 in ranks(op) else []
     for p in op.attributes:
         if p.role == "choice":
-            calls += [((p.name, word), call_of(op, usual_shape(op), attrs={p.name: word})) for word in p.words]
+            calls += [((p.name, w), usual(op, attrs={p.name: v})) for w, v in zip(p.words, p.choices, strict=True)]
     first = (op.whole or op).output
     found = ((condition, {**call.inputs, "the output": call.outputs[first]}) for condition, call in calls)
     return tuple(

@@ -14,10 +14,10 @@ from ..base.device import Argument, Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, Kernel, gather
 from ..base.samples import NEVER, Formula, Samples, changing
 from ..one_change.layouts import packed
+from .equivalent import ONE_AXIS, OWN_PLACE
 
 # Generated mutants of aclnnNLLLoss that no right verdict may notice; the formula of aclnnNLLLoss2d is the same.
 
-_OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
 _OF_MEANS = "the sum of the weights divides a mean alone, which is taken over all elements"
 
 
@@ -26,20 +26,19 @@ def arguments_of(slug: str) -> dict[str, str]:
     begin = f"formula/{slug}"
     return {
         f"{begin}/(mean != 0) -> (0 < mean)": "mean is 0 or 1: what is not 0 is above 0",
-        f"{begin}/stage 0: t -> place in (t == ignore)": _OWN_PLACE,
-        f"{begin}/stage 1: t -> place in (t == ignore)": _OWN_PLACE,
-        f"{begin}/stage 0: t -> place in (t == ignore) of totalWeightOut": _OWN_PLACE,
+        f"{begin}/stage 0: t -> place in (t == ignore)": OWN_PLACE,
+        f"{begin}/stage 1: t -> place in (t == ignore)": OWN_PLACE,
+        f"{begin}/stage 0: t -> place in (t == ignore) of totalWeightOut": OWN_PLACE,
         f"{begin}/stage 1: all elements": _OF_MEANS,
         f"{begin}/stage 0: all elements of totalWeightOut": "the sum of the weights is that of all elements",
     }
 
 
-_ONE_AXIS = "the losses of samples have one axis"
 _NLL_LOSS = {
     **arguments_of("nll_loss"),
-    "layout/nll_loss/out row strides": _ONE_AXIS,
-    "layout/nll_loss/out axis order": _ONE_AXIS,
-    "counter/nll_loss/out row": _ONE_AXIS,
+    "layout/nll_loss/out row strides": ONE_AXIS,
+    "layout/nll_loss/out axis order": ONE_AXIS,
+    "counter/nll_loss/out row": ONE_AXIS,
 }
 
 

@@ -21,6 +21,7 @@ FROM_ONE = "the logarithm of a float32 sum is 0 or at least 2^-24"
 NO_DIFFERENCE = "a subnormal number changes no difference of float32 numbers by what e^x shows"
 NUMBERED = "the reductions are numbered from 0"
 MOST_CHANNELS = "A2 and A3 refuse more than 240031 channels"
+ONE_AXIS = "the losses of samples have one axis"
 OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
 SQUARED = ("stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)",)
 RANK = "x1 and x2 have one shape, and whichever has rank 0, the other is refused for it"
@@ -118,12 +119,12 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             (f"formula/*/{stage}(s == 0) -> (s <= 0)" for stage in ("", "stage 4: ")), "labelSmoothing is at least 0"
         ),
         "formula/*/(r == 0) -> (r <= 0)": NUMBERED,
-        "counter/*/lossOut row": "the losses of samples have one axis",
+        "counter/*/lossOut row": ONE_AXIS,
         **_each("formula/*/stage {}: t -> place in (t == ignore)", (2, 5), OWN_PLACE),
         **_each("num/*/half away{}", ("", " of logProbOut"), TO_EITHER_SIDE.format("e^x and a logarithm")),
         **_each("operand/*/input flushed{}", ("", " of logProbOut"), NO_DIFFERENCE),
         "num/*/flush float32 of logProbOut": FROM_ONE,
-        **_each("layout/*/lossOut {}", ("row strides", "axis order"), "the losses of samples have one axis"),
+        **_each("layout/*/lossOut {}", ("row strides", "axis order"), ONE_AXIS),
         **_each(
             "attribute/*/reductionOptional always {} of logProbOut",
             ("mean", "none", "sum"),
