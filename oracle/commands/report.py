@@ -90,7 +90,8 @@ def run_report(args: argparse.Namespace) -> int:
     outputs = [(path, args.format or format_of(path)) for path in args.output]
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
-    records = [explained(read(path, salvage=args.salvage)) for path in args.records]
+    brief = all(RENDERERS[name].has_languages for name in (args.format, *(name for _, name in outputs)) if name)
+    records = [_explained(path, args.salvage, brief) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
         write(records, path, name, language)
@@ -101,6 +102,12 @@ def run_report(args: argparse.Namespace) -> int:
     if not outputs:
         sys.stdout.write(RENDERERS[args.format].render(records, language))
     return 0
+
+
+def _explained(path: Path, salvage: bool, brief: bool) -> Record:
+    """A record with the groups of its failures. Finding groups takes the inputs of passing cases too."""
+    record = read(path, salvage=salvage, brief=brief)
+    return record if record.groups or record.ok else explained(read(path, salvage=salvage) if brief else record)
 
 
 def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
@@ -121,7 +128,8 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
 
 def run_diff(args: argparse.Namespace) -> int:
     """Print or write the difference; 1 when something newly fails."""
-    old, new = _chosen([read(args.old), read(args.new)], args.where)
+    brief = args.where is None  # a choice may look at inputs
+    old, new = _chosen([read(path, brief=brief) for path in (args.old, args.new)], args.where)
     found = diff.Difference(old, new, args.budget_factor, args.budget_floor)
     language = LANGUAGES[args.lang]
     if args.format == "json":
@@ -209,15 +217,15 @@ def run_merge(args: argparse.Namespace) -> int:
     inputs = {path.resolve() for path in args.records}
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
-    parts = [read(path) for path in args.records]
-    lines = merged(parts, partial=args.partial)
-    save(args.output, "\n".join(lines) + "\n")
-    whole = read(args.output)
+    parts = [read(path, brief=True) for path in args.records]
+    save(args.output, merged(parts, partial=args.partial))
+    notes = [(part.path, note) for part in parts for note in part.notes[1:]]  # the first says which shard it is
+    del parts
+    whole = read(args.output, brief=True)
     counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)
     print(f"{args.output}: {whole.planned} planned ({counts})")
-    for part in parts:
-        for note in part.notes[1:]:  # what is unusual about it; the first says which shard it is
-            print(f"{part.path}: {note}")
+    for path, note in notes:
+        print(f"{path}: {note}")
     for note in whole.notes:
         print(note)
     return 0 if whole.ok and not whole.header.shard else 1

@@ -93,7 +93,7 @@ def fit(text: str) -> str:
 
 def is_fit(text: str) -> bool:
     """Whether a text holds nothing that :func:`fit` would spell out."""
-    return _UNFIT.search(text) is None
+    return (text.isascii() and text.isprintable()) or _UNFIT.search(text) is None
 
 
 def _spelt(found: re.Match[str]) -> str:

@@ -9,10 +9,11 @@ metadata does not travel.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, NamedTuple, TypeVar
 
 from ..model.errors import OracleError, fit, is_fit
@@ -27,7 +28,7 @@ NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  
 
 def parse_object(text: str, where: str) -> Fields:
     """Parse one line of strict JSON that must hold an object."""
-    value = strictjson.loads(text, where)
+    value = strictjson.loads_fast(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
     return Fields(value if "\\u" not in text and is_fit(text) else _shown(value), where)
@@ -83,7 +84,11 @@ class Fields:
     def number(self, key: str) -> Number | None:
         """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
         value = self.data.get(key)
-        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        if value is None or type(value) is int:
+            return value
+        if type(value) is float:
+            if math.isinf(value):
+                raise self.wrong(key, "a number that float64 holds; write the string 'inf' if meant")
             return value
         if isinstance(value, str) and value in NON_FINITE:
             return NON_FINITE[value]
@@ -145,6 +150,8 @@ class Fields:
 
     def number_map(self) -> dict[str, Number]:
         """Every value as a number; nulls are left out."""
+        if set(map(type, self.data.values())) == {float} and all(map(math.isfinite, self.data.values())):
+            return dict(zip(map(sys.intern, self.data), self.data.values(), strict=True))
         return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
 
     def text_map(self) -> dict[str, str]:
@@ -154,7 +161,11 @@ class Fields:
     def scalar_map(self) -> dict[str, Scalar]:
         """Every value as it is; nested values as compact JSON."""
         return {
-            str(k): json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v
+            str(k): json.dumps(v, ensure_ascii=False)
+            if isinstance(v, (dict, list))
+            else self.number(k)
+            if isinstance(v, float)
+            else v
             for k, v in self.data.items()
         }
 
@@ -167,11 +178,13 @@ _KEY = "record"  # of our entry in a field's metadata
 
 
 class Way(NamedTuple):
-    """How one field travels. ``beside``: written only where the field of that name holds something."""
+    """How one field travels. ``beside``: written only where the field of that name holds something. ``needed``: it has
+    no default."""
 
     read: Callable[[Fields, str], Any]
     write: Callable[[Any], Any] | None = None
     beside: str = ""
+    needed: bool = False
 
 
 def way(
@@ -236,14 +249,17 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
     """Return the fields of a dataclass that travel, in their order."""
     found = _ways.get(kind)
     if found is None:
-        found = _ways[kind] = {f.name: f.metadata[_KEY] for f in fields(kind) if _KEY in f.metadata}
+        found = _ways[kind] = {
+            f.name: f.metadata[_KEY]._replace(needed=f.default is f.default_factory is MISSING)
+            for f in fields(kind) if _KEY in f.metadata
+        }  # fmt: skip
     return found
 
 
 def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
     found: dict[str, Any] = {}
-    for name, (_, write, other) in ways(type(value)).items():
+    for name, (_, write, other, _needed) in ways(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
             found[name] = plain if write is None else write(plain)
@@ -253,4 +269,5 @@ def to_json(value: Any) -> dict[str, Any]:
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
     """Return the dataclass of a JSON object; ``others`` are the fields that do not travel. OracleError says where a
     value is wrong."""
-    return kind(**{name: how.read(line, name) for name, how in ways(kind).items()}, **others)
+    data = line.data
+    return kind(**{n: how.read(line, n) for n, how in ways(kind).items() if n in data or how.needed}, **others)

@@ -31,6 +31,7 @@ from .types import (
     RunEnd,
     RunHeader,
     WorstElement,
+    brief_of,
     budget_of,
     judged_of,
     split_id,
@@ -67,6 +68,7 @@ class Record:
     duration_s: Number | None
     notes: Sequence[str] = field(default=())
     groups: Sequence[Group] = field(default=())
+    reruns: Mapping[str, int] = field(default_factory=dict)  # ids with more than one line: the lines that do not count
 
     @cached_property
     def judged(self) -> int:
@@ -124,24 +126,26 @@ def _missing(cases: Collection[CaseRecord], planned: int) -> int:
 
 
 @collector_paused()
-def read(path: str | Path, *, salvage: bool = False) -> Record:
+def read(path: str | Path, *, salvage: bool = False, brief: bool = False) -> Record:
     """Read a run record. Raises OracleError (with file and line) for anything that is not one.
 
     ``salvage``: leave out lines that cannot be read, and count them in the notes; the first must be good.
+    ``brief``: leave out the fields of passing cases that no page shows (:func:`brief_of`). A record of a million cases
+    is then read in a third of the memory.
     """
-    return lines_of(Path(path), salvage=salvage).record()
+    return lines_of(Path(path), salvage=salvage, brief=brief).record()
 
 
-def lines_of(path: Path, *, salvage: bool = False) -> Lines:
+def lines_of(path: Path, *, salvage: bool = False, brief: bool = False) -> Lines:
     """Return what the lines of a file say; as :func:`read`."""
     try:
         with path.open("rb") as file:
-            return _said(path, file, salvage)
+            return _said(path, file, salvage, brief)
     except OSError as error:
         raise OracleError(f"{path}: cannot read the run record: {error.strerror or error}") from None
 
 
-def _said(path: Path, file: BinaryIO, salvage: bool) -> Lines:
+def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
     """Read line by line: a record of a million cases has half a GiB."""
     said, half = None, ""
     for number, line in enumerate(file, 1):
@@ -152,7 +156,7 @@ def _said(path: Path, file: BinaryIO, salvage: bool) -> Lines:
             break  # it is the last
         line = line.removesuffix(b"\n")
         if said is None:
-            said = Lines(path, RunHeader.of(_first(path, line, where, file)))
+            said = Lines(path, RunHeader.of(_first(path, line, where, file)), brief=brief)
             continue
         try:
             said.take(_parse(line, where))
@@ -169,12 +173,14 @@ def _said(path: Path, file: BinaryIO, salvage: bool) -> Lines:
 class Lines:
     """What the lines of a record have said so far, read or written. ``half``: of a last line that is half-written."""
 
-    def __init__(self, path: Path, header: RunHeader, half: str = "") -> None:
+    def __init__(self, path: Path, header: RunHeader, half: str = "", *, brief: bool = False) -> None:
         self.path = path
         self.header = header
         self.half = half
+        self.brief = brief
         self.cases: dict[str, CaseRecord] = {}
         self.reruns: Counter[str] = Counter()
+        self.before: Counter[str] = Counter()  # statuses of the lines that do not count
         self.groups: list[Group] = []
         self.end: RunEnd | None = None
         self.garbled: list[int] = []  # numbers of the lines left out
@@ -185,7 +191,7 @@ class Lines:
         if self.end is not None:
             raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
         if kind == "case":
-            self.case(from_json(CaseRecord, line))
+            self.case(brief_of(line) if self.brief else from_json(CaseRecord, line))
         elif kind == "group":
             self.groups.append(from_json(Group, line))
         elif kind == "end":
@@ -197,7 +203,8 @@ class Lines:
     def case(self, case: CaseRecord) -> None:
         """Take in a case; of two lines of one id (a rerun) the later one counts."""
         if case.id in self.cases:
-            self.reruns[self.cases.pop(case.id).status] += 1
+            self.reruns[case.id] += 1
+            self.before[self.cases.pop(case.id).status] += 1
         self.cases[case.id] = case
 
     def all(self) -> Iterator[RunHeader | CaseRecord | RunEnd]:
@@ -226,7 +233,7 @@ class Lines:
     def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
         record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration,
-                        groups=tuple(self.groups))  # fmt: skip
+                        groups=tuple(self.groups), reruns=self.reruns)  # fmt: skip
         return replace(record, notes=tuple(_notes(record, self)))
 
 
@@ -261,7 +268,7 @@ def _parse(line: bytes, where: str) -> Fields:
 
 
 def _notes(record: Record, said: Lines) -> Iterator[str]:
-    end, reruns = said.end, said.reruns
+    end, before = said.end, said.before
     planned, recorded = record.header.planned, len(record.cases)
     if record.header.shard:
         number, _, count = record.header.shard.partition("/")
@@ -276,9 +283,9 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
         yield f"The run ended, but {record.missing:,} of {planned:,} planned cases have no line."
     if recorded > planned:
         yield f"{recorded:,} cases were recorded but only {planned:,} were planned."
-    if reruns:
-        before = ", ".join(f"{n:,} {status}" for status, n in reruns.items())
-        yield f"{sum(reruns.values()):,} cases were recorded again; the last line counts (before: {before})."
+    if before:
+        told = ", ".join(f"{n:,} {status}" for status, n in before.items())
+        yield f"{before.total():,} cases were recorded again; the last line counts (before: {told})."
     if end is not None:
         yield from _count_notes(record, end)
     yield from said.given
@@ -290,6 +297,27 @@ def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:
     for status, said in end.counts.items():
         if said != record.counts[status]:
             yield f"The end line says {said:,} {status}; the case lines give {record.counts[status]:,}."
+
+
+def case_lines(record: Record) -> Iterator[str]:
+    """Yield the lines of the cases as the file has them, of two lines of one case the later one."""
+    left = Counter(record.reruns)
+    with record.path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            if not (line.startswith('{"type":"case"') and line.endswith("\n")) and not _is_case(line):
+                continue
+            if left and left[case_id := str(json.loads(line)["id"])]:
+                left[case_id] -= 1
+            else:
+                yield line if line.endswith("\n") else f"{line}\n"
+
+
+def _is_case(line: str) -> bool:
+    """Whether a line of a record that could be read is a case's, with its keys in any order."""
+    try:
+        return bool(json.loads(line)["type"] == "case")
+    except ValueError:  # an empty line; a last one that is half-written
+        return False
 
 
 # Preparing a record that another run goes on writing.
@@ -315,7 +343,7 @@ def cut(path: Path) -> None:
         keep, unended = 0, False
         for line in file:
             unended = not line.endswith(b"\n")
-            if line.replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
+            if line[:20].replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
                 unended = False
                 break
             keep += len(line)

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, get_args
 
 from ..model.errors import OracleError
@@ -240,6 +241,34 @@ class CaseRecord:
     def counted_as(self, status: CaseStatus, reason: str) -> CaseRecord:
         """Return the record with the status that an expectation makes of it."""
         return replace(self, status=status, reason=reason)
+
+
+# What pages show of failures only. Of the metrics of a layer they need two, which say what it did not judge.
+_NONE: Mapping[str, Any] = {}
+_BULK = frozenset({"metrics", "inputs", "attrs", "outputs", "magnitude", "reduced", "authority"})
+
+
+def brief_of(line: Fields) -> CaseRecord:
+    """Return a case; one that every layer accepts without the fields that pages show of failures only."""
+    data, layers = line.data, line.data.get("verdicts") or {}
+    try:
+        plain = data.get("status") == "pass" and not data.get("detail")
+        plain = plain and all(said["passed"] is True and not said["reason"] for said in layers.values())
+        key = tuple((name, GIVEN in said["metrics"], REFUSED in said["metrics"]) for name, said in layers.items())
+    except (AttributeError, KeyError, TypeError):
+        plain = False
+    if not plain:
+        return from_json(CaseRecord, line)
+    rest = Fields({k: v for k, v in data.items() if k not in _BULK and k != "verdicts"}, line.where)
+    none = dict.fromkeys(("metrics", "inputs", "attrs", "outputs"), _NONE)
+    return from_json(CaseRecord, rest, verdicts=_accepted(key), **none)
+
+
+@cache
+def _accepted(layers: tuple[tuple[str, bool, bool], ...]) -> Mapping[str, LayerVerdict]:
+    """The verdicts of layers that accept a case, the same for all of these cases."""
+    return {name: LayerVerdict(True, "", {n: 1.0 for n, has in ((GIVEN, given), (REFUSED, refused)) if has})
+            for name, given, refused in layers}  # fmt: skip
 
 
 def split_id(case_id: str) -> tuple[str, str, str]:

@@ -8,10 +8,11 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..model.errors import OracleError
 from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
 from .codec import from_json, parse_object
-from .reader import Lines, Record, counts_of, cut, differences, lines_of, spent
+from .reader import Lines, Record, case_lines, counts_of, cut, differences, lines_of, spent
 from .types import GOOD, LAYERS, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
 
 # The file of a record: lines appended one by one, by one run, and kept in memory while the disk takes none.
@@ -358,8 +359,8 @@ def _kept(path: Path) -> Path | None:
 # One record of the records of a run's shards.
 
 
-def merged(records: Sequence[Record], *, partial: bool = False) -> list[str]:
-    """Return the lines of the record that the records of all shards make together.
+def merged(records: Sequence[Record], *, partial: bool = False) -> Iterator[str]:
+    """Return the lines of the record that the records of all shards make together: every case as its shard has it.
 
     ``partial`` allows shards to be missing: the record then says which it holds. A shard that died leaves its planned
     cases without lines, and the whole without its last line. Raises OracleError for records that do not belong
@@ -375,12 +376,12 @@ def merged(records: Sequence[Record], *, partial: bool = False) -> list[str]:
     missing = [number for number in range(1, count + 1) if number not in shards]
     if missing and not partial:
         raise OracleError(f"{_told(missing, count)}; --partial merges the others")
-    whole = [dumps(_header(records, "" if not missing else f"{_span(sorted(shards))}/{count}"))]
-    whole += [dumps(case) for case in _cases(records)]
+    _require_distinct(records)
+    header, end = dumps(_header(records, "" if not missing else f"{_span(sorted(shards))}/{count}")), []
     if all(record.complete for record in records):
         counts = {status: sum(record.counts[status] for record in records) for status in first.counts}
-        whole.append(dumps(RunEnd(counts, _duration(records))))
-    return whole
+        end = [dumps(RunEnd(counts, _duration(records))) + "\n"]
+    return chain([f"{header}\n"], *map(case_lines, records), end)
 
 
 def _shards(records: Sequence[Record]) -> dict[int, int]:
@@ -418,17 +419,11 @@ def _span(numbers: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _cases(records: Sequence[Record]) -> list[CaseRecord]:
-    """Return all cases. Raises OracleError for one that two shards have."""
-    found: dict[str, Record] = {}
-    cases = []
-    for record in records:
-        for case in record.cases:
-            if case.id in found:
-                raise OracleError(f"{case.id} is in {found[case.id].path} and in {record.path}: not shards of one run")
-            found[case.id] = record
-            cases.append(case)
-    return cases
+def _require_distinct(records: Sequence[Record]) -> None:
+    """Raise OracleError for a case that two shards have."""
+    for one, other in combinations(records, 2):
+        for case_id in one.by_id.keys() & other.by_id.keys():
+            raise OracleError(f"{case_id} is in {one.path} and in {other.path}: not shards of one run")
 
 
 def _header(records: Sequence[Record], shard: str) -> RunHeader:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..record.reader import Record
-from ..system.cache import replace
+from ..system.cache import replace, write_parts
 from ..system.process import collector_paused
 from .language.translate import ENGLISH, Language
 
@@ -70,7 +70,7 @@ def write(records: Sequence[Record], path: Path, name: str | None = None, langua
 # Writing a report or another file of text: whole or not at all, and never over a record it is made of.
 
 
-def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
+def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) -> None:
     """Write a text file, with its folders; OracleError where that is not possible, or it is one of ``made_of``.
 
     A file that is there stays as it is until the new one is whole.
@@ -78,7 +78,7 @@ def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
     require_other(path, made_of)
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+            write_parts(path, text)
         else:
             replace(path, text)
     except OSError as error:

@@ -186,14 +186,20 @@ def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], i
 # Files that are written anew: a reader sees the old content or the whole of the new.
 
 
-def replace(path: Path, text: str) -> None:
+def write_parts(path: Path, text: str | Iterable[str]) -> None:
+    """Write a text, whole or in parts. OSError."""
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        file.writelines([text] if isinstance(text, str) else text)
+
+
+def replace(path: Path, text: str | Iterable[str]) -> None:
     """Write a text file in one step, with its folders; its mode stays, a link stays one, and nothing is left beside it.
     OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        write_parts(beside, text)
         if target.exists():
             beside.chmod(target.stat().st_mode)
         beside.replace(target)

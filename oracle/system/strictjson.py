@@ -15,6 +15,11 @@ def loads(text: str | bytes, where: str) -> Any:
     return guarded(_DECODER.decode, text, where)
 
 
+def loads_fast(text: str, where: str) -> Any:
+    """As :func:`loads`, but a number that float64 does not hold is an infinity: for a caller that looks at each."""
+    return guarded(_FAST.decode, text, where)
+
+
 def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
     """Return ``read(text)``, a decoder's method, with its errors told as ours; ``file`` where text is a whole file."""
     try:
@@ -60,3 +65,4 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER = decoder()
+_FAST = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)  # no call for each float: a third of the time

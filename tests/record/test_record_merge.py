@@ -63,7 +63,7 @@ def test_records_that_do_not_belong_together_are_refused_with_what_differs(shard
 def test_machines_may_have_their_own_python_and_numpy(shard):
     versions = {"aclnn-oracle": "0.1.0", "python": "3.12.1", "numpy": "2.4.0", "torch": "2.13.0+cpu"}
     lines = merged([shard("1/2"), shard("2/2", versions=versions)])
-    assert json.loads(lines[0])["versions"]["python"] == "3.11.7, 3.12.1"
+    assert json.loads(next(lines))["versions"]["python"] == "3.11.7, 3.12.1"
 
 
 def test_what_is_no_shard_or_is_there_twice_is_refused(shard):
@@ -93,7 +93,7 @@ def test_missing_shards_are_named_and_a_part_says_that_it_is_one(shard, tmp_path
 
 def test_a_shard_that_died_leaves_its_cases_not_run(shard, tmp_path):
     path = tmp_path / "whole.jsonl"
-    path.write_text("\n".join(merged([shard("1/2"), shard("2/2", ended=False, cases=1)])) + "\n")
+    path.write_text("".join(merged([shard("1/2"), shard("2/2", ended=False, cases=1)])))
     whole = read(path)
     assert (whole.complete, whole.planned, whole.counts["notrun"]) == (False, 4, 1)
 
@@ -110,3 +110,17 @@ def test_the_output_is_none_of_the_inputs(shard, capsys):
     path = str(shard("1/1").path)
     assert main(["merge", path, "-o", path]) == 2
     assert "is one of the records to join" in capsys.readouterr().err
+
+
+def test_a_case_keeps_its_line_the_later_of_two_and_none_that_is_half_written(shard, tmp_path):
+    one, other = shard("1/2"), shard("2/2", ended=False)
+    with one.path.open() as file:
+        header, passed, failed, end = file
+    again = passed.replace('"pass"', '"fail"').replace('"worker": "gw0"', '"worker": "gw7", "to_come": [1]')
+    one.path.write_text(header + passed + failed + again + end)
+    with other.path.open("a") as file:
+        file.write(passed.replace(one.cases[0].id, "half")[:-20])
+    lines = list(merged([read(one.path, brief=True), read(other.path, brief=True)]))
+    assert lines[1:3] == [failed, again]
+    (tmp_path / "whole.jsonl").write_text("".join(lines))
+    assert read(tmp_path / "whole.jsonl").by_id == {**read(one.path).by_id, **other.by_id}

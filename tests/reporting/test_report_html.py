@@ -17,6 +17,7 @@ from pages import Page
 from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import STATUSES
+from oracle.reporting import diff, summary
 from oracle.reporting.html import page as html
 from oracle.reporting.html import pictures
 
@@ -254,7 +255,17 @@ def test_an_empty_run_has_a_report(page: Any) -> None:
     assert "No case was planned" in page([]).text
 
 
-def test_reading_gives_the_same_as_the_files(tmp_path: Path) -> None:
-    path = synthetic.write(tmp_path / "run.jsonl", mixed())
-    html.write([path], tmp_path / "a.html")
-    assert (tmp_path / "a.html").read_text(encoding="utf-8") == html.render([read(path)])
+def test_pages_show_the_same_of_a_record_that_is_read_briefly(tmp_path: Path) -> None:
+    more = {"metrics": {"matched_ratio": 1.0}, "inputs": {"self": "float32[7] normal"}, "attrs": {"dim": -1},
+            "outputs": {"out": "float32[7]"}, "elements": 7, "reduced": 7, "magnitude": 2.5, "kernel_share": 0.5,
+            "ulps": {"0": 6, "1": 1}, "notes": ["the locale"], "authority": "document",
+            "verdicts": {"structure": {"passed": True, "reason": "", "metrics": {"refused": 1.0}}}}  # fmt: skip
+    given = {"strict": {"passed": True, "reason": "", "metrics": {"given": 1.0, "budget_used": 0.5}}}
+    own = [synthetic.case(f"softmax_backward/views[float32-{n}]", **{**more, **changes})
+           for n, changes in enumerate(({}, {"verdicts": given}, {"budget_used": "inf"}))]  # fmt: skip
+    path = synthetic.write(tmp_path / "run.jsonl", [*mixed(), *own])
+    brief, whole = read(path, brief=True), read(path)
+    assert brief.by_id[own[0]["id"]] != whole.by_id[own[0]["id"]]
+    for show in (html.render, summary.render):
+        assert show([brief]) == show([whole])
+    assert diff.to_json(diff.Difference(brief, brief)) == diff.to_json(diff.Difference(whole, whole))

@@ -158,7 +158,7 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
     records, notes = [], []
     for path in sorted({Path(os.path.realpath(path)) for path in folder.rglob("*.jsonl")}):
         try:
-            records.append(read(path))
+            records.append(read(path, brief=True))
         except OracleError as error:
             notes.append(str(error))
     if not records:

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -139,13 +139,15 @@ class CaseTable:
 
     def __init__(self, runs: Sequence[tuple[str, Summary]]) -> None:
         self.runs = runs
-        self.cases: dict[str, CaseRecord] = {}
-        for _name, summary in runs:
-            for case in summary.record.cases:
-                self.cases.setdefault(case.id, case)
-        self.row_of = {case_id: row for row, case_id in enumerate(self.cases)}
+        self.cases = runs[0][1].record.by_id
+        for _name, summary in runs[1:]:
+            self.cases = {**self.cases, **{i: case for i, case in summary.record.by_id.items() if i not in self.cases}}
         found = {name for _name, summary in runs for case in summary.record.cases for name in case.verdicts}
         self.layers = known({*LAYERS, *found})
+
+    def rows_of(self, ids: Collection[str]) -> dict[str, int]:
+        """Return the row of each of some cases."""
+        return {case_id: row for row, case_id in enumerate(self.cases) if case_id in ids}
 
     def columns(self) -> dict[str, Any]:
         """Return the block the script reads; numbers that are not finite are strings."""
@@ -270,7 +272,7 @@ class RunView:
 
 def write(records: Sequence[Path], output: Path, language: Language = ENGLISH) -> None:
     """Write the report of one or more record files. Raises OracleError for a record that cannot be read."""
-    save(output, render([read(path) for path in records], language))
+    save(output, render([read(path, brief=True) for path in records], language))
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
@@ -295,7 +297,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
         differences=[(run, diff.Difference(records[0], run.record)) for run in runs[1:]],
         pictures=pictures(runs[-1].summary),
         shares_known=any(case.kernel_share is not None for record in records for case in record.cases),
-        row_of=table.row_of,
+        row_of=table.rows_of({case_id for run in runs for case_id in (*run.shown, *run.inline)}),
         clusters_shown=CLUSTERS,
         members_shown=MEMBERS,
         excused_shown=EXCUSED,
