@@ -255,7 +255,7 @@ def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     assert all(case["detail"]["worst"] for case in cases)
 
 
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_stopping_at_the_first_failure_loses_no_case(project, workers):
     result = run(project, "--backend", "misbehaving:Raises", "--record", "r.jsonl", "-x", *workers)
     assert result.ret in (1, 2)
@@ -481,7 +481,7 @@ def test_a_run_of_one_catalogue_does_not_read_the_others_for_expectations(projec
 # recordings -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     device = ["--backend", "misbehaving:FlipsOneSign", "--record-outputs", "outputs", "--record", "a.jsonl"]
     assert run(project, *device, *workers, "-k", "plain").ret == 1

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ordinary import in_full_alone, one_of_each_kind
+from ordinary import in_full_alone, one_of_each_kind, some
 
 from oracle.backends import load
 from oracle.catalogue import default_dir, select
@@ -54,21 +54,22 @@ def outcomes(cases, **settings):
 
 # The fault hits the second of three cases. What the kernel writes is judged like any value, what the calls answer too.
 FAULTS = {
-    "wrong": ("fail", "max_abs_error"),
-    "zeros": ("fail", "matched_ratio"),
-    "nan": ("fail", "nan"),
     "stale": ("fail", "of out were not written"),
     "overrun": ("fail", "outside out were written"),
-    "underrun": ("fail", "outside out were written"),
-    "input": ("fail", "the device modified gradOutput"),
     "561000": ("fail", "ACLNN_ERR_INNER"),
     "fault:507035": ("error", "507035 (vector core exception)"),
     "crash": ("crash", "SIGSEGV"),
+    "wrong": ("fail", "max_abs_error"),
+    "zeros": ("fail", "matched_ratio"),
+    "nan": ("fail", "nan"),
+    "underrun": ("fail", "outside out were written"),
+    "input": ("fail", "the device modified gradOutput"),
 }
 
 
-@pytest.mark.parametrize(("fault", "expected"), FAULTS.items(), ids=FAULTS)
-def test_a_kernel_that_goes_wrong(clean, softmax, fault, expected):
+@pytest.mark.parametrize("fault", some(list(FAULTS), 5))
+def test_a_kernel_that_goes_wrong(clean, softmax, fault):
+    expected = FAULTS[fault]
     again = f";{SOFTMAX}#3={fault}" if fault == "stale" else ""  # the runner asks twice before it says so
     clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}#2={fault}{again}")
     first, second, third = outcomes(softmax)
@@ -154,10 +155,8 @@ def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, li
     return done.returncode, done.stdout + done.stderr, lines
 
 
-@pytest.mark.parametrize(
-    "soc",
-    [soc if soc in ("ascend910b", "ascend950") else pytest.param(soc, marks=in_full_alone) for soc in PLATFORMS],
-)
+@in_full_alone  # .ci/run has the whole smoke tier on three of them
+@pytest.mark.parametrize("soc", PLATFORMS)
 def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
     """Views, refusals, null pointers, formats. All: `aclnn-oracle run --backend aclnn --emulate --soc SOC`."""
     cases = select(load_default(one_of_each_kind(OPERATORS), None, "smoke"), tier="smoke", soc=soc)[::23]
@@ -171,7 +170,7 @@ def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
     [
         pytest.param(["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}, marks=in_full_alone),
         (["-n", "2", "--devices", "5,3"], None, {"emulated npu:5", "emulated npu:3"}),
-        (["--backend-option", "device=6"], None, {"emulated npu:6"}),
+        pytest.param(["--backend-option", "device=6"], None, {"emulated npu:6"}, marks=in_full_alone),
         pytest.param(["--devices", "1"], "2,4", {"emulated npu:1"}, marks=in_full_alone),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ordinary import in_full_alone
+from ordinary import in_full_alone, some
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.catalogue.measure import Dimension, Information, coverage, information
@@ -56,9 +56,9 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("name", "lost", "holes"), LOST, ids=[name for name, *_ in LOST])
+@pytest.mark.parametrize(("name", "lost", "holes"), some(LOST, 3), ids=[name for name, *_ in some(LOST, 3)])
 def test_what_is_taken_away_is_named(name: str, lost: object, holes: list[str] | None) -> None:
-    softmax = [c for c in catalogue() if c.op == "aclnnSoftmaxBackward"]
+    softmax = load(default_dir() / "softmax_backward.yaml")
     found = row(coverage([c for c in softmax if not lost(c)]), name)  # type: ignore[operator]
     assert found.holes
     assert found.percent < 100

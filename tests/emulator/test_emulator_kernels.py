@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulated import Job, call
-from ordinary import one_of_each_kind
+from ordinary import one_of_each_kind, some
 
 from oracle.emulator import served
 from oracle.model.aclnn import PLATFORMS
@@ -233,7 +233,7 @@ def _spec(value):
 WITHOUT_KERNEL = {"aclnnCrossEntropyLoss": {561003}, "aclnnCrossEntropyLossGrad": {561003}}  # of products, or of types
 
 
-@pytest.mark.parametrize("soc", PLATFORMS)
+@pytest.mark.parametrize("soc", some(list(PLATFORMS), 2))
 @pytest.mark.parametrize("op", one_of_each_kind(SERVED))
 def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc):
     rng = np.random.default_rng([len(op), *soc.encode()])

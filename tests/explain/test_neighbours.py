@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from misbehaving import log_sigmoid, softmax
+from ordinary import some
 
 from oracle.catalogue import default_dir, files, load
 from oracle.catalogue.data.case import Case
@@ -77,23 +79,23 @@ def test_no_neighbour_is_large() -> None:
     assert all(max(p.shape) <= LARGEST for case in made if case for p in case.inputs.values() if p is not None)
 
 
-@pytest.mark.parametrize(
-    ("pool", "fails", "told"),
-    [
-        (cases, lambda f: f["the type"] == "float16" and f["the rank"] == 3, "the type is float16, and the rank is 3"),
-        (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
-         "gradInput is not contiguous, and the number of elements is above 64"),
-        (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
-        (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 65536,  # no case is so large
-         "the rank is 2, and the number of elements is above 64 and at most 65536"),
-        (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
-         "the rank is 2, and the form of target is of one element"),
-        (norms, lambda f: f["the rank"] == 3 and f["the number of elements"] > 2048,
-         "the rank is 3, and the number of elements is above 2048"),
-        (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
-         "the place of the axis is last, and the axis is negative"),
-    ],
-)  # fmt: skip
+CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = [
+    (cases, lambda f: f["the type"] == "float16" and f["the rank"] == 3, "the type is float16, and the rank is 3"),
+    (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
+     "gradInput is not contiguous, and the number of elements is above 64"),
+    (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
+    (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 65536,  # no case is so large
+     "the rank is 2, and the number of elements is above 64 and at most 65536"),
+    (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
+     "the rank is 2, and the form of target is of one element"),
+    (norms, lambda f: f["the rank"] == 3 and f["the number of elements"] > 2048,
+     "the rank is 3, and the number of elements is above 2048"),
+    (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
+     "the place of the axis is last, and the axis is negative"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pool", "fails", "told"), some(CONDITIONS, 4))
 def test_calls_beside_one_failure_tell_its_condition(
     pool: Callable[[], list[Case]], fails: Callable[[object], bool], told: str
 ) -> None:

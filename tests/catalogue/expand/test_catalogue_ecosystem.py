@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from ordinary import some
 
 from oracle.catalogue import Case, load, make_inputs, spec_of_plan
 from oracle.catalogue.data.case import outliers
@@ -40,7 +41,7 @@ def main_shape(case: Case) -> tuple[int, ...]:
     return out.shape
 
 
-@pytest.mark.parametrize("rule", SHARES)
+@pytest.mark.parametrize("rule", some(list(SHARES), 1))
 def test_a_shorter_sequence_is_the_beginning_of_a_longer_one(rule: str) -> None:
     for op in OPS:
         short = [c for c in generated(150, rule) if c.op == op]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ordinary import one_of_each_kind
+from ordinary import one_of_each_kind, some
 
 from oracle.defects import defects
 from oracle.defects.base.device import plain
@@ -118,7 +118,7 @@ def test_a_double_buffer_needs_a_third_tile_on_a_core():
         assert differs(kernel, SOFTMAX, softmax_of(4 * 128 + 1))
 
 
-@pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
+@pytest.mark.parametrize("op", some(one_of_each_kind(OPERATORS), 4))
 def test_no_kernel_of_several_tiles_is_wrong_on_a_small_tensor(op, prepared):
     """On the stated inputs, which are small, the plain kernel runs, or the operand is read as it is."""
     found = [d for d in defects(op) if d.id.startswith("counter/") or of_two_sizes(d.id)]
