@@ -18,10 +18,10 @@ gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are
 from __future__ import annotations
 
 from ..page import (
-    Args, Aten, Checks, Formula, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
+    Args, Aten, Checks, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
     gradient_per_sample, has_rank, in_range, not_null, one_element, same_dtype, same_shape, widened,
 )  # fmt: skip
-from .nll_loss_backward import KERNEL, ORDERS, PARAMETERS, formula, scalars
+from . import nll_loss_backward
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -52,20 +52,21 @@ def demands(a: Args, platform: Platform) -> Checks:
     yield check("weight of rank 1", None if a["weight"].rank == 1 else problem)
 
 
+FLAT = nll_loss_backward.OPERATOR  # the operator of samples without axes
 OPERATOR = Operator(
     name="aclnnNLLLoss2dBackward",
-    parameters=PARAMETERS,
+    parameters=FLAT.parameters,
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="loss/nll_loss_grad/op_api/aclnn_nll_loss2d_backward.cpp",
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Formula(formula, ORDERS, over="all but target"),
-    scalars=scalars,
+    computes=FLAT.computes,
+    scalars=FLAT.scalars,
     indices=lambda platform: "int64" if platform.regbase else "int32",
     kernel_type=widened,
     forwards=(Forward("aclnnNLLLoss2d", {"totalWeight": "totalWeightOut"}),),
-    kernel=KERNEL,
+    kernel=FLAT.kernel,
     aten=Aten(
         lambda aten, t: aten.nll_loss2d_backward(
             t["gradOutput"], t["self"], t["target"], t["weight"].reshape(-1), t["reduction"], t["ignoreIndex"],

@@ -15,13 +15,12 @@ gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +
 from __future__ import annotations
 
 from ..page import (
-    CLASS_INDEX, MAIN, MEAN, ONE_VALUE, PER_CLASS, PER_SAMPLE, REDUCTIONS, Args, Arguments, Aten, Checks,
-    Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform, can_cast, check, dtype_in,
-    ends_if_empty, equal, float_types, gradient_per_sample, has_rank, ignore_index, in_range, not_null, one_element,
-    output, place, reduction, same_dtype, same_shape, tensor, where, widened,
+    CLASS_INDEX, MAIN, MEAN, ONE_VALUE, PER_CLASS, PER_SAMPLE, REDUCTIONS, Args, Aten, Checks, Formula, Forward,
+    KernelName, MindSpore, Operator, Platform, can_cast, check, dtype_in, ends_if_empty, equal, float_types,
+    gradient_per_sample, has_rank, ignore_index, in_range, not_null, one_element, output, place, reduction, same_dtype,
+    same_shape, tensor, where, widened,
 )  # fmt: skip
-
-E = Expression
+from ..page import Expression as E
 
 
 def formula(g: E, t: E, w: E, ignore: E, total: E) -> E:
@@ -34,20 +33,11 @@ def kernel(g: E, t: E, w: E, ignore: E, total: E) -> E:
     return where(equal(place(), t) & ~equal(t, ignore), -(g / total * w), 0)
 
 
-def reciprocal(g: E, t: E, w: E, ignore: E, total: E) -> E:
-    return where(equal(place(), t) & ~equal(t, ignore), -(g * (1 / total) * w), 0)
-
-
-def weight_first(g: E, t: E, w: E, ignore: E, total: E) -> E:
-    return where(equal(place(), t) & ~equal(t, ignore), -(w / total * g), 0)
-
-
-ORDERS = {"950": kernel, "tbe": kernel, "product": formula, "reciprocal": reciprocal, "weight_first": weight_first}
-
-
-def scalars(a: Arguments) -> dict[str, float]:
-    """Only a mean divides."""
-    return {} if a["reduction"] == MEAN else {"total": 1}
+ORDERS = {
+    "950": kernel, "tbe": kernel, "product": formula,
+    "reciprocal": lambda g, t, w, ignore, total: where(equal(place(), t) & ~equal(t, ignore), -(1 / total * g * w), 0),
+    "weight_first": lambda g, t, w, ignore, total: where(equal(place(), t) & ~equal(t, ignore), -(w / total * g), 0),
+}  # fmt: skip
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -77,51 +67,44 @@ def checks(a: Args, platform: Platform) -> Checks:
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield same_dtype(a, "out", "self")
-    total, target, self = a["totalWeight"], a["target"], a["self"]
-    problem = f"totalWeight has shape {total.shape}; the document says (1,)"
-    yield check("shape of totalWeight", None if total.shape == (1,) else problem)
+    target, self, total = a["target"], a["self"], a["totalWeight"].shape
+    problem = f"totalWeight has shape {total}; the document says (1,)"
+    yield check("shape of totalWeight", None if total == (1,) else problem)
     problem = f"target of shape {target.shape} beside self of shape {self.shape}; the document says (N) or ()"
     yield check("a target for each sample", None if target.rank == self.rank - 1 else problem)
 
 
-PARAMETERS = (
-    tensor("gradOutput", "g", PER_SAMPLE),
-    tensor("self", "", MAIN, read=False),
-    tensor("target", "t", CLASS_INDEX),
-    tensor("weight", "w", PER_CLASS),
-    reduction("reduction"),
-    ignore_index("ignoreIndex", symbol="ignore"),
-    tensor("totalWeight", "total", ONE_VALUE),
-    output("out"),
-)
-KERNEL = KernelName(
-    "nll_loss_grad",
-    ("self", "gradOutput", "target", "weight", "totalWeight"),
-    {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
-)
+OPERANDS = ("self", "gradOutput", "target", "weight", "totalWeight")
+ATEN = ("gradOutput", "self", "target", "weight", "reduction", "ignoreIndex", "totalWeight")
 OPERATOR = Operator(
     name="aclnnNLLLossBackward",
-    parameters=PARAMETERS,
+    parameters=(
+        tensor("gradOutput", "g", PER_SAMPLE),
+        tensor("self", "", MAIN, read=False),
+        tensor("target", "t", CLASS_INDEX),
+        tensor("weight", "w", PER_CLASS),
+        reduction("reduction"),
+        ignore_index("ignoreIndex", symbol="ignore"),
+        tensor("totalWeight", "total", ONE_VALUE),
+        output("out"),
+    ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="loss/nll_loss_grad/op_api/aclnn_nll_loss_backward.cpp",
     checks=checks,
     demands=demands,
     empty=("self",),
     computes=Formula(formula, ORDERS, over="all but target"),
-    scalars=scalars,
+    scalars=lambda a: {} if a["reduction"] == MEAN else {"total": 1},  # only a mean divides
     kernel_type=widened,
     forwards=(Forward("aclnnNLLLoss", {"totalWeight": "totalWeightOut"}),),
-    kernel=KERNEL,
-    aten=Aten(
-        lambda aten, t: aten.nll_loss_backward(
-            t["gradOutput"], t["self"], t["target"], t["weight"], t["reduction"], t["ignoreIndex"], t["totalWeight"]
-        )
+    kernel=KernelName(
+        "nll_loss_grad", OPERANDS, {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)}
     ),
+    aten=Aten(lambda aten, t: aten.nll_loss_backward(*map(t.get, ATEN))),
     mindspore=MindSpore(
         lambda primitives, t: primitives.NLLLossGrad(REDUCTIONS[t["reduction"]], t["ignoreIndex"])(
-            t["self"], t["gradOutput"], t["target"], t["weight"], t["totalWeight"]
+            *map(t.get, OPERANDS)
         ),
-        # It takes the number of classes from the second axis, and writes by it where there is none.
-        ranks=(2,),
+        ranks=(2,),  # it takes the number of classes from the second axis, and writes by it where there is none
     ),
 )

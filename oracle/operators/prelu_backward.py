@@ -21,54 +21,54 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    BROADCAST, MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result,
-    Shape, TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_rank, not_null,
-    output, same_dtype, same_shape, source_unless, tensor, where,
+    BROADCAST, MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Form, Formula, Function, Operator, Platform, Result, Shape,
+    TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_rank, not_null, output,
+    same_dtype, same_shape, source_unless, tensor, where,
 )  # fmt: skip
+from ..page import Expression as E
 
 INPUTS = ("gradOutput", "self", "weight")
 TENSORS = (*INPUTS, "gradInput", "gradWeight")
 
 
-def formula(g: Expression, x: Expression, w: Expression) -> Expression:
+def formula(g: E, x: E, w: E) -> E:
     """The gradient of self."""
     return where(x > 0, g, g * w)
 
 
-def term(g: Expression, x: Expression, w: Expression) -> Expression:
+def term(g: E, x: E, w: E) -> E:
     """What an element adds to the gradient of its weight."""
     return where(x > 0, 0, g * x)
 
 
-def mask(x: Expression) -> Expression:
-    return where(x > 0, 1, 0)
-
-
-def clamped(x: Expression) -> Expression:
-    """ascend910: a number that is clamped and scaled."""
-    return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
-
-
-def unknown(x: Expression) -> Expression:
-    """What a clamped NaN is."""
-    return is_nan(x)
-
-
-def masked(m: Expression, g: Expression, w: Expression) -> Expression:
+def masked(m: E, g: E, x: E, w: E) -> E:
     return (m + (1 - m) * w) * g
 
 
-def masked_term(m: Expression, g: Expression, x: Expression, w: Expression) -> Expression:
-    return (1 - m) * x * g + masked(m, g, w) * 0
+def masked_term(m: E, g: E, x: E, w: E) -> E:
+    return (1 - m) * x * g + masked(m, g, x, w) * 0
+
+
+def clamped(x: E) -> E:
+    """ascend910's mask: a number that is clamped and scaled."""
+    return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
+
+
+def computed(plain: Function, by_mask: Function) -> Formula:
+    """A formula with the kernels' forms of it."""
+    older = {
+        "tbe_a2": Form(lambda g, x, w: by_mask(where(x > 0, 1, 0), g, x, w), departs=True),
+        "tbe_910": Form(lambda g, x, w: by_mask(clamped(x), g, x, w), departs=True),
+    }
+    return Formula(plain, {"950": plain, **older}, unspecified={"tbe_910": lambda x: is_nan(x)})
 
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *TENSORS)
     yield dtype_in(a, "self", float_types(platform))
-    for name in TENSORS:
-        if name != "self":
-            yield same_dtype(a, name, "self")
+    for name in ("gradOutput", "weight", "gradInput", "gradWeight"):
+        yield same_dtype(a, name, "self")
     for name in TENSORS:
         yield max_rank(a, name)
     yield same_shape(a, "gradInput", "self")
@@ -115,21 +115,10 @@ def kept(a: Mapping[str, Any]) -> Shape:
     return tuple(n if k == 1 and not shared(a) else 1 for k, n in enumerate(a["self"].shape))
 
 
-def by_channel(t: Mapping[str, Any]) -> Any:
-    """The weight as PyTorch wants it: in the axes of self."""
-    return t["weight"].reshape(kept(t))
-
-
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
-    """PyTorch's terms of the weight's gradient, summed as its autograd does."""
-    gradient, terms = aten._prelu_kernel_backward(t["gradOutput"], t["self"], by_channel(t))
+    """PyTorch has the weight in self's axes, and gives the terms of its gradient; torch_npu sums them itself."""
+    gradient, terms = aten._prelu_kernel_backward(t["gradOutput"], t["self"], t["weight"].reshape(kept(t)))
     return gradient, terms.sum_to_size(kept(t)).reshape(gradient_shape(t))
-
-
-def torch_npu(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
-    """torch_npu sums the terms itself."""
-    gradient, total = aten._prelu_kernel_backward(t["gradOutput"], t["self"], by_channel(t))
-    return gradient, total.reshape(gradient_shape(t))
 
 
 OPERATOR = Operator(
@@ -146,32 +135,13 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Formula(
-        formula,
-        {
-            "950": formula,
-            "tbe_a2": Form(lambda g, x, w: masked(mask(x), g, w), departs=True),
-            "tbe_910": Form(lambda g, x, w: masked(clamped(x), g, w), departs=True),
-        },
-        unspecified={"tbe_910": unknown},
-    ),
+    computes=computed(formula, masked),
     further={
         "gradWeight": Result(
-            gradient_shape,
-            Formula(
-                term,
-                {
-                    "950": term,
-                    "tbe_a2": Form(lambda g, x, w: masked_term(mask(x), g, x, w), departs=True),
-                    "tbe_910": Form(lambda g, x, w: masked_term(clamped(x), g, x, w), departs=True),
-                },
-                unspecified={"tbe_910": unknown},
-            ),
-            terms=lambda a: tuple(a["self"].shape),
-            kept=kept,
+            gradient_shape, computed(term, masked_term), terms=lambda a: tuple(a["self"].shape), kept=kept
         )
     },
     # No kernel has both outputs: the host calls one that leaves the terms, and one that adds them.
     points={"x": (0.0,)},
-    aten=Aten(aten, expanded=("gradOutput",), npu=torch_npu),
+    aten=Aten(aten, expanded=("gradOutput",)),
 )
