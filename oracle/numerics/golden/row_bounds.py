@@ -20,8 +20,8 @@ from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
-from ..programs import Operands, cast, program, simulate
-from ..traversal import is_rational, names_of
+from ..programs import Operands, Values, cast, program, simulate
+from ..traversal import is_rational, names_of, walk
 from .stages import Stages, Totals, evaluated
 from .sums import TERMS
 
@@ -47,7 +47,7 @@ class RowBound:
         if arithmetic is FLOAT64:
             return value, margin, False
         doubtful = any((~np.isnan(own.known[k]) & (v >= LARGEST * (1 - NEAR))).any() for k, v in own.sizes.items())
-        doubtful |= bool(self._overflowing(graph, given, own).any())
+        doubtful |= bool(self._overflowing(graph, arithmetic, given, own).any())
         answers = self._answers(graph, cast(outer, np.float32), own, shape)
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
@@ -64,15 +64,17 @@ class RowBound:
             arithmetic = narrow or self.stages.device
             own = self.stages.totals(graph, arithmetic, rows, given)
             other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
+            own_answers = self._answers(graph, few, own, value.shape)
             if departs:
                 apart = np.abs(other - value)
+                unspecified |= _elsewhere(own_answers, other, margin)
                 margin = margin + apart
                 unspecified |= apart > np.abs(value) * DEPARTURE
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
             for name, size in own.sizes.items():  # partial sums may overflow, to either side
                 unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
-            unspecified |= own.doubtful | self._overflowing(graph, given, own)
-            answers += self._answers(graph, few, own, value.shape)
+            unspecified |= own.doubtful | self._overflowing(graph, arithmetic, given, own)
+            answers += own_answers
             found.append((graph, own))
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
         for answer in answers:
@@ -88,27 +90,31 @@ class RowBound:
             unspecified |= np.asarray(where)
         return bound, unspecified, self._ties(rows, given, outer, value.shape)
 
-    def _overflowing(self, graph: Graph, given: dict[str, Any], totals: Totals) -> Array:
-        """The rows in which a step of a term may overflow in float32 although the term does not, the axis kept."""
+    def _overflowing(self, graph: Graph, arithmetic: Arithmetic, given: dict[str, Any], totals: Totals) -> Array:
+        """The rows in which a step of a term may overflow in float32, or where it is stored in 16 bits, although the
+        term does not, the axis kept."""
         if not graph.stages:
             return np.zeros((), bool)
         found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
         known = {**given, **totals.known}
-        roots = tuple(stage.terms for stage in graph.stages if stage.kind != TOTAL)
-        if stays_inside(roots, ranges_of({name: known[name] for name in names_of(*roots)})):
+        levels = {stage.terms: level for stage, level in graph.levels(arithmetic)[0] if stage.kind != TOTAL}
+        stored = {root for root in levels if any(node.op in FORMATS for node in walk(root))}
+        if not stored and stays_inside(tuple(levels), ranges_of({name: known[name] for name in names_of(*levels)})):
             return found
         for part in [None] if self.stages.length <= TERMS else self.stages.parts():
             some = {**(given if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
             some = {name: np.broadcast_to(v, shape) for name, v in some.items()}
             single = cast(some, np.float32)
-            for root in roots:
+            for root, level in levels.items():
                 ends = [
                     np.broadcast_to(simulate(root, single, np.float32, largest=end, same_bits=True), shape)
                     for end in (np.inf, LARGEST * (1 - NEAR))
                 ]
-                (right,) = program(root)(some, shape)
-                apart = classes_differ([*ends, np.broadcast_to(right, shape).astype(np.float32)])
+                right, margin = evaluated(level, some, totals.known, shape)
+                apart = classes_differ([*ends, right.astype(np.float32)])
+                if root in stored:
+                    apart |= _elsewhere(ends, right, margin)
                 found |= apart.any(axis=-1, keepdims=True)
         return found
 
@@ -151,6 +157,12 @@ class RowBound:
             exact = exact & terms_exact.all(axis=-1, keepdims=True)
             exact = exact & is_exact_in([graph.outer], whole, single).reshape(shape)
         return np.asarray(exact)
+
+
+def _elsewhere(answers: list[Array], value: Array, margin: Values) -> Array:
+    """Where a kernel's answer has nothing to do with the value: a step that it stores in 16 bits has overflowed."""
+    far = 4 * margin + np.abs(value) * DEPARTURE
+    return np.asarray(np.logical_or.reduce([np.abs(answer - value) > far for answer in answers]))
 
 
 def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterator[Array]:
