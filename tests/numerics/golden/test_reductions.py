@@ -11,9 +11,9 @@ import pytest
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
-from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sqrt, sum_over
+from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sqrt, stored, sum_over
 from oracle.numerics.golden import reductions
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.kernel_orders import Form, Formula
 from oracle.numerics.orders.reducing import reducing
 from oracle.numerics.programs import simulate
 from oracle.numerics.proof import Sink
@@ -194,3 +194,16 @@ def test_a_sum_of_zeros_is_zero_in_every_order():
     sink = judged(lambda x: 1 / sqrt(mean_over(x * x)), {"x": np.zeros((1, 9), np.float32)})
     assert np.isposinf(sink.value).all()
     assert not sink.unspecified.any()
+
+
+@pytest.mark.parametrize("place", ["after the sum", "in its terms"])
+def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
+    def kernel(x):
+        mean = stored(mean_over(x * x), x) if place == "after the sum" else mean_over(stored(x * x, x))
+        return x / sqrt(mean)
+
+    x = np.array([[200, 210], [300, 310]], np.float16)  # the squares of the second row are beyond 65504
+    sink = Sink(np.empty(x.shape, np.float16), "float16", judged=True)
+    formula = Formula(lambda x: x / sqrt(mean_over(x * x)), {"kernel": Form(kernel, departs=True)}, over="dim")
+    reductions.evaluate(formula, {"x": x}, (1,), sink, soc="kernel")
+    assert sink.unspecified.tolist() == [[False, False], [True, True]]
