@@ -44,17 +44,17 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the ratios")
     parser.add_argument("--against", type=Path, help="compare them with earlier ones")
     args = parser.parse_args()
-    found = measured(args.every)
-    for name, ratio in found.items():
+    result = measured(args.every)
+    for name, ratio in result.items():
         print(f"{name:28} {ratio:8.2f}")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
     if not args.against:
         return 0
     before = json.loads(args.against.read_text())
-    worse = [name for name, ratio in found.items() if ratio > WORSE * before[name]]
+    worse = [name for name, ratio in result.items() if ratio > WORSE * before[name]]
     for name in worse:
-        print(f"{name}: {found[name]:.2f}, {found[name] / before[name]:.2f} of what {args.against} has")
+        print(f"{name}: {result[name]:.2f}, {result[name] / before[name]:.2f} of what {args.against} has")
     return 1 if worse else 0
 
 

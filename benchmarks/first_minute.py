@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"measurements of each step (default: {ROUNDS})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the seconds there")
     args = parser.parse_args()
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
@@ -69,7 +69,7 @@ def main() -> int:
         if args.install:
             venv.create(folder / "venv", with_pip=True)
             python = str(folder / "venv" / "bin" / "python")
-            found["pip install"] = spent([python, "-m", "pip", "install", "-q", str(ROOT)], folder, folder / "pip", 0)
+            result["pip install"] = spent([python, "-m", "pip", "install", "-q", str(ROOT)], folder, folder / "pip", 0)
         for step, (words, status) in STEPS.items():
             own, again = [], []
             for number in range(args.rounds):
@@ -77,14 +77,14 @@ def main() -> int:
                 own.append(spent([python, *words], folder, cache, status))
                 if step in AGAIN:
                     again.append(spent([python, *words], folder, cache, status))
-            found[step] = statistics.median(own)
+            result[step] = statistics.median(own)
             if again:
-                found[f"{step}, again"] = statistics.median(again)
+                result[f"{step}, again"] = statistics.median(again)
     print(f"{'':<32}{'seconds':>8}{'ratio':>8}")
-    for step, seconds in found.items():
-        print(f"{step:<32}{seconds:>8.2f}{seconds / found['import numpy']:>8.1f}")
+    for step, seconds in result.items():
+        print(f"{step:<32}{seconds:>8.2f}{seconds / result['import numpy']:>8.1f}")
     if args.json is not None:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

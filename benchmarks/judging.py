@@ -82,8 +82,8 @@ def main() -> int:
             wide, value = actual.astype(np.float32), known.value.astype(np.float64)
 
             def layers(known: Reference = known, actual: np.ndarray = actual) -> Any:
-                _, found = judge_values(known, actual, Settings())
-                assert all(layer.passed for layer in found.values()), found
+                _, result = judge_values(known, actual, Settings())
+                assert all(layer.passed for layer in result.values()), result
 
             def allclose(wide: np.ndarray = wide, value: np.ndarray = value) -> None:
                 np.testing.assert_allclose(wide, value, rtol=0.01, atol=0.01)

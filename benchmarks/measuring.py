@@ -22,14 +22,14 @@ FEW = 200  # elements of a small case, about
 @cache
 def cases_of(op: str, dtype: str = "float32") -> tuple[Case, Case]:
     """Return a small case of an operator, about 200 elements, and a large one, a million where it has such."""
-    found = [
+    result = [
         case
         for case in load_all()
         if (case.op, case.dtype) == (op, dtype) and case.computes(DEFAULT_SOC) and not case.uninformative
         if all(plan is None or plan.view == "contiguous" for plan in (*case.inputs.values(), *case.outputs.values()))
     ]
-    small = min(found, key=lambda case: (case.family != "first_look", abs(elements(case) - FEW)))
-    return small, max(found, key=lambda case: (case.family == "large", case.tier != "full", elements(case)))
+    small = min(result, key=lambda case: (case.family != "first_look", abs(elements(case) - FEW)))
+    return small, max(result, key=lambda case: (case.family == "large", case.tier != "full", elements(case)))
 
 
 def memory_of(case: Case) -> Memory:

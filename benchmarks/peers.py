@@ -74,14 +74,14 @@ def main() -> int:
     rows, skipped = [], []
     peers = available(args.golden_py, skipped)
     print("| what | by | cases per second | elements per second |\n|---|---|---|---|")
-    for found in measured(args.op or OPS, peers, skipped):
-        rows.append(found)
-        print(f"| {found.what} | {found.who} | {rate(found.cases)} | {rate(found.elements)} |", flush=True)
+    for result in measured(args.op or OPS, peers, skipped):
+        rows.append(result)
+        print(f"| {result.what} | {result.who} | {rate(result.cases)} | {rate(result.elements)} |", flush=True)
     for reason in dict.fromkeys(skipped):
         print(f"skipped: {reason}")
     if args.json:
-        told = {"numpy": np.__version__, "rows": [row._asdict() for row in rows], "skipped": skipped}
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        texts = {"numpy": np.__version__, "rows": [row._asdict() for row in rows], "skipped": skipped}
+        args.json.write_text(json.dumps(texts, indent=1) + "\n")
     return 0
 
 
@@ -97,21 +97,21 @@ def rate(number: float | None) -> str:
 
 def available(files: list[str], skipped: list[str]) -> dict[str, Backend]:
     """Return the peers that are here; say of the others what brings them."""
-    found: dict[str, Backend] = {}
+    result: dict[str, Backend] = {}
     for name, (backend, options, remedy) in PEERS.items():
         try:
-            found[name] = load(backend, options)
+            result[name] = load(backend, options)
         except (OracleError, ImportError) as error:
             skipped.append(f"{name}: {error} ({remedy})")
-    if "PyTorch, in float32" in found:
+    if "PyTorch, in float32" in result:
         import torch
 
         torch.set_num_threads(1)
     if not files:
         skipped.append("golden.py of the official kit: name some with --golden-py (ops-nn has them in tests/assets)")
     for file in files:
-        found[f"golden.py {Path(file).resolve()}"] = load("golden_py", {"file": file})
-    return found
+        result[f"golden.py {Path(file).resolve()}"] = load("golden_py", {"file": file})
+    return result
 
 
 def measured(ops: list[str] | tuple[str, ...], peers: dict[str, Backend], skipped: list[str]) -> Iterator[Row]:

@@ -80,24 +80,24 @@ def main(argv: list[str] | None = None) -> int:
         if baseline["machine"] != machine():
             worse = WORSE_ELSEWHERE
             print(f"the baseline is of {baseline['machine']}; this is {machine()}: twice the baseline fails")
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     problems = []
     with tempfile.TemporaryDirectory() as folder:
         for name, ours, peer in contests(Path(folder)):
-            found[name] = round(ratio(ours, peer), 3)
-            limit = worse * before.get(name, found[name])
-            if found[name] > limit:
-                print(f"{name:74}{found[name]:9.2f}  measured again")
-                found[name] = round(ratio(ours, peer), 3)
-            print(f"{name:74}{found[name]:9.2f}", end="")
-            print(f"{found[name] / before[name]:8.0%} of the baseline" if name in before else "", flush=True)
-            if found[name] > limit:
-                problems.append(f"worse than {args.baseline.name}: {name}, {found[name]:.2f}, was {before[name]:.2f}")
+            result[name] = round(ratio(ours, peer), 3)
+            limit = worse * before.get(name, result[name])
+            if result[name] > limit:
+                print(f"{name:74}{result[name]:9.2f}  measured again")
+                result[name] = round(ratio(ours, peer), 3)
+            print(f"{name:74}{result[name]:9.2f}", end="")
+            print(f"{result[name] / before[name]:8.0%} of the baseline" if name in before else "", flush=True)
+            if result[name] > limit:
+                problems.append(f"worse than {args.baseline.name}: {name}, {result[name]:.2f}, was {before[name]:.2f}")
     if args.update:
-        args.baseline.write_text(json.dumps({"machine": machine(), "ratios": found}, indent=1) + "\n")
+        args.baseline.write_text(json.dumps({"machine": machine(), "ratios": result}, indent=1) + "\n")
         return 0
-    problems += [f"not in {args.baseline.name} (--update writes it): {name}" for name in found if name not in before]
-    for name in before.keys() - found.keys():
+    problems += [f"not in {args.baseline.name} (--update writes it): {name}" for name in result if name not in before]
+    for name in before.keys() - result.keys():
         print(f"not measured here: {name}")
     for problem in problems:
         print(problem)

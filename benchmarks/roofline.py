@@ -66,11 +66,11 @@ def main() -> int:
     print("|---|---|" + "---|---|" * len(args.threads) + "---|" * args.judged)
     rows: list[Row] = []
     for op in args.op or OPERATORS:
-        found = [measured(op, args.dtype, threads, judged=args.judged) for threads in args.threads]
-        cells = "".join(f" {row.elements_per_second / 1e6:.3g} M | {row.share:.0%} |" for row in found)
-        cells += f" {found[0].judged:.2g} |" * args.judged
-        print(f"| {op} | {found[0].bytes_per_element:.3g} |{cells}", flush=True)
-        rows += found
+        result = [measured(op, args.dtype, threads, judged=args.judged) for threads in args.threads]
+        cells = "".join(f" {row.elements_per_second / 1e6:.3g} M | {row.share:.0%} |" for row in result)
+        cells += f" {result[0].judged:.2g} |" * args.judged
+        print(f"| {op} | {result[0].bytes_per_element:.3g} |{cells}", flush=True)
+        rows += result
     if args.json:
         args.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
     return 0
@@ -110,11 +110,11 @@ def turns(threads: int, *work: Callable[[], Any]) -> list[list[float]]:
         times.append(max(1, round(TURN / (clock() - started))))
     spent: list[list[float]] = [[] for _ in work]
     for _ in range(ROUNDS):
-        for run, count, found in zip(work, times, spent, strict=True):
+        for run, count, result in zip(work, times, spent, strict=True):
             started = clock()
             for _ in range(count):
                 run()
-            found.append((clock() - started) / count)
+            result.append((clock() - started) / count)
     return spent
 
 

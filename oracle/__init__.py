@@ -87,8 +87,8 @@ def __getattr__(name: str) -> Any:
         return _imported(name)
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")
-    found = globals()[name] = getattr(_imported(_HOME[name]), name)  # asked once
-    return found
+    result = globals()[name] = getattr(_imported(_HOME[name]), name)  # asked once
+    return result
 
 
 def _imported(name: str) -> Any:

@@ -132,10 +132,10 @@ def sent(array: Array, make: Callable[[Array], Any], as_strided: Callable[[Any, 
     ``make(array)`` makes a tensor of a contiguous array, ``as_strided(tensor, shape, strides, offset)`` a view of one.
     A view that no framework has arrives as a contiguous copy.
     """
-    found = strided(array)
-    if found is None:
+    result = strided(array)
+    if result is None:
         return make(np.ascontiguousarray(array).reshape(array.shape))
-    return as_strided(make(found.memory), found.shape, found.strides, found.offset)
+    return as_strided(make(result.memory), result.shape, result.strides, result.offset)
 
 
 def bits(array: Array) -> Array:

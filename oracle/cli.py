@@ -44,8 +44,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     for name, subparser in subparsers.choices.items():
         subparser.allow_abbrev = False  # --op is no short form of --operator
         if name in OF_OPERATORS:
-            told = "an operator from outside, repeatable"
-            subparser.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=told)
+            text = "an operator from outside, repeatable"
+            subparser.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=text)
     return made
 
 

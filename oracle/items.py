@@ -87,8 +87,8 @@ def of_known_operator(path: Path) -> bool:
     name = of_unknown_operator(path)
     if not name:
         return True
-    told = f"{path}: not collected: its operator {name} is not registered; --operator module:NAME brings it"
-    warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)
+    text = f"{path}: not collected: its operator {name} is not registered; --operator module:NAME brings it"
+    warnings.warn(pytest.PytestCollectionWarning(text), stacklevel=1)
     return False
 
 
@@ -106,8 +106,8 @@ class CatalogueFile(pytest.File):
         except OracleError as error:
             raise self.CollectError(str(error)) from None
         if not cases and run_of(self.config).rows:  # there is nothing to run, and no summary of a run
-            told = "\n".join(run_of(self.config).rows)
-            warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)
+            text = "\n".join(run_of(self.config).rows)
+            warnings.warn(pytest.PytestCollectionWarning(text), stacklevel=1)
         for case in cases:
             # read as pytest reads it from its cache: by itself it takes the brackets for a part of the name, and --lf
             # and --stepwise find no case again
@@ -209,5 +209,5 @@ def cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, s
         if file not in ours:
             path = config.rootpath / file
             ours[file] = path if (is_foreign if file.endswith(FOREIGN) else is_ours)(path) else None
-        if (found := ours[file]) is not None:
-            yield found, name
+        if (result := ours[file]) is not None:
+            yield result, name

@@ -139,8 +139,8 @@ class Workers:
             raise
 
     def _lost(self, error: BaseException) -> Lost:
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
-        return Lost(f"{self.where}: the work was lost: {told}")
+        text = f"{type(error).__name__}: {error}".rstrip(": ")
+        return Lost(f"{self.where}: the work was lost: {text}")
 
 
 HERE = Workers(_Here(), 1)  # this process does the work itself
@@ -167,10 +167,10 @@ def workers(
     Raises OracleError where the cluster cannot be reached. On the way out work that has not begun is given up.
     """
     if cluster is not None:
-        with _dask(cluster) as found:
-            if found.told:
-                warnings.warn(found.told, OracleWarning, stacklevel=3)
-            yield replace(found, prepare=prepare)
+        with _dask(cluster) as result:
+            if result.told:
+                warnings.warn(result.told, OracleWarning, stacklevel=3)
+            yield replace(result, prepare=prepare)
     elif jobs <= 1:
         yield Workers(_Here(), 1, prepare=prepare)
     else:
@@ -226,16 +226,16 @@ def _dask(address: str) -> Iterator[Workers]:
             return client.status == "running" and any(name in right for name in client.scheduler_info()["workers"])
 
         executor = client.get_executor(pure=False, workers=right)
-        told = f"{where}: {others}; they get no work" if others else ""
-        yield Workers(executor, sum(threads[name] for name in right), where, alive=alive, told=told)
+        text = f"{where}: {others}; they get no work" if others else ""
+        yield Workers(executor, sum(threads[name] for name in right), where, alive=alive, told=text)
     finally:
         client.close()
 
 
 def _versions(client: Any, workers: Iterable[str]) -> tuple[list[str], str]:
     """Return the workers of a cluster that have this version of the package, and what is said of the others."""
-    found = client.run(code_digest, on_error="return")
-    right = [name for name in workers if found.get(name) == code_digest()]
+    result = client.run(code_digest, on_error="return")
+    right = [name for name in workers if result.get(name) == code_digest()]
     wrong = sorted(name for name in workers if name not in right)
     named = ", ".join(wrong[:NAMED]) + (f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else "")
     return right, f"another version of aclnn-oracle, or none, is on {named}" if wrong else ""

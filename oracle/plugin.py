@@ -73,10 +73,10 @@ def unpacked(data: dict[str, Any]) -> dict[str, Any] | None:
     """Return what :func:`packed` was given, with what xdist added since; None for anything else."""
     if data.get(_KIND) != _PACKED:
         return None
-    found = {**{key: value for key, value in data.items() if key != _PACKED}, **json.loads(data[_PACKED])}
-    found["location"] = tuple(found["location"])
-    found["user_properties"] = [tuple(pair) for pair in found["user_properties"]]
-    return found
+    result = {**{key: value for key, value in data.items() if key != _PACKED}, **json.loads(data[_PACKED])}
+    result["location"] = tuple(result["location"])
+    result["user_properties"] = [tuple(pair) for pair in result["user_properties"]]
+    return result
 
 
 # The pytest plug-in ``aclnn_oracle``: catalogue files become items, items become record lines.
@@ -132,14 +132,14 @@ def pytest_collect_file(
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collect catalogues; a file named on the command line that nobody collects is ours to answer for. What lies beside
     a named file is not asked for, though pytest comes by."""
-    found = yield
+    result = yield
     named = parent.session.isinitpath(file_path)
     if file_path.suffix in SUFFIXES and (named or any(map(parent.session.isinitpath, file_path.parents))):
-        if (is_ours(file_path) and (named or of_known_operator(file_path))) or (named and not found):
-            found.append(collector(parent, file_path))
+        if (is_ours(file_path) and (named or of_known_operator(file_path))) or (named and not result):
+            result.append(collector(parent, file_path))
     elif file_path.suffix in FOREIGN and named and is_foreign(file_path):
-        found.append(collector(parent, file_path))
-    return found
+        result.append(collector(parent, file_path))
+    return result
 
 
 # running --------------------------------------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ def _tells_ends(config: pytest.Config) -> bool:
     """Whether anybody is told when a case begins and ends: of a worker these are two of four messages per case, which
     keep the controller busy, and of pytest's own plug-ins only the terminal of ``-v`` shows them."""
     if _TELLS_ENDS not in config.stash:
-        told = getattr(config, "workerinput", {}).get(PROPERTY, {})
-        asked = not _is_worker(config) or told.get("tells_ends", True)
+        text = getattr(config, "workerinput", {}).get(PROPERTY, {})
+        asked = not _is_worker(config) or text.get("tells_ends", True)
         config.stash[_TELLS_ENDS] = asked or _others_take_part(config, _ENDS)
     return config.stash[_TELLS_ENDS]
 
@@ -229,10 +229,10 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any,
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> Any:
-    found = unpacked(data)
-    if found is not None:
+    result = unpacked(data)
+    if result is not None:
         gathering.pause()
-    return None if found is None else config.hook.pytest_report_from_serializable(config=config, data=found)
+    return None if result is None else config.hook.pytest_report_from_serializable(config=config, data=result)
 
 
 @pytest.hookimpl(wrapper=True)

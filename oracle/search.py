@@ -120,8 +120,8 @@ class Searched:
 
     def contrast(self) -> str:
         """What tells the failing calls from the passing ones, "" where nothing does."""
-        found = contrast([facts for facts, _ in self.judged], np.array([bad for _, bad in self.judged], bool))
-        return "" if found is None else f"{sentence(found.conditions)}: {counted(found)}"
+        result = contrast([facts for facts, _ in self.judged], np.array([bad for _, bad in self.judged], bool))
+        return "" if result is None else f"{sentence(result.conditions)}: {counted(result)}"
 
 
 class Search:

@@ -73,8 +73,8 @@ class Comparison:
 
 def overflow_threshold(dtype: np.dtype[Any]) -> float:
     """Return the smallest magnitude that rounds to infinity in a dtype; infinity where that is no float64."""
-    found = find(dtype)
-    return FORMATS[found.name].overflow if found is not None and found.name in FORMATS else math.inf
+    result = find(dtype)
+    return FORMATS[result.name].overflow if result is not None and result.name in FORMATS else math.inf
 
 
 @ieee_arithmetic
@@ -258,7 +258,9 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
     clipped = np.zeros(block.size, bool)
     if saturates:
-        largest = FORMATS[found.name].max if (found := find(block.golden.dtype)) and found.name in FORMATS else math.inf
+        largest = (
+            FORMATS[result.name].max if (result := find(block.golden.dtype)) and result.name in FORMATS else math.inf
+        )
         stored = largest if block.grid is None else block.grid.max  # by the host, before the cast
         clipped = both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
         near |= clipped
@@ -348,8 +350,8 @@ def standard(
             value[over] = np.copysign(np.inf, value[over])
         with np.errstate(over="ignore", invalid="ignore"):
             actual, third = actual.astype(narrow), None if third is None else third.astype(narrow)
-    found = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))
-    return Judgement(found.passed, found.reason, f"standard {name}", dict(found.metrics))
+    result = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))
+    return Judgement(result.passed, result.reason, f"standard {name}", dict(result.metrics))
 
 
 @ieee_arithmetic

@@ -91,7 +91,7 @@ def slopes(slug: str, by: str, *, part: str = "", **given: Any) -> list[mpq]:
 def _value(root: Expression, operands: dict[str, float]) -> mpq:
     if is_rational(root):
         return mpq(rational(root, numbers(operands)))
-    found = enclosures.enclose(root, operands, BITS)
-    low, high = mpq(found.low), mpq(found.high)
+    result = enclosures.enclose(root, operands, BITS)
+    low, high = mpq(result.low), mpq(result.high)
     assert high - low <= abs(low) * mpq(1, 2**500), (root, operands)
     return low

@@ -334,15 +334,15 @@ def expected(
     """The correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's exponents)."""
     count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean's dim 0 is all there is
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
-    found = []
+    result = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for g, *others in zip(*columns, strict=True):
-            found.append(row.factor(g, *others, attributes) if row.is_forward else g * row.factor(*others, attributes))
-        found = [value / count for value in found]
-    zero = np.array([value == 0 for value in found])
+            result.append(row.factor(g, *others, attributes) if row.is_forward else g * row.factor(*others, attributes))
+        result = [value / count for value in result]
+    zero = np.array([value == 0 for value in result])
     if dtype in row.through:
-        found = [mpq(v) if np.isfinite(v) else mpfr(v) for v in (rounded(value, "float32") for value in found)]
-    return np.array([rounded(value, dtype) for value in found]), zero
+        result = [mpq(v) if np.isfinite(v) else mpfr(v) for v in (rounded(value, "float32") for value in result)]
+    return np.array([rounded(value, dtype) for value in result]), zero
 
 
 def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
@@ -369,9 +369,9 @@ def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
             patterns(largest),
             neighbours(),
         ]
-        found = np.choose(rng.integers(0, len(choices), size), [c.astype(np.float64) for c in choices])
-        found = np.where(np.isfinite(found) & (np.abs(found) <= largest), found, 0.5)
-        return found.astype(kind)
+        result = np.choose(rng.integers(0, len(choices), size), [c.astype(np.float64) for c in choices])
+        result = np.where(np.isfinite(result) & (np.abs(result) <= largest), result, 0.5)
+        return result.astype(kind)
 
     finite = float(np.finfo(np.float16).max) if dtype == "float16" else 3e38
     first = min(row.largest, finite) if row.is_forward else finite

@@ -128,14 +128,14 @@ def dies_beside(*, session: bool) -> Do:
 
 
 def sockets() -> list[int]:
-    found = []
+    result = []
     for number in range(3, 8192):
         try:
             if stat.S_ISSOCK(os.fstat(number).st_mode):
-                found.append(number)
+                result.append(number)
         except OSError:
             continue
-    return found
+    return result
 
 
 def writes_to_the_pipe(_: Doing) -> None:
@@ -261,11 +261,11 @@ HELD: list[Any] = []
 
 
 def iter_until_error(do: Callable[[], Any]) -> list[Any]:
-    found = []
+    result = []
     with suppress(OSError):
-        while len(found) < 1 << 16:
-            found.append(do())
-    return found
+        while len(result) < 1 << 16:
+            result.append(do())
+    return result
 
 
 def recurses(depth: int = 0) -> int:

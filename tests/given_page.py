@@ -27,8 +27,8 @@ def bessel(a):
     """J0 by MPFR."""
     pairs = zip(a["gradOutput"].flat, a["self"].flat, strict=True)
     with gmpy2.context(gmpy2.get_context(), precision=100):
-        found = [gmpy2.mpfr(g) * gmpy2.j0(gmpy2.mpfr(x)) for g, x in pairs]
-    return np.array(found, object).reshape(a["self"].shape)
+        result = [gmpy2.mpfr(g) * gmpy2.j0(gmpy2.mpfr(x)) for g, x in pairs]
+    return np.array(result, object).reshape(a["self"].shape)
 
 
 def checks(a, platform):

@@ -231,8 +231,8 @@ class Dies(Device):
         if "/exits" in call.case_id:
             os._exit(7)
         if "/hangs" in call.case_id:
-            if told := os.environ.get("TELLS_THAT_IT_HANGS"):
-                Path(told).touch()
+            if text := os.environ.get("TELLS_THAT_IT_HANGS"):
+                Path(text).touch()
             time.sleep(600)
 
 
@@ -317,9 +317,9 @@ class Cheats(Device):
         (out,) = call.outputs.values()
         out[...] = 0
         way = call.case_id.partition("/")[2].partition("[")[0]
-        found = getattr(self, f"_{way}")(out)
-        if found is not None:
-            out[...] = found
+        result = getattr(self, f"_{way}")(out)
+        if result is not None:
+            out[...] = result
         return None
 
     def _frames(self, out: Any) -> Any:
@@ -343,7 +343,7 @@ class Cheats(Device):
     def _memory(self, out: Any) -> Any:
         folder = Path(os.environ["CHEATS_WITH"])
         wanted = {path.name: path.read_bytes() for path in folder.iterdir()}
-        found: set[str] = set()
+        result: set[str] = set()
         with Path("/proc/self/maps").open() as maps, Path("/proc/self/mem").open("rb") as memory:
             for line in maps:
                 place, rights = line.split()[:2]
@@ -352,6 +352,6 @@ class Cheats(Device):
                     continue
                 memory.seek(first)
                 held = np.frombuffer(memory.read(last - first), np.uint8) ^ 0xFF
-                found.update(name for name, needle in wanted.items() if needle in held.tobytes())
-        (folder / "found").write_text(" ".join(sorted(found)))
+                result.update(name for name, needle in wanted.items() if needle in held.tobytes())
+        (folder / "found").write_text(" ".join(sorted(result)))
         return None

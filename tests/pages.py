@@ -55,8 +55,8 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        (found,) = (text for attrs, text in self.scripts if attrs.get("type") == "application/json")
-        return json.loads(found)
+        (result,) = (text for attrs, text in self.scripts if attrs.get("type") == "application/json")
+        return json.loads(result)
 
     def all(self, tag: str) -> list[dict[str, str]]:
         return [attrs for name, attrs in self.elements if name == tag]

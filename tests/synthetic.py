@@ -125,7 +125,7 @@ def catalogue(n: int, *, seed: int = 0) -> list[dict[str, Any]]:
     """``n`` passing cases of all operators, types and families, with durations and budgets that differ."""
     draw = random.Random(seed)
     cells = [(slug, family, dtype) for slug in OPERATORS.values() for family in FAMILIES for dtype in DTYPES]
-    found = []
+    result = []
     for i in range(n):
         slug, family, dtype = cells[i % len(cells)]
         if slug.startswith("nll") and family == "views" and dtype == "bfloat16":
@@ -133,7 +133,7 @@ def catalogue(n: int, *, seed: int = 0) -> list[dict[str, Any]]:
         case_id = f"{slug}/{family}[{dtype}-{i}x{7 * i % 1000 + 1}-dim={i % 3 - 1}]"
         budget = draw.betavariate(2, 5)
         golden = draw.expovariate(500.0)
-        found.append(
+        result.append(
             case(case_id, budget_used=budget, golden_s=golden, duration_s=1.7 * golden + 4e-4, worker=f"gw{i % 2}")
         )
-    return found
+    return result

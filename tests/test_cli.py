@@ -134,11 +134,11 @@ def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     assert len(lines) <= 60
-    told = [k for k, line in enumerate(lines) if line.startswith("Total Task: ")]
-    assert len(told) == 1
-    assert told[0] >= len(lines) - 6
-    assert [line.partition(":")[0] for line in lines[told[0] + 1 :] if ": reports/" in line] == ["record", "report"]
-    assert sum("Backward" in line for line in lines[: told[0]]) <= 12  # the ten biggest kinds of failure
+    texts = [k for k, line in enumerate(lines) if line.startswith("Total Task: ")]
+    assert len(texts) == 1
+    assert texts[0] >= len(lines) - 6
+    assert [line.partition(":")[0] for line in lines[texts[0] + 1 :] if ": reports/" in line] == ["record", "report"]
+    assert sum("Backward" in line for line in lines[: texts[0]]) <= 12  # the ten biggest kinds of failure
 
 
 def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
@@ -208,18 +208,18 @@ def test_an_unknown_id_suggests_close_ones(capsys):
 
 def test_replay_tells_everything_of_a_pass(capsys):
     assert cli.main(["replay", CASE]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"aclnnLogSigmoidBackward  PASS  {CASE}\n")
+    text = capsys.readouterr().out
+    assert text.startswith(f"aclnnLogSigmoidBackward  PASS  {CASE}\n")
     for words in ("structure passed", "standard  passed", "strict    passed", "budget used:", "seconds: golden"):
-        assert words in told
+        assert words in text
 
 
 def test_replay_tells_everything_of_a_failure(here, capsys):
     assert cli.main(["replay", CASE, "--backend", "misbehaving:FlipsOneSign", "--seed", "4"]) == 1
-    told = capsys.readouterr().out
+    text = capsys.readouterr().out
     for words in ("FAIL", "strict    FAILED", "expected/actual bits", "ULPs", "one element, [0, 0]", "wrong sign"):
-        assert words in told
-    assert f"replay   aclnn-oracle replay '{CASE}' --backend misbehaving:FlipsOneSign --seed 4" in told
+        assert words in text
+    assert f"replay   aclnn-oracle replay '{CASE}' --backend misbehaving:FlipsOneSign --seed 4" in text
 
 
 def test_the_replay_command_of_a_failure_replays_it(here, capsys):
@@ -237,7 +237,7 @@ def test_the_replay_command_of_a_failure_replays_it(here, capsys):
 
 def test_info_shows_what_there_is(capsys):
     assert cli.main(["info"]) == 0
-    told = capsys.readouterr().out
+    text = capsys.readouterr().out
     for words in (
         "aclnn-oracle",
         "numpy",
@@ -247,17 +247,17 @@ def test_info_shows_what_there_is(capsys):
         "mixed",
         *PLATFORMS,
     ):
-        assert words in told
-    assert f"full {len(select(load_default(('aclnnSoftmaxBackward',)), soc='ascend910b'))} cases" in told
+        assert words in text
+    assert f"full {len(select(load_default(('aclnnSoftmaxBackward',)), soc='ascend910b'))} cases" in text
 
 
 def test_help_teaches(capsys):
     taught = {"--help": "aclnn-oracle run", "run --help": "--timeout-per-case", "replay --help": "--catalogue PATH"}
-    for words, told in taught.items():
+    for words, text in taught.items():
         with pytest.raises(SystemExit) as exit_:
             cli.main(words.split())
         assert exit_.value.code == 0
-        assert told in capsys.readouterr().out
+        assert text in capsys.readouterr().out
 
 
 def test_a_command_that_is_started_with_closed_streams_has_some(monkeypatch):
@@ -373,9 +373,9 @@ def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tm
     (tmp_path / "file").touch()
     words = ["power", "--op", "tanh_backward", "--tier", "smoke", "--only", "truncate", "--seeds", "0", "--jobs", "1"]
     assert cli.main([*words, "-o", str(tmp_path / "file/score.json")]) == 2
-    told = capsys.readouterr()
-    assert "cases notice " in told.out
-    assert "score.json: cannot be written: " in told.err
+    text = capsys.readouterr()
+    assert "cases notice " in text.out
+    assert "score.json: cannot be written: " in text.err
 
 
 def test_golden_refuses_a_seed_that_run_refuses(tmp_path, capsys):

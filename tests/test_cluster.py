@@ -121,13 +121,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_workers_of_another_version_are_named_and_get_no_work(cluster, monkeypatch):
     monkeypatch.setattr("oracle.parallel.code_digest", own)
-    told = "no worker can do the work: another version of aclnn-oracle, or none, is on"
-    with pytest.raises(OracleError, match=told), workers(cluster=cluster.address):
+    text = "no worker can do the work: another version of aclnn-oracle, or none, is on"
+    with pytest.raises(OracleError, match=text), workers(cluster=cluster.address):
         pass
     monkeypatch.undo()
-    found = dict.fromkeys(["tcp://right", "tcp://wrong"], code_digest()) | {"tcp://wrong": ImportError("oracle")}
-    right, told = _versions(SimpleNamespace(run=lambda *_, **__: found), ["tcp://wrong", "tcp://right"])
-    assert (right, told) == (["tcp://right"], "another version of aclnn-oracle, or none, is on tcp://wrong")
+    result = dict.fromkeys(["tcp://right", "tcp://wrong"], code_digest()) | {"tcp://wrong": ImportError("oracle")}
+    right, text = _versions(SimpleNamespace(run=lambda *_, **__: result), ["tcp://wrong", "tcp://right"])
+    assert (right, text) == (["tcp://right"], "another version of aclnn-oracle, or none, is on tcp://wrong")
 
 
 def own() -> str:

@@ -46,22 +46,22 @@ def commands(page: Path) -> Iterator[list[str]]:
     """Yield the words of every aclnn-oracle command, in the text and in blocks of code."""
     text = page.read_text("utf-8").replace("\\\n", " ")
     for line in (*re.findall(r"`([^`\n]+)`", text), *text.splitlines()):
-        found = re.match(r"\s*(?:\$ )?(?:.*&& )?aclnn-oracle ([^#`|>]*)", line)
-        if found:
-            yield found.group(1).split()
+        result = re.match(r"\s*(?:\$ )?(?:.*&& )?aclnn-oracle ([^#`|>]*)", line)
+        if result:
+            yield result.group(1).split()
 
 
 @cache
 def files() -> tuple[str, ...]:
     """Every file of the project, with the folders on the way to it, as paths that begin with a slash."""
-    found = {
+    result = {
         p
         for folder in (*SOURCES, "docs")
         for p in (ROOT / folder, *(ROOT / folder).rglob("*"))
         if "__pycache__" not in p.parts
     }
-    found |= {p for p in ROOT.iterdir() if p.is_file()}
-    return tuple("/" + p.relative_to(ROOT).as_posix() + ("/" if p.is_dir() else "") for p in found)
+    result |= {p for p in ROOT.iterdir() if p.is_file()}
+    return tuple("/" + p.relative_to(ROOT).as_posix() + ("/" if p.is_dir() else "") for p in result)
 
 
 def is_path(text: str) -> bool:
@@ -92,37 +92,37 @@ def is_known(text: str) -> bool:
     """Whether ``oracle.a.b`` can be imported, and ``A.b`` of a class or module A of the package has its member."""
     if re.match(r"(import )?oracle\.[a-z]", text):
         return is_importable(re.split(r"[( ]", text.removeprefix("import "))[0].replace(":", "."))
-    found = re.fullmatch(r"(\w+)\.([a-z_]\w*)(\(.*\))?", text)
-    return found is None or found[1] not in owners() or found[2] in owners()[found[1]]
+    result = re.fullmatch(r"(\w+)\.([a-z_]\w*)(\(.*\))?", text)
+    return result is None or result[1] not in owners() or result[2] in owners()[result[1]]
 
 
 def is_importable(name: str) -> bool:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:cut]))
+            result = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
         for part in parts[cut:]:
-            found = getattr(found, part, None)
-        return found is not None
+            result = getattr(result, part, None)
+        return result is not None
     return False
 
 
 @cache
 def owners() -> dict[str, set[str]]:
     """What every class and module of the package has, by its name."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for path in (ROOT / "oracle").rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         for name, node in [(path.stem, tree), *((n.name, n) for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
-            inside = found.setdefault(name, set())
+            inside = result.setdefault(name, set())
             for each in ast.walk(node):
                 if isinstance(each, (ast.FunctionDef, ast.ClassDef)):
                     inside.add(each.name)
                 elif isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Store):
                     inside.add(each.id if isinstance(each, ast.Name) else each.attr)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -44,7 +44,7 @@ def test_headings_code_blocks_and_tables_are_the_same(english: str) -> None:
 @pytest.mark.parametrize("english", PAIRS)
 def test_numbers_and_code_in_the_text_are_the_same(english: str) -> None:
     first, second = (prose(text) for text in pages(english))
-    code = [Counter(" ".join(found.split()) for found in re.findall("`([^`]+)`", text)) for text in (first, second)]
+    code = [Counter(" ".join(result.split()) for result in re.findall("`([^`]+)`", text)) for text in (first, second)]
     assert code[0] - code[1] == Counter()
     assert code[1] - code[0] == Counter()
     plain = [re.sub(r"`[^`]+`|\]\([^)]*\)", " ", text) for text in (first, second)]

@@ -172,12 +172,12 @@ OTHERWISE = {
 def texts(path: Path) -> Iterator[ast.Constant]:
     """Yield a module's strings, but for docstrings and the examples that a command's help ends with."""
     tree = tree_of(path)
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    text = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("EPILOG"):
-            told.add(id(node.value))
+            text.add(id(node.value))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in text:
             yield node
 
 

@@ -296,8 +296,8 @@ def test_a_device_that_cannot_be_given_back_fails_the_run_in_one_line(project, w
     result = run(project, "--backend", device, "--record", "r.jsonl", *words)
     assert result.ret == 1
     result.assert_outcomes(passed=4)
-    (told,) = [line for line in result.outlines if line.startswith("ERROR: ")]
-    assert told.endswith("backend device could not be closed: OSError: still busy")
+    (text,) = [line for line in result.outlines if line.startswith("ERROR: ")]
+    assert text.endswith("backend device could not be closed: OSError: still busy")
     record_of(project.path / "r.jsonl")  # it has its last line
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
@@ -332,10 +332,10 @@ def test_an_interrupted_run_leaves_a_record_that_adds_up(project):
     while time.monotonic() < deadline and (not record.exists() or record.read_text().count("\n") < 4):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=180)
+    message, _ = process.communicate(timeout=180)
     assert process.returncode == 2
     assert record_of(record)[2] == {"pass": 3, "notrun": 1}
-    assert "Total Task: 4, success 3, failed 0 (pass 3, notrun 1)" in told
+    assert "Total Task: 4, success 3, failed 0 (pass 3, notrun 1)" in message
 
 
 def test_a_report_is_written_with_its_record_beside_it(project):
@@ -529,9 +529,9 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
 @in_full_alone
 def test_workers_tell_when_cases_begin_where_that_is_shown_or_another_plugin_listens(project):
     quiet, verbose = (run(project, "-n", "1", *words) for words in ((), ("-v",)))
-    for result, told in ((quiet, 0), (verbose, 4)):
+    for result, text in ((quiet, 0), (verbose, 4)):
         result.assert_outcomes(passed=4)
-        assert sum(line.startswith("log_sigmoid_backward.yaml::") for line in result.outlines) == told
+        assert sum(line.startswith("log_sigmoid_backward.yaml::") for line in result.outlines) == text
     project.makeconftest(
         """
         import os

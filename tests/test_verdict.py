@@ -31,8 +31,8 @@ def reference(value, bound=0.5, dtype=np.float32, **masks):
 def judged(ref, actual, **options):
     """(structure passed, strict passed, budget used)"""
     actual = np.asarray(actual, ref.golden.dtype)
-    found = compare(ref, actual, **options)
-    return values_structure(found, actual.shape).passed, strict(found, actual.shape).passed, found.budget_used
+    result = compare(ref, actual, **options)
+    return values_structure(result, actual.shape).passed, strict(result, actual.shape).passed, result.budget_used
 
 
 ONE = [
@@ -83,10 +83,10 @@ def test_the_place_in_a_large_tensor_does_not_matter(value, actual, expected, pl
     ref = reference(values, 0.5, np.float16)
     got = ref.golden.copy()
     got[place] = actual
-    found = compare(ref, got)
-    assert (found.codes is None, found.strict_bad is None) == expected
+    result = compare(ref, got)
+    assert (result.codes is None, result.strict_bad is None) == expected
     if not expected[1]:
-        assert np.flatnonzero(found.strict_bad).tolist() == [place]
+        assert np.flatnonzero(result.strict_bad).tolist() == [place]
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -108,9 +108,9 @@ def test_near_the_threshold_both_sides_are_right():
 
 def test_unspecified_elements_are_judged_by_no_layer():
     ref = reference([1.0, NAN, INF], unspecified=[False, True, True])
-    found = compare(ref, np.asarray([1.0, 5.0, NAN], np.float32))
-    assert (found.codes, found.strict_bad, found.unspecified) == (None, None, 2)
-    assert verdict.standard("mixed", ref, np.asarray([1.0, 5.0, NAN], np.float32), found).passed
+    result = compare(ref, np.asarray([1.0, 5.0, NAN], np.float32))
+    assert (result.codes, result.strict_bad, result.unspecified) == (None, None, 2)
+    assert verdict.standard("mixed", ref, np.asarray([1.0, 5.0, NAN], np.float32), result).passed
 
 
 def test_exact_zeros_are_structure_even_within_the_bound():
@@ -123,8 +123,8 @@ def test_a_saturated_overflow_passes_the_standard_too():
     ref = reference([1e6, 1.0], 0.5, np.float16)
     actual = np.asarray([65504.0, 1.0], np.float16)
     for saturates in (True, False):
-        found = compare(ref, actual, saturates=saturates)
-        assert verdict.standard("mixed", ref, actual, found).passed is saturates
+        result = compare(ref, actual, saturates=saturates)
+        assert verdict.standard("mixed", ref, actual, result).passed is saturates
 
 
 def test_an_overflow_of_the_hosts_first_type_is_infinite_for_the_standard_too():
@@ -176,10 +176,10 @@ def test_the_order_of_elements_does_not_matter(rows, random):
     for table in (rows, shuffled):
         value, error, special = np.asarray(table, np.float64).T
         actual = np.where(special == 1.0, value + error, np.where(special == 0.0, value, special)).astype(np.float32)
-        found = compare(reference(value, 10.0), actual)
-        bad = 0 if found.strict_bad is None else int(found.strict_bad.sum())
-        codes = [] if found.codes is None else sorted(found.codes.tolist())
-        answers.append((found.budget_used, bad, codes))
+        result = compare(reference(value, 10.0), actual)
+        bad = 0 if result.strict_bad is None else int(result.strict_bad.sum())
+        codes = [] if result.codes is None else sorted(result.codes.tolist())
+        answers.append((result.budget_used, bad, codes))
     assert answers[0] == answers[1]
 
 
@@ -199,9 +199,9 @@ def test_the_order_of_elements_does_not_matter(rows, random):
     ],
 )
 def test_what_proves_nothing(golden, told):
-    found = uninformative(reference(golden))
-    assert told in found
-    assert bool(told) == bool(found)
+    result = uninformative(reference(golden))
+    assert told in result
+    assert bool(told) == bool(result)
 
 
 def test_unspecified_elements_do_not_make_a_golden_informative():
@@ -214,5 +214,5 @@ def test_strided_outputs_are_judged_where_they_lie():
     base[:, ::2] = ref.golden
     assert judged(ref, base[:, ::2]) == (True, True, 0.0)
     base[2, 2] = 99
-    found = compare(ref, base[:, ::2])
-    assert np.argwhere(strict(found, (3, 4)).bad).tolist() == [[2, 1]]
+    result = compare(ref, base[:, ::2])
+    assert np.argwhere(strict(result, (3, 4)).bad).tolist() == [[2, 1]]

@@ -125,21 +125,21 @@ def _short(name: str, value: Any) -> str:
 
 def _text(value: Any) -> str:
     """A docstring as Markdown: parameters as a list, examples as code."""
-    found: list[str] = []
+    result: list[str] = []
     for block in re.split(r"\n\s*\n", inspect.getdoc(value) or ""):
         if block.startswith((">>>", "    ")):
-            found.append(f"```python\n{textwrap.dedent(block)}\n```")
+            result.append(f"```python\n{textwrap.dedent(block)}\n```")
             continue
         listed = ""
         for part in re.split(r"(?<=[.]) (?=`[^`]+`(?:, `[^`]+`)*: |Raises )", _marked(block)):
             if re.match(r"`[^`]+`(?:, `[^`]+`)*: ", part):
                 listed += _filled(f"- {part}") + "\n"
                 continue
-            found += [listed.rstrip()] if listed else []
-            found.append(_filled(part))
+            result += [listed.rstrip()] if listed else []
+            result.append(_filled(part))
             listed = ""
-        found += [listed.rstrip()] if listed else []
-    return "".join(f"{block}\n\n" for block in found)
+        result += [listed.rstrip()] if listed else []
+    return "".join(f"{block}\n\n" for block in result)
 
 
 def _marked(text: str) -> str:
@@ -156,13 +156,13 @@ def _members(value: Any, *, methods: bool) -> Iterator[str]:
     """The fields that a ``#:`` comment explains, and the public properties and methods with a docstring."""
     if not isinstance(value, type):
         return
-    found = [*_fields(value)]
+    result = [*_fields(value)]
     for name, member in vars(value).items() if methods else ():
         inside = getattr(member, "fget", None) or getattr(member, "__func__", member)
         if not name.startswith("_") and inspect.isfunction(inside) and inside.__doc__:
-            found.append((name if isinstance(member, property) else _short(name, inside), inside.__doc__))
-    yield from (_filled(f"- `{name}`: {_marked(text)}") + "\n" for name, text in found)
-    yield "\n" if found else ""
+            result.append((name if isinstance(member, property) else _short(name, inside), inside.__doc__))
+    yield from (_filled(f"- `{name}`: {_marked(text)}") + "\n" for name, text in result)
+    yield "\n" if result else ""
 
 
 def _fields(value: type) -> Iterator[tuple[str, str]]:

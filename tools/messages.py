@@ -65,35 +65,35 @@ def compiled(catalogue: Catalog) -> bytes:
 
 def messages(mo: bytes) -> dict[object, str]:
     """What a compiled catalogue says, without its header, which names the version of Babel."""
-    found = gettext.GNUTranslations(io.BytesIO(mo))._catalog  # type: ignore[attr-defined]
-    return {text: said for text, said in found.items() if text}
+    result = gettext.GNUTranslations(io.BytesIO(mo))._catalog  # type: ignore[attr-defined]
+    return {text: said for text, said in result.items() if text}
 
 
 def untranslated(catalogue: Catalog) -> list[str]:
     """Texts without a translation, in full."""
-    found = []
+    result = []
     for message in catalogue:
         strings = message.string if isinstance(message.string, (list, tuple)) else [message.string]
         if message.id and not all(strings):
-            found.append(message.id if isinstance(message.id, str) else message.id[0])
-    return found
+            result.append(message.id if isinstance(message.id, str) else message.id[0])
+    return result
 
 
 def problems() -> list[str]:
     """What keeps a catalogue from being in step, in sentences."""
-    found = []
+    result = []
     for code in LANGUAGES:
         po, mo = paths(code)
         catalogue = merged(code)
         with po.open("rb") as file:
             known = {message.id for message in read_po(file, locale=code)}
         here = {message.id for message in catalogue}
-        found += [f"{po}: not in the catalogue: {text!r}" for text in sorted(map(str, here - known))]
-        found += [f"{po}: no source says: {text!r}" for text in sorted(map(str, known - here))]
-        found += [f"{po}: not translated: {text!r}" for text in untranslated(catalogue)]
+        result += [f"{po}: not in the catalogue: {text!r}" for text in sorted(map(str, here - known))]
+        result += [f"{po}: no source says: {text!r}" for text in sorted(map(str, known - here))]
+        result += [f"{po}: not translated: {text!r}" for text in untranslated(catalogue)]
         if not mo.exists() or messages(mo.read_bytes()) != messages(compiled(catalogue)):
-            found.append(f"{mo}: not what {po.name} says; run python tools/messages.py")
-    return found
+            result.append(f"{mo}: not what {po.name} says; run python tools/messages.py")
+    return result
 
 
 def update() -> None:

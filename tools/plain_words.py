@@ -37,14 +37,14 @@ _BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 
 def paragraphs(text: str) -> list[str]:
     """Return the paragraphs and list items of a page: no code, no tables, no headings."""
-    found: list[str] = []
+    result: list[str] = []
     for block in re.split(r"\n\s*\n", _BLOCK.sub("", text)):
         lines = [line for line in block.splitlines() if not re.match(r"\s*(\||#|<|!\[)", line)]
         for item in re.split(r"\n(?=\s*(?:[-*]|\d+\.) )", "\n".join(lines)):
             plain = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", item.strip())
             if plain:
-                found.append(" ".join(plain.split()))
-    return found
+                result.append(" ".join(plain.split()))
+    return result
 
 
 def sentences(text: str) -> list[str]:
@@ -60,9 +60,9 @@ def avoided(text: str) -> Iterator[str]:
     """Yield the words of a page, tables included and code not, for which there are plainer ones."""
     prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", text))
     for pattern, instead in INSTEAD.items():
-        for found in re.finditer(rf"\b(?:{pattern})\b", prose, re.I):
-            around = " ".join(prose[max(0, found.start() - 40) : found.end() + 40].split())
-            yield f"'{found[0]}' ({instead}): ... {around} ..."
+        for result in re.finditer(rf"\b(?:{pattern})\b", prose, re.I):
+            around = " ".join(prose[max(0, result.start() - 40) : result.end() + 40].split())
+            yield f"'{result[0]}' ({instead}): ... {around} ..."
 
 
 def main() -> int:
@@ -72,16 +72,16 @@ def main() -> int:
     faults = 0
     for path in sorted(p for pattern in PAGES for p in ROOT.glob(pattern)):
         text = path.read_text("utf-8")
-        found = sentences(text)
-        lengths = [words(sentence) for sentence in found]
+        result = sentences(text)
+        lengths = [words(sentence) for sentence in result]
         mean, longest = sum(lengths) / max(len(lengths), 1), max(lengths, default=0)
-        long = [s for s in found if words(s) > LONGEST]
+        long = [s for s in result if words(s) > LONGEST]
         unplain = list(avoided(text))
         here = len(long) + len(unplain) + (mean > MEAN)
         faults += here
         if not check or here:
             name = path.relative_to(ROOT)
-            print(f"{name}: {len(found)} sentences, {mean:.1f} words on average, {longest} in the longest")
+            print(f"{name}: {len(result)} sentences, {mean:.1f} words on average, {longest} in the longest")
         for sentence in long:
             print(f"  {words(sentence)} words: {sentence[:110]} ...")
         for each in unplain:

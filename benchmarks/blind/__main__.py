@@ -35,9 +35,9 @@ class Found:
 
 def run(op: str, kernels: list[Wrong | Right]) -> list[Found]:
     """Run kernels of an operator on its standard tier; the reference of a case is made where a kernel takes it."""
-    settings, found = Settings(), [Found(kernel) for kernel in kernels]
+    settings, result = Settings(), [Found(kernel) for kernel in kernels]
     for case in cheap_first(select(load_default([op], tier="standard"), tier="standard", soc=settings.soc)):
-        live = [each for each in found if not each.case]
+        live = [each for each in result if not each.case]
         if not live:
             break
         memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
@@ -50,7 +50,7 @@ def run(op: str, kernels: list[Wrong | Right]) -> list[Found]:
             outcome = outcome_on(prepared, each.kernel)
             if outcome.status != "pass":
                 each.case, each.reason = case.id, outcome.reason
-    return found
+    return result
 
 
 def main() -> int:
@@ -61,21 +61,21 @@ def main() -> int:
     parser.add_argument("--right-only", action="store_true", help="no wrong kernels")
     args = parser.parse_args()
     kernels = [k for k in SETS[args.set] if not (args.right_only if k.wrong else args.wrong_only)]
-    found: list[Found] = []
+    result: list[Found] = []
     for op in args.op or sorted({kernel.op for kernel in kernels}):
         started = time.process_time()
-        found += (own := run(op, [kernel for kernel in kernels if kernel.op == op]))
+        result += (own := run(op, [kernel for kernel in kernels if kernel.op == op]))
         for each in own:
             if bool(each.case) != each.kernel.wrong:
-                told = f"flagged by {each.case}: {each.reason}" if each.case else f"missed in {each.judged} cases"
-                print(f"{op}: {each.kernel.name}: {told}", flush=True)
+                text = f"flagged by {each.case}: {each.reason}" if each.case else f"missed in {each.judged} cases"
+                print(f"{op}: {each.kernel.name}: {text}", flush=True)
         print(f"{op}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
     for count in (1, 2, 3):
-        own = [each for each in found if isinstance(each.kernel, Wrong) and each.kernel.conditions == count]
+        own = [each for each in result if isinstance(each.kernel, Wrong) and each.kernel.conditions == count]
         print(f"{count} conditions: {sum(bool(each.case) for each in own)} of {len(own)} noticed")
-    right = [each for each in found if not each.kernel.wrong]
+    right = [each for each in result if not each.kernel.wrong]
     print(f"right kernels: {sum(bool(each.case) for each in right)} of {len(right)} flagged")
-    return 0 if all(bool(each.case) == each.kernel.wrong for each in found) else 1
+    return 0 if all(bool(each.case) == each.kernel.wrong for each in result) else 1
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ class Seen:
     @property
     def out(self) -> Array:
         """The first output."""
-        found: Array = next(iter(self.call.outputs.values()))
-        return found
+        result: Array = next(iter(self.call.outputs.values()))
+        return result
 
     def type(self, name: str) -> str:
         """An operand's dtype, "" where it is absent."""

@@ -68,12 +68,12 @@ def main() -> int:
     args = parser.parse_args()
     named = {f"{k.op}: {k.name}": k for kernels in SETS.values() for k in kernels if isinstance(k, Wrong)}
     wanted = args.kernel or MISSED.read_text("utf-8").splitlines()
-    found = 0
+    result = 0
     for name in wanted:
         minutes, calls, failed = seek(named[name], args.minutes)
-        found += failed
+        result += failed
         print(f"{name}: {'found' if failed else 'not found'} after {minutes:.2f} min, {calls:,} calls", flush=True)
-    print(f"{found} of {len(wanted)} found")
+    print(f"{result} of {len(wanted)} found")
     return 0
 
 

@@ -77,8 +77,8 @@ class Backend:
         self._composed = False
         op = OPERATORS[call.op]
         if op.mindspore is None:
-            told = f"no gradient of MindSpore's is known for {op.name}: its declaration has no mindspore=MindSpore(...)"
-            return Takes("MindSpore").reason(call) or told
+            text = f"no gradient of MindSpore's is known for {op.name}: its declaration has no mindspore=MindSpore(...)"
+            return Takes("MindSpore").reason(call) or text
         declared = op.mindspore
         takes = Takes(
             "MindSpore",
@@ -95,10 +95,10 @@ class Backend:
         """Call the gradient and store the result as the host's last cast would."""
         _open(self._kind, self._number)
         op = OPERATORS[call.op]
-        found, missing = _found(op, _dtypes(op, call)[0])
-        if found is None:
+        outcome, missing = _found(op, _dtypes(op, call)[0])
+        if outcome is None:
             raise LookupError(missing)
-        function, self._composed = found
+        function, self._composed = outcome
         result = function(_given(op, {n: _tensor(v) for n, v in call.inputs.items()}, call.attrs))
         results = result if isinstance(result, (tuple, list)) else [result]
         store(call, *map(to_numpy, results))
@@ -146,7 +146,7 @@ def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]
     MindSpore is asked with one element; failures of another kind than a missing kernel are raised.
     """
     assert op.mindspore is not None
-    told = []
+    reasons = []
     for function, namespace, composed in (
         (op.mindspore.primitive, gen_ops_prim, False),
         (op.mindspore.composed, mindspore, True),
@@ -156,8 +156,8 @@ def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]
         way = partial(function, namespace)
         if not (reason := _not_implemented(op, way, dtype)):
             return (way, composed), ""
-        told.append(reason)
-    return None, f"MindSpore: {'; '.join(told)}"
+        reasons.append(reason)
+    return None, f"MindSpore: {'; '.join(reasons)}"
 
 
 def _not_implemented(op: Operator, way: Function, dtype: str) -> str | None:

@@ -46,8 +46,8 @@ class Backend:
             raise OracleError(f"{self.folder}: recorded with other inputs: another --seed, catalogue or version")
         if entry["error"]:
             raise RuntimeError(f"recorded: {entry['error']}")
-        for name, told in entry["outputs"].items():
-            recorded, given = load_output(self.folder, told), call.outputs.get(name)
+        for name, text in entry["outputs"].items():
+            recorded, given = load_output(self.folder, text), call.outputs.get(name)
             if isinstance(given, np.ndarray) and (given.shape, given.dtype) == (recorded.shape, recorded.dtype):
                 given[...] = recorded
             else:
@@ -135,8 +135,8 @@ def _checked(line: Any, where: str) -> dict[str, Any]:
     parts: list[tuple[Any, Mapping[str, type]]] = [(line, _FIELDS)]
     if isinstance(line, dict) and isinstance(line.get("outputs"), dict):
         parts += [(output, _OUTPUT_FIELDS) for output in line["outputs"].values()]
-    for found, fields in parts:
-        if not isinstance(found, dict) or not all(isinstance(found.get(k), kind) for k, kind in fields.items()):
+    for result, fields in parts:
+        if not isinstance(result, dict) or not all(isinstance(result.get(k), kind) for k, kind in fields.items()):
             raise OracleError(f"{where}: not a line of a recording: it needs {', '.join(fields)}")
     return dict(line)
 

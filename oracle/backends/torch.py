@@ -69,8 +69,8 @@ class Backend:
         function = None if op.aten is None else self.function(op.aten)
         if op.aten is None or function is None:
             lacks = "no aten=Aten(...)" if op.aten is None else "one for torch_npu alone"
-            told = f"no function of aten is known for {op.name}: its declaration has {lacks}"
-            return Takes("aten").reason(call) or told
+            text = f"no function of aten is known for {op.name}: its declaration has {lacks}"
+            return Takes("aten").reason(call) or text
         index_types = self.index_types(op.aten)
         if reason := Takes("aten", index_dtypes=index_types, mixed=op.aten.mixed).reason(call):
             return reason
@@ -147,10 +147,10 @@ def _not_implemented(function: Function, op: Operator, dtype: str, device: str) 
     try:
         called(function, op, tensors, attributes)
     except (RuntimeError, AttributeError) as error:  # NotImplementedError is the first; CPU kernels say it in words
-        told = str(error).splitlines()[0]
-        absent = isinstance(error, AttributeError) and "_OpNamespace" in told  # an older PyTorch
-        if absent or isinstance(error, NotImplementedError) or "not implemented" in told:
-            return f"aten: {told}"
+        text = str(error).splitlines()[0]
+        absent = isinstance(error, AttributeError) and "_OpNamespace" in text  # an older PyTorch
+        if absent or isinstance(error, NotImplementedError) or "not implemented" in text:
+            return f"aten: {text}"
     return None
 
 

@@ -114,8 +114,8 @@ def closed_devices() -> Iterator[Path]:
 
 def device_files() -> list[Path]:
     """Return the devices that the driver shows to this machine or container, by number."""
-    found = [path for path in DEVICES.glob("davinci*") if path.name.removeprefix("davinci").isdigit()]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("davinci")))
+    result = [path for path in DEVICES.glob("davinci*") if path.name.removeprefix("davinci").isdigit()]
+    return sorted(result, key=lambda path: int(path.name.removeprefix("davinci")))
 
 
 # CANN's C functions and constants, declared for ctypes.

@@ -194,11 +194,11 @@ class First:
 
     def _check_guards(self, workspace: Guarded | None) -> None:
         """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
-        told = self.tensors.trespasses()
+        text = self.tensors.trespasses()
         if workspace is not None and (where := workspace.trespass()):
-            told.append(f"beside its workspace of {self._size.value} bytes: {where}")
-        if told:
-            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(told)}")
+            text.append(f"beside its workspace of {self._size.value} bytes: {where}")
+        if text:
+            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(text)}")
 
     def _status(self, which: str, code: int) -> Status:
         if code == abi.SUCCESS:
@@ -305,15 +305,15 @@ class Beside:
         """Raise DeviceFault where the kept call's memories are not what they were after its first run."""
         assert self._lane is not None
         self.session.synchronise(self._lane.stream)
-        told = kept.tensors.trespasses()
-        found = zip(kept.tensors.on_device(), kept.after, strict=True)
-        different = sum(int(np.count_nonzero(now != then)) for now, then in found)
+        text = kept.tensors.trespasses()
+        result = zip(kept.tensors.on_device(), kept.after, strict=True)
+        different = sum(int(np.count_nonzero(now != then)) for now, then in result)
         if different:
-            told.append(f"{different} bytes of its tensors differ")
-        if told:
+            text.append(f"{different} bytes of its tensors differ")
+        if text:
             raise DeviceFault(
                 f"{kept.name} did something else when it ran a second time, by the same executor and beside "
-                f"{call.case_id or call.op} on another stream: {'; '.join(told)}: the kernel keeps a state"
+                f"{call.case_id or call.op} on another stream: {'; '.join(text)}: the kernel keeps a state"
             )
 
     def drop(self) -> None:

@@ -195,19 +195,19 @@ class Guarded:
     def trespass(self) -> str:
         """Return what was written beside the memory, "" if nothing was."""
         before, behind = self._guard(-GUARD), self._guard(self._size)
-        told = []
+        sentences = []
         if before.size:
-            told.append(f"{before.size} bytes before it, the nearest {GUARD - before[-1]} bytes away")
+            sentences.append(f"{before.size} bytes before it, the nearest {GUARD - before[-1]} bytes away")
         if behind.size:
-            told.append(f"{behind.size} bytes behind it, the nearest {behind[0] + 1} bytes away")
-        return " and ".join(told)
+            sentences.append(f"{behind.size} bytes behind it, the nearest {behind[0] + 1} bytes away")
+        return " and ".join(sentences)
 
     def _guard(self, offset: int) -> np.ndarray:
         """Return the positions of a guard's changed bytes."""
-        found = np.empty(GUARD, np.uint8)
-        to, address = found.ctypes.data, c_void_p(self.address + offset)
+        result = np.empty(GUARD, np.uint8)
+        to, address = result.ctypes.data, c_void_p(self.address + offset)
         self.session.call("aclrtMemcpy", to, GUARD, address, GUARD, abi.DEVICE_TO_HOST)
-        return np.flatnonzero(found != PATTERN)
+        return np.flatnonzero(result != PATTERN)
 
 
 # A call's tensors on the device: the host memory they lie in is mirrored there, views stay views.
@@ -252,17 +252,17 @@ class Mirror:
 
     def on_device(self) -> Array:
         """Return what the device's memory holds."""
-        found = np.empty_like(self.host)
+        result = np.empty_like(self.host)
         n = self.host.nbytes
         if n:
-            self.session.call("aclrtMemcpy", address(found), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
-        return found
+            self.session.call("aclrtMemcpy", address(result), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
+        return result
 
     def download(self) -> None:
         """Bring back what the device has changed. Raises ValueError where the host's memory is read-only."""
-        found = self.on_device()
-        if not np.array_equal(found, self.host):
-            self.host[...] = found
+        result = self.on_device()
+        if not np.array_equal(result, self.host):
+            self.host[...] = result
 
 
 class Tensors:
@@ -341,12 +341,12 @@ class Tensors:
 
     def trespasses(self) -> list[str]:
         """Say of each memory what was written beside it on the device, beyond what the host's memory holds."""
-        told = []
+        sentences = []
         for key, mirror in self.mirrors.items():
             if where := mirror.memory.trespass():
                 names = " and ".join(name for name, placed in self._placed.items() if placed.key == key)
-                told.append(f"beside the memory of {names}: {where}")
-        return told
+                sentences.append(f"beside the memory of {names}: {where}")
+        return sentences
 
     def contents(self) -> list[Array]:
         """Return copies of the host's memories."""

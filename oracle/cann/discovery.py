@@ -71,9 +71,9 @@ class Toolkit:
         """The version the installation gives itself; "" where it says nothing."""
         for pattern in ("ascend_*_install.info", "*/ascend_*_install.info", "version.cfg"):
             for path in sorted(self.root.glob(pattern)):
-                found = re.search(r"(?mi)^\w*version\W+(\d+(?:\.\w+)+)", path.read_text(errors="replace"))
-                if found:
-                    return found[1]
+                result = re.search(r"(?mi)^\w*version\W+(\d+(?:\.\w+)+)", path.read_text(errors="replace"))
+                if result:
+                    return result[1]
         return ""
 
 
@@ -82,17 +82,17 @@ def find_toolkit() -> Toolkit:
     for variable in VARIABLES:
         root = os.environ.get(variable, "").strip()
         if root:
-            found = Toolkit(Path(root), variable)
-            if found.library(*RUNTIME_LIBRARIES) is None:
+            result = Toolkit(Path(root), variable)
+            if result.library(*RUNTIME_LIBRARIES) is None:
                 raise OracleError(
                     f"{variable}={root}: no {' or '.join(RUNTIME_LIBRARIES)} in its lib64. `source <CANN>/set_env.sh` "
                     "of an installed CANN, or run on the emulated one with --emulate"
                 )
-            return found
+            return result
     for folder in DEFAULT_ROOTS:
-        found = Toolkit(Path(folder).expanduser(), "default folder")
-        if found.library(*RUNTIME_LIBRARIES) is not None:
-            return found
+        result = Toolkit(Path(folder).expanduser(), "default folder")
+        if result.library(*RUNTIME_LIBRARIES) is not None:
+            return result
     raise OracleError(
         f"no CANN found: {' and '.join(VARIABLES)} are not set, and there is none in {', '.join(DEFAULT_ROOTS)}. "
         "`source <CANN>/set_env.sh` first, or run on the emulated CANN with --emulate"

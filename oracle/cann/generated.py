@@ -228,18 +228,18 @@ def _over(op: Operator) -> str:
         return "last_axes(terms, terms.size())"
     parameter = op.by_name[name]
     if parameter.role == "axis":
-        found = f"one_axis(terms, a_{name})"
+        result = f"one_axis(terms, a_{name})"
     elif parameter.role == "lengths":
-        found = f"last_axes(terms, v_{name}.size())"
+        result = f"last_axes(terms, v_{name}.size())"
     elif parameter.role == "groups":
-        found = "last_axes(terms, terms.size() - 2)"
+        result = "last_axes(terms, terms.size() - 2)"
     elif parameter.role is PER_CHANNEL:
-        found = "one_axis(terms, 1)"
+        result = "one_axis(terms, 1)"
     elif parameter.role in (LAST, MAIN):
-        found = f"last_axes(terms, t_{name}.shape.size())"
+        result = f"last_axes(terms, t_{name}.shape.size())"
     else:
         raise OracleError(f"{op.name}: the axes of {name} are not known to the emulated CANN")
-    return f"others({found})" if but else found
+    return f"others({result})" if but else result
 
 
 def _terms(op: Operator) -> str:

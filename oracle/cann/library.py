@@ -107,9 +107,9 @@ class CannError(DeviceFault):
 
     def __init__(self, function: str, code: int, message: str) -> None:
         words = abi.ERRORS.get(code)
-        told = f"{function} returned {code or 'a null pointer'}" + (f" ({words})" if words else "")
-        told = f"{told}: {message}" if message else told
-        super().__init__(f"{told} — {advice}" if (advice := remedy(code)) else told)
+        text = f"{function} returned {code or 'a null pointer'}" + (f" ({words})" if words else "")
+        text = f"{text}: {message}" if message else text
+        super().__init__(f"{text} — {advice}" if (advice := remedy(code)) else text)
         self.function, self.code = function, code
 
 
@@ -202,8 +202,8 @@ class Cann:
 
     def message(self) -> str:
         """Return what CANN says of the failure that just happened on this thread."""
-        found = self.function("aclGetRecentErrMsg")()
-        return _MESSAGES.latest("" if found is None else found.decode(errors="replace"))
+        result = self.function("aclGetRecentErrMsg")()
+        return _MESSAGES.latest("" if result is None else result.decode(errors="replace"))
 
     # the process -----------------------------------------------------------------------------------------------------
 
@@ -213,9 +213,9 @@ class Cann:
         if code == abi.SUCCESS:
             atexit.register(self._finalise)  # at the end: not every version can be initialised again
             return
-        told = self.message()  # also where it is fine: the text must not turn up with the next failure
+        text = self.message()  # also where it is fine: the text must not turn up with the next failure
         if code != abi.REPEAT_INITIALIZE:
-            raise CannError("aclInit", code, told)
+            raise CannError("aclInit", code, text)
 
     def _finalise(self) -> None:
         if code := self.status("aclFinalize"):
@@ -236,12 +236,12 @@ class Cann:
 
     def versions(self) -> dict[str, str]:
         """Return what a record should say of this CANN."""
-        found = {"cann": (self.toolkit.version or "unknown") + (" (emulated)" if self.emulated else "")}
+        result = {"cann": (self.toolkit.version or "unknown") + (" (emulated)" if self.emulated else "")}
         if self.has("aclrtGetVersion"):
             parts = [c_int32(), c_int32(), c_int32()]
             self.call("aclrtGetVersion", *map(byref, parts))
-            found["acl runtime"] = ".".join(str(part.value) for part in parts)
-        return found
+            result["acl runtime"] = ".".join(str(part.value) for part in parts)
+        return result
 
 
 def is_emulated(runtime: ctypes.CDLL) -> bool:
@@ -251,10 +251,10 @@ def is_emulated(runtime: ctypes.CDLL) -> bool:
 
 def soc_of(device: str) -> str:
     """Return the ``--soc`` name of a device's own name. OracleError for one that no SoC of this suite has."""
-    found = platform_of_device(device)
-    if found is None:
+    result = platform_of_device(device)
+    if result is None:
         raise OracleError(f"the device is {device!r}, which is none of the SoCs of this suite: {', '.join(PLATFORMS)}")
-    return found.soc
+    return result.soc
 
 
 _LOADED: list[Cann] = []
@@ -265,10 +265,10 @@ def load() -> Cann:
     """Return this process's CANN, loaded and initialised. Raises OracleError where there is none."""
     toolkit = find_toolkit()
     if _LOADED:
-        (found,) = _LOADED
-        if found.toolkit.root != toolkit.root:
-            raise OracleError(f"this process runs on the CANN in {found.toolkit.root}: start another")
-        return found
+        (result,) = _LOADED
+        if result.toolkit.root != toolkit.root:
+            raise OracleError(f"this process runs on the CANN in {result.toolkit.root}: start another")
+        return result
     check_visible_devices()
     made = Cann(toolkit)
     made.initialise()

@@ -116,23 +116,23 @@ def differences(prepared: Prepared, actual: Mapping[str, Array], run: Run) -> It
     if settings.invariance:
         for what, memory, parts in variants(prepared.case, prepared.memory):
             expected = {name: actual[name][part] for name, part in parts.items()}
-            for found in _difference(memory, expected, run, f"{what} gives the same bits", what):
-                whole = found.bad is not None and found.bad.shape == actual[found.output].shape
-                yield found if whole else Judgement(False, found.reason, found.rule)
+            for result in _difference(memory, expected, run, f"{what} gives the same bits", what):
+                whole = result.bad is not None and result.bad.shape == actual[result.output].shape
+                yield result if whole else Judgement(False, result.reason, result.rule)
 
 
 def _difference(memory: Memory, expected: Mapping[str, Array], run: Run, rule: str, what: str) -> Iterator[Judgement]:
     status = run(memory)
     for name, wanted in expected.items():
-        found = memory.call.outputs[name]
-        alike = isinstance(found, np.ndarray) and (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        result = memory.call.outputs[name]
+        alike = isinstance(result, np.ndarray) and (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
         if not status.ok or not alike:
             yield Judgement(False, f"{what}: the device answered {status.name} with another output", rule)
             return
-        bad = _bits(found) != _bits(wanted)
+        bad = _bits(result) != _bits(wanted)
         if bad.any():
-            told = f"{np.count_nonzero(bad)} of {bad.size} elements" + (f" of {name}" if len(expected) > 1 else "")
-            yield Judgement(False, f"{what}: {told} differ", rule, bad=bad, output=name)
+            text = f"{np.count_nonzero(bad)} of {bad.size} elements" + (f" of {name}" if len(expected) > 1 else "")
+            yield Judgement(False, f"{what}: {text} differ", rule, bad=bad, output=name)
 
 
 def _bits(array: Array) -> Array:
@@ -222,13 +222,13 @@ def operands_after(
     memory.restore()
     forward = next(each for each in OPERATORS[case.op].forwards if each.name == before.op)
     given = {name: memory.inputs.get(forward.inputs.get(name, name)) for name in case.inputs}
-    found = {name: array for name, array in given.items() if array is not None}
+    result = {name: array for name, array in given.items() if array is not None}
     for operand, name in forward.results.items():
         view, own = memory.outputs[name].view, memory.call.outputs.get(name)
         if not isinstance(own, np.ndarray) or (own.dtype, own.shape) != (view.dtype, view.shape):
             raise DeviceError(f"{before.op}, which comes before, gave no {name} of {view.dtype} and shape {view.shape}")
-        found[operand] = np.asarray(own)
-    return found
+        result[operand] = np.asarray(own)
+    return result
 
 
 def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, Array]:
@@ -238,10 +238,10 @@ def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, 
         return {}
     actual = {}
     for name, output in memory.outputs.items():
-        found = memory.call.outputs.get(name)
-        if not isinstance(found, np.ndarray) or (found.dtype, found.shape) != (output.view.dtype, output.view.shape):
+        result = memory.call.outputs.get(name)
+        if not isinstance(result, np.ndarray) or (result.dtype, result.shape) != (output.view.dtype, output.view.shape):
             return {}
-        actual[name] = np.asarray(found)  # not of a class whose operations are the device's
+        actual[name] = np.asarray(result)  # not of a class whose operations are the device's
     return actual
 
 
@@ -271,12 +271,12 @@ def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memor
     """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
     second run with another decides."""
     missing = {n: memory.outputs[n].unwritten() for n, a in actual.items() if a is memory.outputs[n].view}
-    missing = {n: found for n, found in missing.items() if some(found)}
+    missing = {n: result for n, result in missing.items() if some(result)}
     if missing:
         second = memory.again(OTHER)
         run(second)
-        missing = {n: found & second.outputs[n].unwritten() for n, found in missing.items()}
-    return {n: found for n, found in missing.items() if some(found)}
+        missing = {n: result & second.outputs[n].unwritten() for n, result in missing.items()}
+    return {n: result for n, result in missing.items() if some(result)}
 
 
 # third party ----------------------------------------------------------------------------------------------------------

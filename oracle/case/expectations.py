@@ -124,8 +124,8 @@ class Expectation:
     def counted(self, record: CaseRecord) -> CaseRecord:
         """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
         if self.expired:
-            told = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
-            return record if record.ok else record.counted_as(record.status, f"{record.reason}; {told}")
+            text = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
+            return record if record.ok else record.counted_as(record.status, f"{record.reason}; {text}")
         if record.status == self.status:
             return record.counted_as("xfail", f"{self.explanation}: {record.reason}")
         if record.status == "pass":
@@ -185,8 +185,8 @@ def load_expectations(path: Path) -> Expectations:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     for problem in sorted(validator.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
         raise document.error(problem.message, tuple(problem.absolute_path))
-    found = (_entries(document, i, entry) for i, entry in enumerate(document.data))
-    return Expectations(tuple(chain.from_iterable(found)))
+    result = (_entries(document, i, entry) for i, entry in enumerate(document.data))
+    return Expectations(tuple(chain.from_iterable(result)))
 
 
 def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[Expectation]:

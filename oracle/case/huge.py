@@ -146,12 +146,12 @@ class Judged:
         axis = self.memory.axes[self.name]
         cut = self.memory.cut
         call = part_of(self.memory.block, cut.axis, slice(0, min(cut.block, cut.length - start)))
-        found = detail.elements(self.name, rule, reference, block.actual, bad, call)
+        result = detail.elements(self.name, rule, reference, block.actual, bad, call)
         moved = tuple(
             replace(row, index=tuple(i + (start if k == axis else 0) for k, i in enumerate(row.index)))
-            for row in found.worst
+            for row in result.worst
         )
-        cause = wrap_told(self.first, self._slice, block.actual.itemsize) or found.cause
+        cause = wrap_told(self.first, self._slice, block.actual.itemsize) or result.cause
         return Detail(
             rule=rule,
             output=self.name,
@@ -177,10 +177,10 @@ def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:
     if first is None:
         return ""
     limits = {"2^31 elements": 1 << 31, "2^32 bytes": (1 << 32) // itemsize, "2^31 bytes": (1 << 31) // itemsize}
-    found = [name for name, place in limits.items() if 0 <= place - first < slice_size]
-    if not found:
+    result = [name for name, place in limits.items() if 0 <= place - first < slice_size]
+    if not result:
         return ""
-    return f"everything before {' or '.join(found)} is right: an index, an offset or a count of 32 bits"
+    return f"everything before {' or '.join(result)} is right: an index, an offset or a count of 32 bits"
 
 
 def judge_output(memory: HugeMemory, name: str, reference: Reference, settings: Settings) -> Judged:
@@ -251,10 +251,10 @@ def too_large(case: Case, settings: Settings, times: int = 1) -> str:
     ``times``: 2 where the tensors lie in the memory shared with the device's process too."""
     needed = times * bytes_of(case)
     most = settings.max_memory or free_memory()
-    told = "--max-memory allows" if settings.max_memory else "free here are"
+    text = "--max-memory allows" if settings.max_memory else "free here are"
     if most is None or needed <= most:
         return ""
-    return f"needs {needed / _GIB:.2f} GiB of memory, 1 GiB beside its tensors; {told} {most / _GIB:.2f} GiB"
+    return f"needs {needed / _GIB:.2f} GiB of memory, 1 GiB beside its tensors; {text} {most / _GIB:.2f} GiB"
 
 
 @contextmanager
@@ -285,13 +285,13 @@ def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], 
     """Sum up: the first layer of the gate that fails decides, and its first output is explained."""
     layers: dict[str, Judgement] = {}
     for layer in settings.layers:
-        found = [each.layers[layer] for each in judged.values() if layer in each.layers]
-        failed = [*(problems if layer == "structure" else ()), *(f for f in found if not f.passed)]
+        result = [each.layers[layer] for each in judged.values() if layer in each.layers]
+        failed = [*(problems if layer == "structure" else ()), *(f for f in result if not f.passed)]
         if failed:
             reasons = "; ".join(dict.fromkeys(each.reason for each in failed))
             layers[layer] = Judgement(False, reasons, failed[0].rule, output=failed[0].output)
-        elif found:
-            layers[layer] = found[0]
+        elif result:
+            layers[layer] = result[0]
         elif problems:
             layers[layer] = Judgement(False, f"not judged: {problems[0].reason}", problems[0].rule)
     budget = max((each.budget_used for each in judged.values()), default=None)

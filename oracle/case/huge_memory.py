@@ -110,7 +110,7 @@ class Input:
 
     def changed(self) -> bool:
         """Whether an element, or what lies around them, is not what it was."""
-        if any(not np.array_equal(words(found), words(wanted)) for found, wanted in self._pieces()):
+        if any(not np.array_equal(words(result), words(wanted)) for result, wanted in self._pieces()):
             return True
         around = words(np.array([self._around], self.buffer.base.dtype))
         if any((words(end) != around).any() for end in self._ends()):
@@ -118,15 +118,15 @@ class Input:
         storage = self.buffer.storage
         if storage.size == math.prod(self._stored):
             return False
-        inside = sum(int(np.count_nonzero(words(found))) for found, _ in self._pieces())
+        inside = sum(int(np.count_nonzero(words(result))) for result, _ in self._pieces())
         return inside != sum(int(np.count_nonzero(words(chunk))) for chunk in _chunks(storage))
 
     def _fill(self) -> None:
         """Write the values, and NaN around the storage where the type has one; between elements there are zeros."""
         for end in self._ends():
             words(end)[...] = words(np.array([self._around], end.dtype))
-        for found, wanted in self._pieces():
-            found[...] = wanted
+        for result, wanted in self._pieces():
+            result[...] = wanted
 
     @property
     def _stored(self) -> Shape:

@@ -101,15 +101,15 @@ def judge_outputs(
 ) -> tuple[dict[str, Values], dict[str, Judgement]]:
     """Judge the values of all outputs, by every layer: one fails where it fails for any output, and names that."""
     values: dict[str, Values] = {}
-    found: dict[str, dict[str, Judgement]] = {}
+    result: dict[str, dict[str, Judgement]] = {}
     for name, reference in references.items():
         found_in_order = np.asarray(actual[name], order="C")  # every layer reads it: a strided view is copied once
         compared, layers = judge_values(reference, found_in_order, settings, (third or {}).get(name))
         values[name] = Values(found_in_order, compared)
         for layer, judgement in layers.items():
-            found.setdefault(layer, {})[name] = judgement.of(name)
+            result.setdefault(layer, {})[name] = judgement.of(name)
     worst = Judged({}, values).worst
-    return values, {layer: _of_all(told, worst) for layer, told in found.items()}
+    return values, {layer: _of_all(text, worst) for layer, text in result.items()}
 
 
 def _of_all(told: Mapping[str, Judgement], worst: str) -> Judgement:
@@ -151,16 +151,16 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
     """Yield what is wrong with everything that is not a value."""
     yield from diagnosis.of_call(execution.status, prepared.expected, execution.changed)
     for name, output in execution.memory.outputs.items():
-        found = execution.memory.call.outputs.get(name)
+        result = execution.memory.call.outputs.get(name)
         if not prepared.values:
-            if not output.untouched() or found is not output.view:
+            if not output.untouched() or result is not output.view:
                 why = "a call that computes nothing" if prepared.expected == SUCCESS.name else "a refused call"
                 yield Judgement(False, f"{name} was written", f"{why} leaves the output untouched")
         elif name not in prepared.values:
-            if not output.untouched() or found is not output.view:
+            if not output.untouched() or result is not output.view:
                 yield Judgement(False, f"{name} was written", f"the call leaves {name} untouched")
         elif execution.status.ok:
-            yield from _output(name, output, found, execution.unwritten.get(name))
+            yield from _output(name, output, result, execution.unwritten.get(name))
 
 
 def _output(name: str, given: Output, found: object, unwritten: Array | None) -> Iterator[Judgement]:
@@ -220,12 +220,12 @@ def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[st
         shapes = {name: array.shape for name, array in inputs.items() if array is not None}
         alone = op.slice_axes(shape, prepared.case.attrs, shapes)
         reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
-    found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
-    found["kernel_share"] = judged.kernel_share
+    result: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
+    result["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":
-        found["magnitude"] = findings.magnitude(golden)
-        found["ulps"] = findings.spread(judged.values[output].actual, reference)
-    return found
+        result["magnitude"] = findings.magnitude(golden)
+        result["ulps"] = findings.spread(judged.values[output].actual, reference)
+    return result
 
 
 def outcome_of(prepared: Prepared, judged: Judged, *, explained: bool = True) -> Outcome:
@@ -253,8 +253,8 @@ def first_failed(layers: Mapping[str, Judgement], settings: Settings) -> tuple[s
 
 def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
     """Say which layers reject a case that the gate lets pass; "" if none does."""
-    told = "; ".join(f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed)
-    return f"outside the gate: {told}" if told else ""
+    text = "; ".join(f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed)
+    return f"outside the gate: {text}" if text else ""
 
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, explained: bool) -> Detail:

@@ -54,8 +54,8 @@ def poison_of(case: Case, soc: str, cann: str = "") -> str:
 @lru_cache(maxsize=256)
 def word(kind: str, dtype: np.dtype[np.generic]) -> bytes:
     """Return the bytes of one poisoned element; types other than floats and complex numbers have the pattern."""
-    found = find(dtype)
-    name = "" if found is None else _PARTS.get(found.name, found.name)
+    result = find(dtype)
+    name = "" if result is None else _PARTS.get(result.name, result.name)
     if kind in _BYTES or name not in FORMATS:
         return bytes([_BYTES.get(kind, _BYTES[PATTERN])]) * dtype.itemsize
     part, row = DTYPES[name].numpy, FORMATS[name]
@@ -253,12 +253,12 @@ class GoldenCache:
             if buffer is not None:
                 memory_of(buffer.view)[...] = arrays[_INPUT + name]
         memory = Memory(case, settings.soc, inputs, _specs(case), under=settings.under)
-        found: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
+        result: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
         for name, value in arrays.items():
             if name.startswith(_FIELD):
                 output, _, field = name.removeprefix(_FIELD).partition(" ")
-                found[output][field] = value
-        return memory, {output: Reference(**given) for output, given in found.items()}
+                result[output][field] = value
+        return memory, {output: Reference(**given) for output, given in result.items()}
 
     def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
         """Keep a case's inputs, which no device has had yet, and its references; nothing where the code that made them
@@ -367,8 +367,8 @@ class Prepared:
     def kept(cls, case: Case, settings: Settings) -> Prepared | None:
         """Return the case as an earlier run made it, None where it is not in --golden-cache."""
         kept = cache_of(case, settings)
-        found = None if kept is None else kept.load(case, settings)
-        return None if found is None else cls(case, settings, *found)
+        result = None if kept is None else kept.load(case, settings)
+        return None if result is None else cls(case, settings, *result)
 
     def keep(self) -> None:
         """Keep the case for later runs, before a device has it."""
@@ -389,7 +389,7 @@ class Prepared:
     @cached_property
     def values(self) -> Mapping[str, Reference]:
         """The references of a call that computes something; none of a refused call and for an empty input."""
-        return {name: found for name, found in self.references.items() if found.written}
+        return {name: result for name, result in self.references.items() if result.written}
 
     @property
     def is_given(self) -> bool:
@@ -401,10 +401,10 @@ def uninformative(prepared: Prepared) -> str:
     """Say why a case proves nothing ("" if it proves something, or says itself why not)."""
     if prepared.case.uninformative or not prepared.values:
         return ""
-    found = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
-    if not all(found.values()):
+    result = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
+    if not all(result.values()):
         return ""
-    reason = by_output(found)
+    reason = by_output(result)
     return f"the case proves nothing: {reason}; change its data, or say why with uninformative:"
 
 

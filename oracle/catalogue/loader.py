@@ -128,8 +128,8 @@ def operator_of(path: PathLike) -> str:
 
 
 def _operator_in(beginning: bytes) -> str:
-    found = _OPERATOR.search(beginning)
-    return "" if found is None else found[1].decode()
+    result = _OPERATOR.search(beginning)
+    return "" if result is None else result[1].decode()
 
 
 def slug_of(path: PathLike) -> str:
@@ -232,7 +232,7 @@ def catalogues_of(slug: str) -> list[Path]:
     OracleError where an operator from outside has no file."""
     outside = [OPERATORS[name] for name in OPERATORS.folders() if OPERATORS[name].slug == slug]
     if outside:
-        return [OPERATORS.catalogue_file(found) for found in outside]
+        return [OPERATORS.catalogue_file(result) for result in outside]
     return [file for file in files(default_dir()) if file.stem == slug]
 
 

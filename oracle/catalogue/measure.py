@@ -53,13 +53,13 @@ def cost(case: Case) -> float:
 @cache
 def constants(op: str) -> tuple[float, float]:
     """Return the seconds of an operator's case, and of each of its elements."""
-    found = OPERATORS[op]
-    if chooses(found.computes) or picks(found.computes):
+    result = OPERATORS[op]
+    if chooses(result.computes) or picks(result.computes):
         return CHOOSING
-    if not reduces(found.computes):
+    if not reduces(result.computes):
         return ELEMENTWISE
     first, further = REDUCING
-    return first * len(found.each), further * len(found.each)
+    return first * len(result.each), further * len(result.each)
 
 
 def elements(case: Case) -> int:
@@ -81,12 +81,12 @@ Counts: TypeAlias = Mapping[str, Mapping[str, Mapping[str, tuple[int, float]]]]
 
 def counted(cases: Iterable[Case], soc: str = DEFAULT_SOC) -> dict[str, dict[str, dict[str, tuple[int, float]]]]:
     """Count cases that a SoC has."""
-    found: dict[str, dict[str, dict[str, tuple[int, float]]]] = {}
+    result: dict[str, dict[str, dict[str, tuple[int, float]]]] = {}
     for case in select(cases, soc=soc):
-        tiers = found.setdefault(case.op, {}).setdefault(case.dtype, {})
+        tiers = result.setdefault(case.op, {}).setdefault(case.dtype, {})
         number, seconds = tiers.get(case.tier, (0, 0.0))
         tiers[case.tier] = number + 1, seconds + cost(case)
-    return found
+    return result
 
 
 def of_builtin() -> Counts:
@@ -167,12 +167,12 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
 
 def required(operators: Collection[str]) -> dict[str, Design]:
     """Return the design of each of some operators, from its catalogue: a built-in one, or that beside its page."""
-    found = {}
+    result = {}
     for path in catalogues(operators):
         document = read(path)
         for design in designs(document):
-            found[str(document.data["operator"])] = design
-    return {op: found[op] for op in OPERATORS if op in found}
+            result[str(document.data["operator"])] = design
+    return {op: result[op] for op in OPERATORS if op in result}
 
 
 def _needed(op: str, design: Design) -> dict[str, list[Point]]:
@@ -292,15 +292,15 @@ def _forms(shape: tuple[int, ...]) -> list[str]:
 
 def _distributions(case: Case) -> set[str]:
     """Return the rule's distributions among the inputs: uniform [-5, 5]; normal, mean in [-5, 5], std in [0.1, 2]."""
-    found = set()
+    result = set()
     for plan in case.inputs.values():
         data = (plan.data if plan is not None else None) or {}
         if data.get("gen") == "uniform" and (data.get("low"), data.get("high")) == (-5, 5):
-            found.add("uniform")
+            result.add("uniform")
         std, mean = data.get("std", 1.0), data.get("mean", 0.0)
         if data.get("gen") == "normal" and -5 <= mean <= 5 and 0.1 <= std <= 2:
-            found.add("normal")
-    return found
+            result.add("normal")
+    return result
 
 
 def _fill(case: Case) -> str:
@@ -371,8 +371,8 @@ def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Inf
             continue
         inputs, specs = make_inputs(case, seed=seed)
         outputs = {name: specs[name] for name in case.outputs}
-        for found in references(Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), outputs, specs)).values():
-            if found.written:
+        for result in references(Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), outputs, specs)).values():
+            if result.written:
                 row = table.setdefault((case.op, case.dtype), Information(case.op, case.dtype))
-                row.add(round_to(found.value, case.dtype) if found.golden.dtype.kind == "c" else found.golden)
+                row.add(round_to(result.value, case.dtype) if result.golden.dtype.kind == "c" else result.golden)
     return list(table.values())

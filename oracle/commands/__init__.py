@@ -39,8 +39,8 @@ COMMANDS = {
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add ``--cluster`` to a command whose work can be shared out."""
-    told = "share the work out to the workers of this Dask scheduler (extra cluster), e.g. tcp://head:8786"
-    parser.add_argument("--cluster", metavar="ADDRESS", help=told)
+    text = "share the work out to the workers of this Dask scheduler (extra cluster), e.g. tcp://head:8786"
+    parser.add_argument("--cluster", metavar="ADDRESS", help=text)
 
 
 def at_least(option: str, value: int, least: int = 1) -> None:

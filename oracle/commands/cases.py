@@ -100,10 +100,10 @@ def _show(rows: Mapping[str, Rows], by: str) -> None:
     """Print a row each: number of cases, seconds, the commonest types, the tiers."""
     width = max(map(len, (*rows, "in all")))
     print(f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers")
-    for name, found in rows.items():
-        print(_row(name, found, width))
+    for name, result in rows.items():
+        print(_row(name, result, width))
     if len(rows) > 1:
-        print(_row("in all", [each for found in rows.values() for each in found], width))
+        print(_row("in all", [each for result in rows.values() for each in result], width))
 
 
 def _row(name: str, found: Rows, width: int) -> str:
@@ -112,9 +112,9 @@ def _row(name: str, found: Rows, width: int) -> str:
     for dtype, tier, number, _ in found:
         types[dtype] += number
         tiers[tier] += number
-    told = ", ".join(f"{what} {n:,}" for what, n in [*types.most_common(4), *tiers.most_common()])
+    text = ", ".join(f"{what} {n:,}" for what, n in [*types.most_common(4), *tiers.most_common()])
     spent = sum(took for _, _, _, took in found)
-    return f"{name:<{width}}  {types.total():>7,}  {seconds(spent):>10}  {told}"
+    return f"{name:<{width}}  {types.total():>7,}  {seconds(spent):>10}  {text}"
 
 
 def show_case(args: argparse.Namespace) -> int:
@@ -152,11 +152,11 @@ def _shown(case: Case, soc: str, seed: int) -> Iterator[str]:
     for name, array in memory.inputs.items():
         if isinstance(array, np.ndarray):
             yield f"  data      {name}: {_statistics(array)}"
-    for name, found in references(memory.call).items():
-        yield f"  golden    {name}: {_statistics(found.golden)}"
-        yield f"  bound     {name}: {_statistics(np.broadcast_to(found.bound, found.golden.shape))}"
-        if found.unspecified is not None and found.unspecified.any():
-            yield f"  free      {name}: {int(found.unspecified.sum())} elements may hold anything"
+    for name, result in references(memory.call).items():
+        yield f"  golden    {name}: {_statistics(result.golden)}"
+        yield f"  bound     {name}: {_statistics(np.broadcast_to(result.bound, result.golden.shape))}"
+        if result.unspecified is not None and result.unspecified.any():
+            yield f"  free      {name}: {int(result.unspecified.sum())} elements may hold anything"
 
 
 def _statistics(array: Array) -> str:
@@ -166,8 +166,8 @@ def _statistics(array: Array) -> str:
     flat = array.reshape(-1)
     wide = np.abs(flat).astype(np.float64) if array.dtype.kind == "c" else flat.astype(np.float64)
     finite = wide[np.isfinite(wide)]
-    told = [f"min {finite.min():.6g}, max {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
-    told += [f"{wide.size - finite.size} not finite"] if finite.size < wide.size else []
-    told += [f"{int((finite == 0).sum())} zero"] if (finite == 0).any() else []
+    text = [f"min {finite.min():.6g}, max {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
+    text += [f"{wide.size - finite.size} not finite"] if finite.size < wide.size else []
+    text += [f"{int((finite == 0).sum())} zero"] if (finite == 0).any() else []
     first = " ".join(f"{value:.6g}" for value in wide[:SHOWN])
-    return f"{', '.join(told)}; first {first}{' ...' if wide.size > SHOWN else ''}"
+    return f"{', '.join(text)}; first {first}{' ...' if wide.size > SHOWN else ''}"

@@ -77,9 +77,9 @@ def _missed(asked: str, found: str) -> Finding:
 
 def _soc(findings: list[Finding]) -> str:
     """The --soc name that the examination found, "" where it met no device."""
-    told = next((finding.told for finding in findings if finding.topic == "SoC"), "")
-    found = re.search(r"--soc (\w+)", told)
-    return found[1] if found else ""
+    text = next((finding.told for finding in findings if finding.topic == "SoC"), "")
+    result = re.search(r"--soc (\w+)", text)
+    return result[1] if result else ""
 
 
 # ``aclnn-oracle emulator``: build the emulated CANN, print what to export.

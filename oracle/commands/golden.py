@@ -145,18 +145,18 @@ def unique(cases: Iterable[Case]) -> list[Case]:
 
 def catalogue_files(paths: list[Path]) -> list[Path]:
     """Return catalogue files for files and folders; OracleError for what is neither."""
-    found: list[Path] = []
+    result: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = files(path)
             if not inside:
                 raise OracleError(f"{path}: no catalogue in this folder")
-            found += inside
+            result += inside
         elif is_catalogue(path):
-            found.append(path)
+            result.append(path)
         else:
             raise OracleError(f"{path}: no such file, or not a catalogue (its first key is 'aclnn_oracle: 1')")
-    return found
+    return result
 
 
 def _progress(word: str) -> Progress | None:

@@ -106,8 +106,8 @@ def _operator(op: Operator) -> Iterator[str]:
 
 
 def _versions() -> Iterator[str]:
-    for name, found in versions().items():
-        yield f"{name:<14} {found}"
+    for name, result in versions().items():
+        yield f"{name:<14} {result}"
     for name in ("torch", "torch_npu", "mindspore", "pytest-xdist"):
         try:
             yield f"{name:<14} {version(name)}"
@@ -165,12 +165,12 @@ def _variables() -> Iterator[str]:
 
 
 def _socs() -> Iterator[str]:
-    for soc, found in PLATFORMS.items():
-        mode = "saturates" if found.saturates else "inf/nan"
+    for soc, result in PLATFORMS.items():
+        mode = "saturates" if result.saturates else "inf/nan"
         mark = " (default)" if soc == DEFAULT_SOC else ""
-        bf16 = "" if found.bfloat16 else ", no bfloat16"
-        flushes = ", flushes subnormal numbers" if found.flushes else ""
-        yield f"{soc:<14}{mode:<11}{found.product}{bf16}{flushes}{mark}"
+        bf16 = "" if result.bfloat16 else ", no bfloat16"
+        flushes = ", flushes subnormal numbers" if result.flushes else ""
+        yield f"{soc:<14}{mode:<11}{result.product}{bf16}{flushes}{mark}"
     for soc, product in UNSUPPORTED.items():
         yield f"{soc:<14}{'':<11}{product}: no operator is supported (no --soc)"
     yield "No validator refuses a product: an unsupported one fails later, when its kernel is looked up (561xxx)."
@@ -186,8 +186,8 @@ def _operators() -> Iterator[str]:
         socs = f"all SoCs but {', '.join(missing)}" if missing else "all SoCs"
         lacks = [
             what
-            for what, found in (("no kernel name", op.kernel), ("no aten function", op.aten and op.aten.call))
-            if found is None
+            for what, result in (("no kernel name", op.kernel), ("no aten function", op.aten and op.aten.call))
+            if result is None
         ]
         origin = [] if op.is_built_in else [f"from {op.origin}"]
         yield f"{op.name:<{width}}  {'; '.join([dtypes, socs, *lacks, *origin])}"

@@ -157,11 +157,11 @@ def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
         if name not in OUTPUT_TYPES:
             raise OracleError(f"--dtype {name!r} is unknown; known: {', '.join(OUTPUT_TYPES)}")
         return OUTPUT_TYPES[name]
-    found = _named(path) or OUTPUT_TYPES.get(stored.dtype.newbyteorder("=").name)
-    if found is None:
+    result = _named(path) or OUTPUT_TYPES.get(stored.dtype.newbyteorder("=").name)
+    if result is None:
         why = "which names no dtype; give --dtype" if stored.dtype.kind == "V" else "which no standard judges"
         raise OracleError(f"{path}: holds {stored.dtype}, {why}")
-    return found
+    return result
 
 
 def _typed(stored: Array, kind: OutputType, path: Path) -> Array:

@@ -218,8 +218,8 @@ def _check_combination(args: argparse.Namespace) -> None:
         raise OracleError(f"{' and '.join(ways)}: give one of them")
     if not ways:
         if args.json is not None:
-            told = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
-            raise OracleError(f"--json {args.json}: {told}")
+            text = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
+            raise OracleError(f"--json {args.json}: {text}")
         return
     names = ("right-only", "sample", "full-matrix", "require", "cluster")
     given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
@@ -247,7 +247,7 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     operators = sorted({case.op for case in cases})
     seeds = SEEDS[:1] if args.seeds is SEEDS or not args.seeds else args.seeds
     drawn = {seed: failures.chosen(operators, args.per_class, seed, args.soc) for seed in seeds}
-    found = (
+    result = (
         failure
         for seed, kernels in drawn.items()
         for failure in failures.failures(
@@ -256,15 +256,15 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         )
     )  # fmt: skip
     if args.scripts:
-        rate = scripts.rate_of(found)
+        rate = scripts.rate_of(result)
         print(f"{rate.failing} of {rate.tried} failures ({100 * rate.share:.1f} %) become a script that fails")
         print("".join(f"  {f.defect.op} {f.defect.id}: {f.case.id}: {why}\n" for f, why in rate.lost), end="")
         _write_json(args.json, rate.to_json())
         return 0 if rate.share >= SCRIPTS else 1
-    matrix = failures.matrix_of(found)
+    matrix = failures.matrix_of(result)
     count = sum(len(kernels) for kernels in matrix.kernels.values())
-    told = ", ".join(map(str, seeds))
-    print(f"{count} wrong kernels of {len(operators)} operators, drawn by seed {told}, two failures of each at most")
+    text = ", ".join(map(str, seeds))
+    print(f"{count} wrong kernels of {len(operators)} operators, drawn by seed {text}, two failures of each at most")
     print(aligned(*failures.table(matrix)))
     print(failures.sentence(matrix))
     print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")

@@ -118,32 +118,32 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
     ids = {case.id for record in records for case in record.cases if where.of_record(case)}
     if not ids:
         raise OracleError(f"--where {words!r}: no case of the records is chosen")
-    found = []
+    result = []
     for record in records:
         cases = tuple(case for case in record.cases if case.id in ids)
         header = replace(record.header, planned=len(cases), chosen=f"--where {words}")
-        found.append(replace(record, cases=cases, header=header, groups=()))
-    return found
+        result.append(replace(record, cases=cases, header=header, groups=()))
+    return result
 
 
 def run_diff(args: argparse.Namespace) -> int:
     """Print or write the difference; 1 when something newly fails."""
     brief = args.where is None  # a choice may look at inputs
     old, new = _chosen([read(path, brief=brief) for path in (args.old, args.new)], args.where)
-    found = diff.Difference(old, new, args.budget_factor, args.budget_floor)
+    result = diff.Difference(old, new, args.budget_factor, args.budget_floor)
     language = LANGUAGES[args.lang]
     if args.format == "json":
-        text = diff.to_json(found)
+        text = diff.to_json(result)
     elif args.format == "md":
-        text = diff.markdown(found, limit=args.limit, language=language)
+        text = diff.markdown(result, limit=args.limit, language=language)
     else:
-        text = diff.text(found, limit=args.limit, language=language) + "\n"
+        text = diff.text(result, limit=args.limit, language=language) + "\n"
     if args.output is None:
         sys.stdout.write(text)
     else:
         save(args.output, text, (args.old, args.new))
-        print(f"{args.output}: {language.say(found.sentence)}")
-    return 0 if found.ok else 1
+        print(f"{args.output}: {language.say(result.sentence)}")
+    return 0 if result.ok else 1
 
 
 # ---- history ---------------------------------------------------------------------------------------------------------
@@ -172,8 +172,8 @@ def run_history(args: argparse.Namespace) -> int:
         print(f"left out: {note}", file=sys.stderr)
     language = LANGUAGES[args.lang]
     save(args.output, history.render(records, notes, language))
-    found = history.series_of(records)
-    print(f"{args.output}: " + "; ".join(f"{series.label}: {language.say(series.title)}" for series in found))
+    result = history.series_of(records)
+    print(f"{args.output}: " + "; ".join(f"{series.label}: {language.say(series.title)}" for series in result))
     return 0
 
 

@@ -352,16 +352,16 @@ def _shrink(case: Case, settings: Settings) -> int:
         bench = Bench(settings)
         try:
             bench.open()
-            found = hand_over(case, bench)
+            result = hand_over(case, bench)
         finally:
             bench.close()
-        told = f"{case.id}: reduced in {found.shrunk.runs} runs"
-        print(full_text(found.shrunk.record, why=case.why, source=case.source), file=sys.stderr)
-        if not found.text:
-            print(f"{told}, but no script of it fails, and none is written: {found.told}", file=sys.stderr)
+        text = f"{case.id}: reduced in {result.shrunk.runs} runs"
+        print(full_text(result.shrunk.record, why=case.why, source=case.source), file=sys.stderr)
+        if not result.text:
+            print(f"{text}, but no script of it fails, and none is written: {result.told}", file=sys.stderr)
             return 1
-        print(f"{told}; the script was run: {found.told}", file=sys.stderr)
-    print(found.text, end="")
+        print(f"{text}; the script was run: {result.told}", file=sys.stderr)
+    print(result.text, end="")
     sys.stdout.flush()
     return 1
 
@@ -375,9 +375,9 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
         return after(find_case(pair[1], path, volume), operator_named(pair[0]))
     cases: list[Case] = []
     for some in _that_may_have(case_id, path, volume):
-        found = next((case for case in some if case.id == case_id), None)
-        if found is not None:
-            return found
+        result = next((case for case in some if case.id == case_id), None)
+        if result is not None:
+            return result
         cases += some
     close = closest(case_id, (case.id for case in cases), 5, 0.5)
     hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""

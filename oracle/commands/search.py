@@ -71,16 +71,16 @@ def search(args: argparse.Namespace) -> int:
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
     bench = Bench(settings)
-    found = Search(operators, settings, bench.further)
+    result = Search(operators, settings, bench.further)
     bench.open()
     try:
-        for state in found.seek(args.minutes * 60):
+        for state in result.seek(args.minutes * 60):
             _tell(state)
     except KeyboardInterrupt:
         print("\ninterrupted: what was found so far is written", file=sys.stderr)
     finally:
         bench.close()
-    return _written(found, settings, args.output)
+    return _written(result, settings, args.output)
 
 
 def _tell(state: Searched) -> None:
@@ -102,11 +102,11 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     print(f"\n{sum(s.calls for s in states):,} calls of {len(states)} operators; {len(failing)} operators fail")
     folder.mkdir(parents=True, exist_ok=True)
     for state in failing:
-        told = state.contrast()
+        text = state.contrast()
         path = folder / f"{OPERATORS[state.op].slug}.yaml"
-        save(path, catalogue_text(state.op, [(each.reduced, _why(told)) for each in state.failures]))
+        save(path, catalogue_text(state.op, [(each.reduced, _why(text)) for each in state.failures]))
         print(f"{state.op}: {path}")
-        print(f"  {told or 'no condition tells the failing calls'}")
+        print(f"  {text or 'no condition tells the failing calls'}")
         for each in state.failures:
             print(f"  {each.record.reason}")
     for state in states:

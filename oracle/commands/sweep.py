@@ -69,10 +69,10 @@ def show_sweep(args: argparse.Namespace) -> int:
         raise OracleError(f"--rows {args.rows}: a sweep has 1 to {CODES} rows")
     at_least("--stop-after", args.stop_after)
     at_least("--jobs", args.jobs)
-    found = platform(args.soc)
-    soc = found.soc
+    result = platform(args.soc)
+    soc = result.soc
     todo = partial(_pairs, args.op, args.dtype, soc, tuple(key_values("--attr", args.attr)))
-    served = [name for name in DTYPE_NAMES if name in float_types(found)]
+    served = [name for name in DTYPE_NAMES if name in float_types(result)]
     if (dtype := todo().dtype.name) not in served:
         raise OracleError(f"--dtype {dtype}: {soc} has no {dtype}; of the types of 16 bits it has {', '.join(served)}")
     device = partial(_device, args.backend, tuple(key_values("--backend-option", args.backend_option)))

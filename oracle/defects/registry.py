@@ -115,8 +115,8 @@ def _is_never_below(op: Operator) -> bool:
 
 def _meets_no_tie(op: Operator) -> bool:
     """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
-    found = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
-    return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in found)
+    result = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
+    return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in result)
 
 
 def _unseen_of_host(op: Operator, what: str) -> str:
@@ -132,10 +132,10 @@ def _is_the_gradient(op: Operator) -> bool:
     """Whether every result is an operand, the gradient mostly, of either sign, or 0: no mean divides it."""
     if op.attribute("reduction") is not None:
         return False
-    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
-    numbers = {n.value for branch in found for n in branch if n.op == "constant"}
-    read = {n.value for branch in found for n in branch if n.op == "symbol"}
-    return all(_bare(b) for b in found) and numbers <= {0, 1, -1} and read.isdisjoint(p.symbol for p in op.attributes)
+    result = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
+    numbers = {n.value for branch in result for n in branch if n.op == "constant"}
+    read = {n.value for branch in result for n in branch if n.op == "symbol"}
+    return all(_bare(b) for b in result) and numbers <= {0, 1, -1} and read.isdisjoint(p.symbol for p in op.attributes)
 
 
 def _is_chosen_by_sign(op: Operator) -> bool:
@@ -158,8 +158,8 @@ def _free_in(op: Operator, call: Call, socs: tuple[str, ...]) -> Array:
     """Which results of a call are open on every one of some SoCs."""
     free = np.ones((), bool)
     for soc in socs:
-        found = references(replace(call, soc=soc))[op.output].unspecified
-        free = np.zeros((), bool) if found is None else free & found
+        result = references(replace(call, soc=soc))[op.output].unspecified
+        free = np.zeros((), bool) if result is None else free & result
     return free
 
 
@@ -217,7 +217,7 @@ def _output(call: Call) -> str:
 @cache
 def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
     """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
-    found = []
+    result = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
     kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
     right = [Device("right", kernel) for kernel in kernels]
@@ -228,8 +228,8 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
         outputs = {name: np.zeros(size, dtype_of(kind).numpy) for name in op.outputs}
         inputs = {name: arrays.get(name, np.zeros(size, dtype_of(kind).numpy)) for name in call.inputs}
         asked = Call(op.name, call.soc, inputs, call.attrs, outputs)
-        found.append((asked, tuple(device.result(asked, outputs[op.output]) for device in right)))
-    return tuple(found)
+        result.append((asked, tuple(device.result(asked, outputs[op.output]) for device in right)))
+    return tuple(result)
 
 
 def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
@@ -254,8 +254,8 @@ def _constants(op: Operator) -> tuple[float, ...]:
     if not elementwise.fits(op):
         return ()
     numbers = [p for p in op.parameters if p.kind == "attr" and p.role == "number"]
-    found = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
-    return tuple(float(v) for v in found if isinstance(v, Fraction)) if len(numbers) == 1 else ()
+    result = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
+    return tuple(float(v) for v in result if isinstance(v, Fraction)) if len(numbers) == 1 else ()
 
 
 def _operands(op: Operator, kind: str) -> dict[str, Array]:
@@ -264,13 +264,13 @@ def _operands(op: Operator, kind: str) -> dict[str, Array]:
     columns = [_values(op, p.symbol, dtype) for p in op.operands]
     rng = np.random.default_rng(0)
     count = min(_MOST, 4 * max(a.size * b.size for a in columns for b in columns))
-    found = {
+    result = {
         p.name: column[rng.integers(0, column.size, count)] for p, column in zip(op.operands, columns, strict=True)
     }
     if len(columns) == 2:
         one, two = (g.reshape(-1) for g in np.meshgrid(*columns, indexing="ij"))
         return {p.name: grid for p, grid in zip(op.operands, (one, two), strict=True)}
-    return found
+    return result
 
 
 def _values(op: Operator, symbol: str, dtype: Any) -> Array:
@@ -307,24 +307,24 @@ GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
 @cache
 def defects(op: str) -> tuple[Defect, ...]:
     """Return the wrong kernels of an operator: the published ones, then the generated ones."""
-    found = operator(op)
-    entries = _published(found)
+    result = operator(op)
+    entries = _published(result)
     arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
-    zero = f"num/{found.slug}/minus zero lost"
+    zero = f"num/{result.slug}/minus zero lost"
     right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
-    further = tuple(each for each in found.each[1:] if is_written(each))
+    further = tuple(each for each in result.each[1:] if is_written(each))
     zeros = (zero, *(f"{zero} of {each.output}" for each in further))
     arguments |= {each: Argument(each, ZERO_SIGN) for each in zeros}
-    generated = [d for generate in GENERATORS for d in generate(found)]
-    generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
+    generated = [d for generate in GENERATORS for d in generate(result)]
+    generated += [d for each in result.each[1:] for d in _of_further(each, {d.id for d in generated})]
     for some in [each for each in arguments if each.startswith("pair/")]:  # a pattern
         argument = arguments.pop(some)
         arguments |= {d.id: argument for d in generated if fnmatchcase(d.id, some)}
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
     everything = [
         *wrong,
-        *api.rows(found),
-        *(_argued(found, d, arguments.get(d.id), right) for d in generated),
+        *api.rows(result),
+        *(_argued(result, d, arguments.get(d.id), right) for d in generated),
     ]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
@@ -379,9 +379,9 @@ def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
     for defect in (d for generate in GENERATORS for d in generate(op)):
         device = defect.device
         if device.check is validate and device.launch is writes and device.after is nothing:
-            told = f"{op.output}: {defect.what}"
+            text = f"{op.output}: {defect.what}"
             if is_written(op):
-                yield replace(defect, id=f"{defect.id} of {op.output}", what=told, device=device.but(output=op.output))
+                yield replace(defect, id=f"{defect.id} of {op.output}", what=text, device=device.but(output=op.output))
         elif defect.id not in known:
             yield defect
 
@@ -395,9 +395,9 @@ def sampled(op: str, seed: int) -> tuple[Defect, ...]:
 @cache
 def right_kernels(op: str) -> tuple[Right, ...]:
     """Return the right kernels of an operator, the plain one first."""
-    found = operator(op)
-    generated = (kernel for each in found.each for kernel in right_of(each))
-    return (*generated, *(entry for entry in _published(found) if isinstance(entry, Right)))
+    result = operator(op)
+    generated = (kernel for each in result.each for kernel in right_of(each))
+    return (*generated, *(entry for entry in _published(result) if isinstance(entry, Right)))
 
 
 @cache
@@ -409,8 +409,8 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return ()
     from .published import class_losses, equivalent, losses, piecewise, reductions, smooth  # each imports its pages
 
-    found: list[Entry] = []
+    result: list[Entry] = []
     for kind in (class_losses, losses, piecewise, reductions, smooth):
-        found += kind.ROWS.get(op.slug, tuple)()
-        found += (Argument(name, why) for name, why in kind.ARGUMENTS.get(op.slug, {}).items())
-    return (*found, *equivalent.arguments(op))
+        result += kind.ROWS.get(op.slug, tuple)()
+        result += (Argument(name, why) for name, why in kind.ARGUMENTS.get(op.slug, {}).items())
+    return (*result, *equivalent.arguments(op))

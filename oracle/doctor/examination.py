@@ -49,14 +49,14 @@ def present() -> bool:
 def found_toolkit() -> tuple[Finding, Toolkit | None]:
     """Return where CANN is and which version, or what to set."""
     try:
-        found = find_toolkit()
+        result = find_toolkit()
     except OracleError as error:
         named = any(os.environ.get(name, "").strip() for name in VARIABLES)
         return (failed if named else warning)("CANN", str(error)), None
-    emulated = " (emulated)" if found.emulated else ""
-    if not found.version:
-        return warning("CANN", f"{found.root} ({found.named_by}) does not tell its version{emulated}"), found
-    return ok("CANN", f"{found.root} ({found.named_by}), version {found.version}{emulated}"), found
+    emulated = " (emulated)" if result.emulated else ""
+    if not result.version:
+        return warning("CANN", f"{result.root} ({result.named_by}) does not tell its version{emulated}"), result
+    return ok("CANN", f"{result.root} ({result.named_by}), version {result.version}{emulated}"), result
 
 
 def environment(emulated: bool) -> Iterator[Finding]:
@@ -103,8 +103,8 @@ def info(path: Path) -> dict[str, str]:
 
 
 def _firmware(compatible: str) -> Iterator[Finding]:
-    found = info(FIRMWARE)
-    said = found.get("version", "")
+    result = info(FIRMWARE)
+    said = result.get("version", "")
     if not said:
         return
     limits = re.fullmatch(r"\[([\d.]+),([\d.]+)\]", compatible)
@@ -169,10 +169,10 @@ def packages(npu: bool) -> Iterator[Finding]:
 
     Only where there is something of an NPU (``npu``) is a torch_npu missed.
     """
-    found = {name: _version(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
-    needed = ", ".join(f"{name} {found[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if found[name])
+    result = {name: _version(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
+    needed = ", ".join(f"{name} {result[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if result[name])
     yield ok("Python", f"{platform.python_version()} on {platform.machine()}, {needed}")
-    torch, torch_npu = found["torch"], found["torch_npu"]
+    torch, torch_npu = result["torch"], result["torch_npu"]
     if not torch_npu or importlib.util.find_spec("torch_npu") is None:
         if npu:
             yield warning(
@@ -197,8 +197,8 @@ def _version(name: str) -> str:
 
 def _release(text: str) -> str:
     """The x.y.z that torch and torch_npu have in common."""
-    found = re.match(r"\d+\.\d+\.\d+", text)
-    return found[0] if found else text
+    result = re.match(r"\d+\.\d+\.\d+", text)
+    return result[0] if result else text
 
 
 # What to send to somebody: findings, a smoke record and logs, without data and with shortened paths.
@@ -245,8 +245,8 @@ def _environment() -> Iterator[str]:
 def _logs() -> Iterator[tuple[str, str]]:
     """The newest logs of CANN's, the end of each."""
     folder = Path(os.environ.get("ASCEND_PROCESS_LOG_PATH", "") or home() / "ascend" / "log")
-    found = [path for path in folder.rglob("*.log") if path.is_file()] if folder.is_dir() else []
-    for path in sorted(found, key=lambda path: path.stat().st_mtime)[-LOGS:]:
+    result = [path for path in folder.rglob("*.log") if path.is_file()] if folder.is_dir() else []
+    for path in sorted(result, key=lambda path: path.stat().st_mtime)[-LOGS:]:
         yield f"logs/{path.name}", path.read_bytes()[-LOG_BYTES:].decode(errors="replace")
 
 

@@ -158,11 +158,11 @@ def probe() -> tuple[list[Finding], str]:
                 died = signal.Signals(-code).name if code < 0 else f"exit status {code}"
                 findings.append(failed(step, f"the process died: {died}", "the newest file in ~/ascend/log says more"))
             break
-        told = json.loads(line)
-        step = told.get("step", step)
-        soc = told.get("soc", soc)
-        if "finding" in told:
-            findings.append(Finding(**told["finding"]))
+        text = json.loads(line)
+        step = text.get("step", step)
+        soc = text.get("soc", soc)
+        if "finding" in text:
+            findings.append(Finding(**text["finding"]))
     return findings, soc
 
 
@@ -228,8 +228,8 @@ def _operators(cann: Cann) -> Iterator[Finding]:
                 op, f"its {missing[0]} phase is in no library", "the operator package is damaged: reinstall it"
             )
         elif names["first"] != names["second"]:
-            told = f"its first phase is in {names['first']}, its second in {names['second']}"
-            yield failed(op, told, "one of the two packages is half an operator: reinstall it")
+            text = f"its first phase is in {names['first']}, its second in {names['second']}"
+            yield failed(op, text, "one of the two packages is half an operator: reinstall it")
         else:
             homes.setdefault(names["first"], []).append(op)
     for home, ops in homes.items():
@@ -260,12 +260,12 @@ def _device(cann: Cann, number: int) -> Finding:
         free, total = _memory(cann)
     finally:
         cann.status("aclrtResetDevice", number)
-    told = f"{free // MEGABYTE} of {total // MEGABYTE} MiB free"
+    text = f"{free // MEGABYTE} of {total // MEGABYTE} MiB free"
     if status.value:
-        return failed(f"device {number}", f"CANN calls it abnormal; {told}", "`npu-smi info -t health -i N` says why")
+        return failed(f"device {number}", f"CANN calls it abnormal; {text}", "`npu-smi info -t health -i N` says why")
     if free < LITTLE:
-        return warning(f"device {number}", told, "`npu-smi info` lists who holds it; take another one with --devices")
-    return ok(f"device {number}", told)
+        return warning(f"device {number}", text, "`npu-smi info` lists who holds it; take another one with --devices")
+    return ok(f"device {number}", text)
 
 
 def _memory(cann: Cann) -> tuple[int, int]:
@@ -293,13 +293,13 @@ def _refusal(cann: Cann) -> Iterator[Finding]:
             status = execute(session, Memory.make(case, soc=soc, seed=0).call)
         finally:
             session.close()
-        told = f"{case.id}: {status.code} {status.reason}"
+        text = f"{case.id}: {status.code} {status.reason}"
         if status.code != ACLNN_ERR_PARAM_INVALID:
-            yield failed("refused call", f"{told}; 161002 was due", "send the pack: a rule of this suite is wrong here")
+            yield failed("refused call", f"{text}; 161002 was due", "send the pack: a rule of this suite is wrong here")
         elif not status.reason:
-            yield warning("refused call", f"{told}without a word of CANN's")
+            yield warning("refused call", f"{text}without a word of CANN's")
         else:
-            yield ok("refused call", told)
+            yield ok("refused call", text)
         return
 
 

@@ -45,14 +45,14 @@ class Tensor:
     @classmethod
     def of(cls, words: str) -> Tensor | None:
         """Read a tensor's words; None for a null pointer, and for words of another form."""
-        found = _TENSOR.match(words)
-        if found is None:
+        result = _TENSOR.match(words)
+        if result is None:
             return None
-        shape = tuple(int(n) for n in found["shape"].split(",") if n)
-        rest = (found["words"] or "").split()
+        shape = tuple(int(n) for n in result["shape"].split(",") if n)
+        rest = (result["words"] or "").split()
         view = next((word for word in rest if re.split(r"[:+]", word)[0] in (*VIEWS, "as")), "contiguous")
         values = next((word for word in rest if word != view and word[0] != "("), "")
-        return cls(found["dtype"], shape, values, view)
+        return cls(result["dtype"], shape, values, view)
 
     @property
     def layout(self) -> Layout:
@@ -94,30 +94,30 @@ def _facts(
     read = {n: Tensor.of(words) for n, words in (*inputs, *outputs)}
     tensors = {n: t for n, t in read.items() if t is not None}
     main = tensors.get(op.main) if op is not None else None
-    found: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
+    result: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
     first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
     beside: tuple[Tensor, tuple[int, ...]] | None = None
     if main is not None and first is not None:
         whole = main.shape if op is None else op.common_shape(tensors)
-        found.update(_sizes(whole, op, dict(attrs)))
+        result.update(_sizes(whole, op, dict(attrs)))
         beside = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
     for n, tensor in read.items():
-        found.update(_of_tensor(n, tensor, beside))
+        result.update(_of_tensor(n, tensor, beside))
         if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
-            found[f"{n} fits"] = tensor.shape == main.shape
+            result[f"{n} fits"] = tensor.shape == main.shape
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
-            found[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+            result[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
         if parameter is not None and parameter.role == "number" and isinstance(value, (int, float)):
-            found[f"the sign of {n}"] = "zero" if value == 0 else "negative" if value < 0 else "positive"
+            result[f"the sign of {n}"] = "zero" if value == 0 else "negative" if value < 0 else "positive"
         if parameter is not None and parameter.role == "axis" and isinstance(value, int) and main is not None:
             rank = max(1, len(main.shape))
-            found["the axis"] = "negative" if value < 0 else "not negative"
-            found["the place of the axis"] = classes.place(main.shape, value % rank)
-            found["the axis counted from 0"] = value % rank
-            found["the axis counted from the end"] = rank - value % rank
-    return tuple(found.items())
+            result["the axis"] = "negative" if value < 0 else "not negative"
+            result["the place of the axis"] = classes.place(main.shape, value % rank)
+            result["the axis counted from 0"] = value % rank
+            result["the axis counted from the end"] = rank - value % rank
+    return tuple(result.items())
 
 
 def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact]) -> Iterator[tuple[str, Fact]]:
@@ -203,13 +203,13 @@ def conditions(facts: Sequence[Mapping[str, Fact]]) -> tuple[list[tuple[Conditio
     """Return the conditions that some of the cases fulfil and others do not, those together that the same cases fulfil,
     the likeliest first; and which case (column) fulfils which (row)."""
     subjects = dict.fromkeys(subject for each in facts for subject in each)
-    found: dict[bytes, tuple[list[Condition], Array]] = {}
+    result: dict[bytes, tuple[list[Condition], Array]] = {}
     for subject in subjects:
         values = [each.get(subject) for each in facts]
         for condition, holds in _of_subject(subject, values):
             if holds.any() and not holds.all():
-                found.setdefault(np.packbits(holds).tobytes(), ([], holds))[0].append(condition)
-    alike = [(tuple(sorted(own, key=lambda each: each.bits)), holds) for own, holds in found.values()]
+                result.setdefault(np.packbits(holds).tobytes(), ([], holds))[0].append(condition)
+    alike = [(tuple(sorted(own, key=lambda each: each.bits)), holds) for own, holds in result.values()]
     alike.sort(key=lambda each: each[0][0].bits)
     rows = np.array([holds for _, holds in alike]) if alike else np.zeros((0, len(facts)), bool)
     return [own for own, _ in alike], rows
@@ -351,7 +351,7 @@ def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None
     if not alike:
         return None
     known = [own[0] for own in alike]
-    best = next((found for found in _search(known, rows, bad) if found.is_worth), None)
+    best = next((result for result in _search(known, rows, bad) if result.is_worth), None)
     if best is None:
         return None
     chosen, bits = best.chosen, best.bits
@@ -381,14 +381,14 @@ def rivals(facts: Sequence[Mapping[str, Fact]], bad: Array) -> list[tuple[tuple[
     with another condition that the same cases fulfil."""
     alike, rows = conditions(facts)
     best = _search([own[0] for own in alike], rows, bad)[:BEAM] if alike else []
-    found = {each.chosen: (tuple(alike[k][0] for k in each.chosen), each.bits) for each in best}
-    told = list(found.values())
+    result = {each.chosen: (tuple(alike[k][0] for k in each.chosen), each.bits) for each in best}
+    choices = list(result.values())
     for each in best[:VARIED]:
-        chosen, bits = found[each.chosen]
+        chosen, bits = result[each.chosen]
         for place, k in enumerate(each.chosen):
-            told += [((*chosen[:place], twin, *chosen[place + 1 :]), bits + twin.bits - chosen[place].bits)
+            choices += [((*chosen[:place], twin, *chosen[place + 1 :]), bits + twin.bits - chosen[place].bits)
                      for twin in alike[k][1:]]  # fmt: skip
-    return sorted(told, key=lambda each: each[1])
+    return sorted(choices, key=lambda each: each[1])
 
 
 def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
@@ -402,22 +402,22 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
     met: dict[tuple[int, ...], Found] = {}
     beam: list[tuple[int, ...]] = [()]
     for _ in range(LONGEST):
-        found: dict[tuple[int, ...], Found] = {}
+        result: dict[tuple[int, ...], Found] = {}
         here = np.array([np.minimum.reduce(wrong[list(chosen)], initial=1, axis=0) for chosen in beam])
         there = np.array([np.minimum.reduce(right[list(chosen)], initial=1, axis=0) for chosen in beam])
         for chosen, failed, passed in zip(beam, here @ wrong.T, there @ right.T, strict=True):
             bits = _coded(failed, passed, failures, passes) + own + sum(float(own[k]) for k in chosen)
             bits[list(chosen)] = np.inf
-            told = subjects[list(chosen)]
-            if len(set(told)) == MOST:
-                bits[~np.isin(subjects, told)] = np.inf
+            values = subjects[list(chosen)]
+            if len(set(values)) == MOST:
+                bits[~np.isin(subjects, values)] = np.inf
             for k in np.argpartition(bits, min(BEAM, len(bits) - 1))[:BEAM]:
                 if failed[k] and np.isfinite(bits[k]):
                     enough = failed[k] >= max(FEWEST, LEAST_PRECISION * (failed[k] + passed[k]))
                     key = tuple(sorted((*chosen, int(k))))
-                    found.setdefault(key, Found(key, float(bits[k]), bool(enough and bits[k] < nothing)))
-        beam = sorted(found, key=lambda key: (found[key].bits, key))[:BEAM]
-        met.update((key, found[key]) for key in beam)
+                    result.setdefault(key, Found(key, float(bits[k]), bool(enough and bits[k] < nothing)))
+        beam = sorted(result, key=lambda key: (result[key].bits, key))[:BEAM]
+        met.update((key, result[key]) for key in beam)
         if not beam:
             break
     return sorted(met.values(), key=lambda each: (each.bits, each.chosen))
@@ -439,10 +439,10 @@ def _entropy(some: Array, all_of_them: Array) -> Array:
 
 def sentence(chosen: Sequence[Condition]) -> str:
     """Return conditions as a sentence without its end: those of one subject are told of it together."""
-    told: dict[str, list[str]] = {}
+    by_subject: dict[str, list[str]] = {}
     for condition in sorted(chosen, key=lambda c: (c.bits, c.told)):
-        told.setdefault(condition.subject, []).append(condition.told)
-    return ", and ".join(f"{subject} {' and '.join(_joined(words))}" for subject, words in told.items())
+        by_subject.setdefault(condition.subject, []).append(condition.told)
+    return ", and ".join(f"{subject} {' and '.join(_joined(words))}" for subject, words in by_subject.items())
 
 
 def _joined(words: Sequence[str]) -> list[str]:

@@ -209,7 +209,7 @@ def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: in
         return {}
     if OPERATORS[call.op].of(output).kept is not None or picks(OPERATORS[call.op].of(output).computes):
         return {}
-    op, index, found = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
+    op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
     for name, array in call.inputs.items():
         if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):
             continue
@@ -219,8 +219,8 @@ def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: in
             at = tuple(0 if axis is None or n == 1 else int(index[axis]) for axis, n in places)
             if all(i < n for i, n in zip(at, array.shape, strict=True)) and array.dtype.kind != "c":
                 value = array[at]
-                found[name] = int(value) if array.dtype.kind in "iub" else float(value)
-    return found
+                result[name] = int(value) if array.dtype.kind in "iub" else float(value)
+    return result
 
 
 def _hex(scalar: Any) -> str:

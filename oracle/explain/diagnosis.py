@@ -77,9 +77,9 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
     ways += [(f"its strides were {list(s)}, not {list(own)}", s, 0) for _, change, _ in MISTAKES.values()
              if (s := change(own, view.shape))]  # fmt: skip
     ways += [(f"it had no offset: {offset} elements too early", own, -offset)]
-    for told, strides, start in ways:
+    for text, strides, start in ways:
         if (strides, start) != (own, 0) and near(reread(view, strides, start), golden).all():
-            return f"{name} is written as if {told}"
+            return f"{name} is written as if {text}"
     return ""
 
 
@@ -167,22 +167,22 @@ def _cause(found: Findings) -> str:
         for cause in rule(found):
             return cause
     simulated = [*read_elsewhere(found), *read_as_other_values(found), *computed_in(found)]
-    claims = [(_told_of(found, told), told.proof) for told in _joined(simulated)]
+    claims = [(_told_of(found, text), text.proof) for text in _joined(simulated)]
     if found.bad.all() and not np.isfinite(found.before) and not np.isfinite(found.actual).any():
         claims.append((KEPT, False))  # all that is not finite may be what the output held
-    if not any(told.sure for told in simulated):
-        told = next((cause for rule in _RULES for cause in rule(found)), "")
-        claims += [(told, told != NOTHING or not _in_rows_of_one(found))] if told else []
+    if not any(text.sure for text in simulated):
+        text = next((cause for rule in _RULES for cause in rule(found)), "")
+        claims += [(text, text != NOTHING or not _in_rows_of_one(found))] if text else []
     alone = len({family_of(cause) for cause, _ in claims}) == 1
     return next((cause for cause, proof in claims if proof), "") if alone else ""
 
 
 def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
     """The same told of several operands is one claim: of one or the other."""
-    for told in dict.fromkeys(each.told for each in simulated):
-        same = [each for each in simulated if each.told == told]
+    for text in dict.fromkeys(each.told for each in simulated):
+        same = [each for each in simulated if each.told == text]
         names = " or ".join(dict.fromkeys(each.of for each in same))
-        yield Explanation(names, told, any(each.sure for each in same), any(each.proof for each in same))
+        yield Explanation(names, text, any(each.sure for each in same), any(each.proof for each in same))
 
 
 def _told_of(found: Findings, told: Explanation) -> str:
@@ -284,10 +284,10 @@ def _stores(found: Findings) -> Iterator[str]:
     away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
     if tie[found.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
         yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
-    for told, rounded in (("toward zero", toward), ("upwards", up)):
+    for text, rounded in (("toward zero", toward), ("upwards", up)):
         differs = rounded != nearest
         if differs.any() and np.mean(actual == rounded) >= MOST and np.mean(actual[differs] == rounded[differs]) > 0.9:
-            yield f"results are rounded {told} when they are stored as {dtype}: digits are cut, not rounded to nearest"
+            yield f"results are rounded {text} when they are stored as {dtype}: digits are cut, not rounded to nearest"
 
 
 def _step(values: Array, dtype: str) -> Array:
@@ -375,8 +375,8 @@ def _stale(found: Findings) -> Iterator[str]:
     before = g[: where[0]]
     for distance in where[0] - np.flatnonzero(before == a[where[0]])[::-1][:SHIFTS]:
         if near(a[where], g[where - distance], 1).all():
-            told = f"the results of the {distance} elements before stand where {found.places}"
-            yield f"{told}: a share of the work is lost"
+            text = f"the results of the {distance} elements before stand where {found.places}"
+            yield f"{text}: a share of the work is lost"
             return
 
 

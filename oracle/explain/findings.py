@@ -75,7 +75,7 @@ def describe(bad: Array, ignored: Array | None = None) -> str:
         return "all" if count > 1 else "the only element"
     if count == 1:
         return f"one element, {index_text(bad)}"
-    return next((found for rule in _RULES for found in rule(bad, ignored)), f"scattered: {count} of {bad.size}")
+    return next((result for rule in _RULES for result in rule(bad, ignored)), f"scattered: {count} of {bad.size}")
 
 
 def index_text(bad: Array) -> str:
@@ -215,8 +215,8 @@ def histogram(distance: Array) -> dict[str, int]:
     nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
     counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
     *near, far = counts.tolist()
-    found = dict(zip(ULPS, (*near, far - nan, nan), strict=True))
-    return {name: n for name, n in found.items() if n or name in ULPS[:3]}
+    result = dict(zip(ULPS, (*near, far - nan, nan), strict=True))
+    return {name: n for name, n in result.items() if n or name in ULPS[:3]}
 
 
 def spread(actual: Array, reference: Reference) -> dict[str, int]:
@@ -236,11 +236,11 @@ def spread(actual: Array, reference: Reference) -> dict[str, int]:
         part = slice(start, start + BLOCK)
         far.append(start + _count_near(a[part], g[part], near))
     where = far[0] if len(far) == 1 else np.concatenate(far or [np.empty(0, np.int64)])
-    found = dict(zip("012", near, strict=True))
+    result = dict(zip("012", near, strict=True))
     if where.size:
         for name, n in histogram(ulp_distance(a[where], g[where])).items():
-            found[name] = found.get(name, 0) + n
-    return {name: n for name, n in found.items() if n}
+            result[name] = result.get(name, 0) + n
+    return {name: n for name, n in result.items() if n}
 
 
 def _count_near(a: Array, g: Array, near: list[int]) -> Array:
@@ -277,5 +277,5 @@ def real(array: Array) -> Array:
 
 def is_float(array: Array) -> bool:
     """Whether an array is of a floating-point type that aclnn has."""
-    found = find(array.dtype)
-    return found is not None and found.kind == "float"
+    result = find(array.dtype)
+    return result is not None and result.kind == "float"

@@ -73,15 +73,15 @@ class Part:
     @cached_property
     def cases(self) -> list[CaseRecord]:
         """The failures."""
-        found = zip(self.populations, self.members, strict=True)
-        return [case for population, chosen in found for case in population.failures(chosen)]
+        result = zip(self.populations, self.members, strict=True)
+        return [case for population, chosen in result for case in population.failures(chosen)]
 
     @cached_property
     def causes(self) -> list[str]:
         """The cause that at least half of the failures have, as each says it."""
-        told = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
-        (most, count), *_ = Counter(map(key_of, told)).most_common(1) or [("", 0)]
-        return [cause for cause in told if key_of(cause) == most] if 2 * count >= len(self.cases) else []
+        texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        (most, count), *_ = Counter(map(key_of, texts)).most_common(1) or [("", 0)]
+        return [cause for cause in texts if key_of(cause) == most] if 2 * count >= len(self.cases) else []
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -117,11 +117,11 @@ class Asking:
 
     def groups(self, record: Record) -> list[Group]:
         """Return the groups of a record's failures; the conditions of the largest have been tried."""
-        found = parts(record.cases)
-        for number, part in enumerate(found[:ASKED]):
-            share = min(len(found), ASKED) - number
-            found[number] = self._tried(part, (self.most - self.calls) // share, share)
-        return [group_of(part, record) for part in found]
+        result = parts(record.cases)
+        for number, part in enumerate(result[:ASKED]):
+            share = min(len(result), ASKED) - number
+            result[number] = self._tried(part, (self.most - self.calls) // share, share)
+        return [group_of(part, record) for part in result]
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """A part with the condition that its failures, the passing cases and the calls beside them show, where it tells
@@ -139,10 +139,10 @@ class Asking:
         now = time.monotonic()
         known.ask(calls=most, until=now + (self.until - now) / share)
         self.calls += known.calls
-        found = contrast(*known.thinned())
-        if found is None:
+        result = contrast(*known.thinned())
+        if result is None:
             return part
-        where = _over_all(found.conditions, part.populations, part.members)
+        where = _over_all(result.conditions, part.populations, part.members)
         as_well = where.misses <= (len(part.cases) if part.where is None else part.where.misses)
         return replace(part, where=where) if as_well or is_clear(where) else part
 
@@ -164,8 +164,8 @@ def parts(cases: Sequence[CaseRecord]) -> list[Part]:
     by_op: dict[str, list[CaseRecord]] = {}
     for case in cases:
         by_op.setdefault(case.op, []).append(case)
-    found = [part for own in by_op.values() for part in _of_operator(own)]
-    return sorted(_merged(found), key=lambda part: -len(part.cases))
+    result = [part for own in by_op.values() for part in _of_operator(own)]
+    return sorted(_merged(result), key=lambda part: -len(part.cases))
 
 
 def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
@@ -186,7 +186,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     whole = _contrasted(population, chosen)
     if whole is not None and _is_one_bug(whole, int(np.count_nonzero(chosen))):
         return [Part(status, (population,), (chosen,), whole)]
-    found, left = [], chosen.copy()
+    result, left = [], chosen.copy()
     for own in _by_cause(population, chosen):
         own &= left
         where = _contrasted(population, own)
@@ -194,13 +194,13 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
             own |= left & where.holds & _without_cause(population)
             kept = own | ~population.bad
             where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
-        found.append(Part(status, (population,), (own,), where))
+        result.append(Part(status, (population,), (own,), where))
         left &= ~own
     for _ in range(MOST_GROUPS):
         where = _contrasted(population, left)
         if where is None:
             break
-        found.append(Part(status, (population,), (left & where.holds,), where))
+        result.append(Part(status, (population,), (left & where.holds,), where))
         left &= ~where.holds
     rules: dict[str, list[int]] = {}
     for number in np.flatnonzero(left).tolist():
@@ -209,19 +209,19 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     for numbers in rules.values():
         own = np.zeros(left.shape, bool)
         own[numbers] = True
-        found.append(Part(status, (population,), (own,), None))
-    return found
+        result.append(Part(status, (population,), (own,), None))
+    return result
 
 
 def _contrasted(population: Population, chosen: Array) -> Contrast | None:
     """Contrast some failures with the passing cases; the other failures count for neither."""
     kept = chosen | ~population.bad
     facts = [each for each, is_kept in zip(population.facts, kept, strict=True) if is_kept]
-    found = contrast(facts, chosen[kept])
-    if found is None:
+    result = contrast(facts, chosen[kept])
+    if result is None:
         return None
-    holds = np.logical_and.reduce([condition.of(population.facts) for condition in found.conditions])
-    return replace(found, holds=holds)
+    holds = np.logical_and.reduce([condition.of(population.facts) for condition in result.conditions])
+    return replace(result, holds=holds)
 
 
 def _is_one_bug(where: Contrast, failures: int) -> bool:
@@ -313,9 +313,9 @@ def _shared_cause(causes: Sequence[str]) -> str:
     if not causes:
         return ""
     alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
-    told = {tuple(_DTYPE.findall(cause)) for cause in causes}
-    types = dtype_order(name for each in told for name in each)
-    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(told) > 1 else shared_text(alike)
+    text = {tuple(_DTYPE.findall(cause)) for cause in causes}
+    types = dtype_order(name for each in text for name in each)
+    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(text) > 1 else shared_text(alike)
 
 
 def shrink_command(case: CaseRecord, record: Record) -> str:
@@ -401,10 +401,10 @@ def baseline_text(record: Record, entries: Iterable[Entry]) -> str:
     lines = [_HEAD.format(label=record.label, started=head.started or "no date")]
     for entry in entries:
         ids = [json.dumps(pattern, ensure_ascii=False) for pattern in entry.patterns]
-        told = entry.told or "say why"
+        text = entry.told or "say why"
         lines.append(f"- id: {ids[0]}" if len(ids) == 1 else "- id:\n" + "\n".join(f"    - {each}" for each in ids))
         lines += [f"  where: {json.dumps(entry.choice)}"] if entry.choice else []
-        reason = json.dumps(f"TODO: {told}", ensure_ascii=False)
+        reason = json.dumps(f"TODO: {text}", ensure_ascii=False)
         lines += [
             f"  status: {entry.status}",
             f"  soc: [{head.soc}]",

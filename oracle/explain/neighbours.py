@@ -114,13 +114,13 @@ def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:
 
 def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Attributes with those of another shape of the main operand: its last axes, its extents, an axis that it has."""
-    found = dict(attrs)
+    result = dict(attrs)
     for p in op.attributes:
         if p.role == "lengths":
-            found[p.name] = shape[-len(attrs[p.name]) :] if attrs[p.name] else ()
+            result[p.name] = shape[-len(attrs[p.name]) :] if attrs[p.name] else ()
         elif p.role == "extent" or (p.role == "axis" and not -len(shape) <= attrs[p.name] < len(shape)):
-            found[p.name] = p.usual(shape)
-    return found
+            result[p.name] = p.usual(shape)
+    return result
 
 
 def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case | None:
@@ -156,11 +156,11 @@ def _broadcast(case: Case, key: str, shape: Shape, name: str) -> Case | None:
 
 def parts_of(case: Case) -> tuple[str, ...]:
     """Return the names of the parts of a call."""
-    op, found = OPERATORS[case.op], [SHAPE, TYPES]
+    op, result = OPERATORS[case.op], [SHAPE, TYPES]
     for name in (*case.inputs, *case.outputs):
-        found += [f"{name} dtype", f"{name} view", *([f"{name} data"] if name in case.inputs else [])]
-        found += [f"{name} given"] if op.by_name[name].optional else []
-    return (*found, *(p.name for p in op.attributes if p.role not in OF_SHAPE))
+        result += [f"{name} dtype", f"{name} view", *([f"{name} data"] if name in case.inputs else [])]
+        result += [f"{name} given"] if op.by_name[name].optional else []
+    return (*result, *(p.name for p in op.attributes if p.role not in OF_SHAPE))
 
 
 def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case | None:
@@ -296,13 +296,13 @@ class Known:
     def _far(self, name: str) -> list[Case]:
         """The smallest failing calls, each with one axis so long that the call is nearly as large as any that is run:
         without them no case may tell that a size ends somewhere."""
-        found: list[Case | None] = []
+        result: list[Case | None] = []
         for failing in sorted(self._failing(), key=elements)[:FAR]:
             main = failing.inputs[OPERATORS[failing.op].main]
             for axis, length in enumerate(main.shape if main is not None else ()):
                 longer = LARGEST * length // max(1, elements(failing))
-                found.append(_stretched(failing, axis, longer, f"{name}{len(found)}]"))
-        return [case for case in found if case is not None and takes(case, self.soc, self.cann)]
+                result.append(_stretched(failing, axis, longer, f"{name}{len(result)}]"))
+        return [case for case in result if case is not None and takes(case, self.soc, self.cann)]
 
     def _near(self, draw: random.Random, name: str) -> Iterator[Case]:
         """Neighbours of the failing calls, of two of these the smaller one's."""
@@ -345,10 +345,10 @@ def _most_open(best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw:
     votes = np.array([np.logical_and.reduce([c.of(facts) for c in chosen]) for chosen, _ in best])
     share = weights @ votes / weights.sum()
     open_ = share * (1 - share) + np.array([1e-3 * draw.random() for _ in facts])
-    found, seen = [], Counter[bytes]()
+    result, seen = [], Counter[bytes]()
     for number in np.argsort(-open_).tolist():
         divided = votes[:, number].tobytes()
         seen[divided] += 1
         if seen[divided] <= ALIKE:
-            found.append(number)
-    return found
+            result.append(number)
+    return result

@@ -144,9 +144,9 @@ def named_factor(factor: float, near: float, call: Call | None) -> str:
                 (f"{name} is a factor too many", value),
                 (f"{name} is a divisor too many", 1 / value if value else 0.0),
             )
-            for told, wanted in ways:
+            for text, wanted in ways:
                 if wanted and abs(abs(wanted) - 1) > 4 * near and abs(abs(factor / wanted) - 1) < near:
-                    return f"{told}: all wrong by the factor {factor:.6g}"
+                    return f"{text}: all wrong by the factor {factor:.6g}"
     simple = Fraction(factor).limit_denominator(8)
     small = abs(abs(factor) - 1)
     binary = 0 < small < 0.1 and abs(math.log2(small) - round(math.log2(small))) < near / small
@@ -177,7 +177,7 @@ def _counts(call: Call, right: int) -> dict[int, str]:
     """What a mean may be divided by instead of the right count, the likeliest first."""
     op = OPERATORS[call.op]
     shape = call.inputs[op.main].shape
-    found: dict[int, str] = {1: "nothing"}
+    result: dict[int, str] = {1: "nothing"}
     arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
     ways = [(array.size, f"the size of {name}") for name, array in arrays.items()]
     ways += [(math.prod(op.output_shape({**call.attrs, **call.inputs})), "the size of the output")]
@@ -185,5 +185,5 @@ def _counts(call: Call, right: int) -> dict[int, str]:
     ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
     ways += [(right + 1, "one too many"), (right - 1, "one too few"), (len(shape), "the rank")]
     for count, what in ways:
-        found.setdefault(count, what)
-    return found
+        result.setdefault(count, what)
+    return result

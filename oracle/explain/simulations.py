@@ -158,13 +158,13 @@ def read_elsewhere(found: Findings) -> Iterator[Explanation]:
     for name, array in call.inputs.items():
         if not isinstance(array, np.ndarray) or not array.size:
             continue
-        for told, changed in _readings(call, name, array):
-            yield from _proved(call, name, told, changed, found)
+        for text, changed in _readings(call, name, array):
+            yield from _proved(call, name, text, changed, found)
     views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
     if len(views) > 1:
         every = but(call, **{n: packed(v) for n, v in views.items()})
-        told = "are read as if they were contiguous: their strides are ignored"
-        yield from explained(" and ".join(views), told, every, found)
+        text = "are read as if they were contiguous: their strides are ignored"
+        yield from explained(" and ".join(views), text, every, found)
 
 
 def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
@@ -219,8 +219,8 @@ def read_as_other_values(found: Findings) -> Iterator[Explanation]:
     call = found.call
     if call is None or found.actual.size > LARGEST:
         return
-    for name, told, changed in _changes(call, OPERATORS[call.op]):
-        yield from explained(name, told, changed, found)
+    for name, text, changed in _changes(call, OPERATORS[call.op]):
+        yield from explained(name, text, changed, found)
 
 
 def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
@@ -228,9 +228,9 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     given = {p.name: call.inputs.get(p.name) for p in op.operands}
     floats = {n: v for n, v in given.items() if isinstance(v, np.ndarray) and v.size and str(v.dtype) in FLOATS}
     for name, array in floats.items():
-        for told, changed in _values(array):
+        for text, changed in _values(array):
             if changed.tobytes() != np.ascontiguousarray(array).tobytes():
-                yield name, told, but(call, **{name: changed})
+                yield name, text, but(call, **{name: changed})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
         yield p.name, "counts as absent", but(call, **{p.name: None})
     main = call.inputs[op.main]
@@ -248,8 +248,8 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
 def _values(array: Array) -> Iterator[tuple[str, Array]]:
     """An operand's values as a device may take them, each way in words."""
     wide = array.astype(F)
-    for change, told in WAYS:
-        yield told, np.asarray(change(wide)).astype(array.dtype)
+    for change, text in WAYS:
+        yield text, np.asarray(change(wide)).astype(array.dtype)
     if array.itemsize == 2:
         other = "bfloat16" if array.dtype == np.float16 else "float16"
         taken = np.ascontiguousarray(array).view(DTYPES[other].numpy).reshape(array.shape)
@@ -259,21 +259,21 @@ def _values(array: Array) -> Iterator[tuple[str, Array]]:
 def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
     """Other values for an attribute: what a number becomes when it is misread, the other words, the other flag, the
     other axes."""
-    found: list[Any] = []
+    result: list[Any] = []
     if p.role == "number":
         own = p.plain if value is None else value
         if isinstance(own, (int, float)) and not isinstance(own, bool):
             with np.errstate(all="ignore"):
-                found = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
+                result = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
     elif p.role == "flag":
-        found = [not value]
+        result = [not value]
     elif p.role == "axis":
-        found = [k for k in range(rank) if k != value % rank]
+        result = [k for k in range(rank) if k != value % rank]
     elif p.role == "choice":
-        found = list(p.choices)
+        result = list(p.choices)
     elif p.words:  # a number with a word behind each value
-        found = list(range(len(p.words)))
-    return [v for k, v in enumerate(found) if v != value and v not in found[:k]]
+        result = list(range(len(p.words)))
+    return [v for k, v in enumerate(result) if v != value and v not in result[:k]]
 
 
 # Results of a computation in a narrower type: what a kernel gives whose intermediate results are rounded to it.
@@ -304,8 +304,8 @@ def _is_foretold(found: Findings, foretold: Array) -> bool:
     same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
     same |= np.isnan(found.actual) & np.isnan(foretold)
     right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
-    told = same & ~right
-    return bool(same.mean() >= MOST and told[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
+    text = same & ~right
+    return bool(same.mean() >= MOST and text[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:

@@ -105,8 +105,8 @@ def _of_op(case: CaseRecord) -> str:
 
 def _fits(word: Word, facts: Mapping[str, Any]) -> bool:
     if word.name in ("layout", "values"):
-        told = [value for subject, value in facts.items() if subject.startswith(f"the {word.name} of ")]
-        return any(map(word.holds, told))
+        values = [value for subject, value in facts.items() if subject.startswith(f"the {word.name} of ")]
+        return any(map(word.holds, values))
     fact = fact_of(word.name)
     return fact in facts and word.holds(facts[fact])  # else an attribute or a tensor that this operator has not
 
@@ -138,35 +138,35 @@ def words_of(conditions: Iterable[Condition]) -> str:
 
 
 def _words(condition: Condition) -> str:
-    fact, told = condition.fact, condition.told
+    fact, text = condition.fact, condition.told
     name = next((name for name, each in {**SIZES, **_OF_AXIS, "dtype": "the type"}.items() if each == fact), "")
     if fact.startswith("the attribute "):
         name = fact.removeprefix("the attribute ")
     elif not name:
         name = next(
-            f"{found[1]}.{kind}" for kind, form in _OF_TENSOR.items()
-            if (found := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
+            f"{result[1]}.{kind}" for kind, form in _OF_TENSOR.items()
+            if (result := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
         )  # fmt: skip
     if fact.endswith(tuple(f" {kind}" for kind in FLAGS)):
         return f"{name}={'yes' if condition.test(True) else 'no'}"
-    if told == "is float16 or bfloat16":
+    if text == "is float16 or bfloat16":
         return f"{name}:float16"
-    value = told.rpartition(" ")[2]
+    value = text.rpartition(" ")[2]
     for begins, how in (("is longer than", ">"), ("is above", ">"), ("is no longer than", "<="), ("is at most", "<=")):
-        if told.startswith(begins):
+        if text.startswith(begins):
             return f"{name}{how}{value}"
-    if "multiple of" in told:
-        return f"{name}%{value}{'!=' if 'no multiple' in told else '='}0"
-    if told.startswith("leaves "):
-        return f"{name}%{value}={told.split()[1]}"
-    return f"{name}={re.sub('^(is|are drawn as|are) ', '', told)}"
+    if "multiple of" in text:
+        return f"{name}%{value}{'!=' if 'no multiple' in text else '='}0"
+    if text.startswith("leaves "):
+        return f"{name}%{value}={text.split()[1]}"
+    return f"{name}={re.sub('^(is|are drawn as|are) ', '', text)}"
 
 
 def _word(text: str, recorded: bool) -> Word:
-    found = _WORD.match(text)
-    if found is None or (found["how"] == "=" and "/" in text.partition("=")[0]):
+    result = _WORD.match(text)
+    if result is None or (result["how"] == "=" and "/" in text.partition("=")[0]):
         return Word("id", ":", text)
-    name, how, value = found["name"], found["how"], found["value"]
+    name, how, value = result["name"], result["how"], result["value"]
     attributes = {p.name for op in OPERATORS.values() for p in op.attributes}
     tensor, dot, kind = name.partition(".")
     owners = attributes if kind == "sign" else {p.name for op in OPERATORS.values() for p in op.parameters} - attributes
@@ -184,7 +184,7 @@ def _word(text: str, recorded: bool) -> Word:
         raise OracleError(f"--where {text!r}: has no value after {how}")
     if name == "op" and how in ("=", "!="):
         how = ":" if how == "=" else how
-    return Word(name, how, value, int(found["step"] or 0))
+    return Word(name, how, value, int(result["step"] or 0))
 
 
 def chosen_by(cases: Iterable[Case], text: str | None) -> list[Case]:

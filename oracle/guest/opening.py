@@ -124,9 +124,11 @@ def _load(settings: Settings) -> Backend:
         if use_device is None:
             raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
         use_device(settings.device)
-    found = getattr(backend, "soc", None)
-    if found is not None and found != settings.soc:
-        raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
+    result = getattr(backend, "soc", None)
+    if result is not None and result != settings.soc:
+        raise OracleError(
+            f"--soc {settings.soc}: the device of backend {settings.backend} is a {result}: --soc {result}"
+        )
     getattr(backend, "versions", None)  # a device that does not open says so now
     return backend
 
@@ -147,8 +149,8 @@ def _emulate_outside(settings: Settings) -> None:
     if settings.backend != "aclnn":  # which builds a kernel when it is called first
         add_missing()
     for text in settings.operators:
-        found = OPERATORS.add(text)
-        add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))
+        result = OPERATORS.add(text)
+        add_custom(build_custom(result.slug, {f"{result.slug}.cpp": source(result)}))
 
 
 def release(backend: Backend) -> None:

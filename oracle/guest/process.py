@@ -49,8 +49,8 @@ class Process:
     def __init__(self, settings: Settings) -> None:
         """Start it; it begins to load the backend. Raises OracleError where the platform has no such processes."""
         if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
-            told = "this platform cannot give a device a process of its own; --no-isolate runs it in that of the run"
-            raise OracleError(f"backend {settings.backend}: {told}")
+            text = "this platform cannot give a device a process of its own; --no-isolate runs it in that of the run"
+            raise OracleError(f"backend {settings.backend}: {text}")
         self.about: dict[str, Any] = {}
         self._name, self._limit = settings.backend, settings.backend_timeout
         self._wire, pipe = pair()
@@ -77,10 +77,10 @@ class Process:
         try:
             said = self._answer(time.monotonic() + self._limit, self._limit)
         except Gone as error:
-            told = f"its process did not start: {error.reason}"
+            text = f"its process did not start: {error.reason}"
             if error.status == "timeout":
-                told = f"was not loaded within {self._limit:g} s (--timeout-per-case)"
-            raise OracleError(f"backend {self._name}{':' if error.status == 'crash' else ''} {told}") from None
+                text = f"was not loaded within {self._limit:g} s (--timeout-per-case)"
+            raise OracleError(f"backend {self._name}{':' if error.status == 'crash' else ''} {text}") from None
         if "ready" not in said:
             self.kill()
             raise OracleError(
@@ -146,15 +146,15 @@ class Process:
         how = "it closed its pipe" if status is None else how_ended(status)
         self.kill()
         words = readable(self._words.spoken())
-        told = f"{how}; its last words: {words}" if words else how
-        return Gone("crash", f"the device's process ended: {told}", words)
+        text = f"{how}; its last words: {words}" if words else how
+        return Gone("crash", f"the device's process ended: {text}", words)
 
     def _status(self) -> int | None:
         """Return the exit code of the device's process once its keeper tells it; None where it lives on."""
         self._line.settimeout(PATIENCE)
         try:
-            told = self._line.recv(STATUS.size, socket.MSG_WAITALL)
-            return os.waitstatus_to_exitcode(STATUS.unpack(told)[0]) if len(told) == STATUS.size else None
+            text = self._line.recv(STATUS.size, socket.MSG_WAITALL)
+            return os.waitstatus_to_exitcode(STATUS.unpack(text)[0]) if len(text) == STATUS.size else None
         except OSError:  # it has closed its pipe, and lives
             return None
 
@@ -163,20 +163,20 @@ class Process:
         if not self.about:  # nothing has waited for it
             self.kill()
             return
-        told = f"backend {readable(self.about['name'])}"
+        text = f"backend {readable(self.about['name'])}"
         try:
             deadline = time.monotonic() + self._limit
             self._send(None, -1, deadline)
             problem = readable(self._answer(deadline, self._limit).get("closed", ""))
             status = self._status()
             if not problem and status:
-                problem = f"{told}: its process ended with {how_ended(status)} after closing"
+                problem = f"{text}: its process ended with {how_ended(status)} after closing"
             if not problem and status is None:
-                problem = f"{told}: its process did not end within {PATIENCE:g} s after closing and was ended"
+                problem = f"{text}: its process did not end within {PATIENCE:g} s after closing and was ended"
         except Gone as error:
-            problem = f"{told}: while closing {error.reason}"
+            problem = f"{text}: while closing {error.reason}"
             if error.status == "timeout":
-                problem = f"{told} did not close within {self._limit:g} s and was ended (--timeout-per-case)"
+                problem = f"{text} did not close within {self._limit:g} s and was ended (--timeout-per-case)"
         finally:
             self.kill()
         if problem:
@@ -332,14 +332,14 @@ class Apart:
         try:
             answer = self._ask("run", call, shared, known=known)
             outputs = answer["outputs"] if isinstance(answer.get("outputs"), dict) else {}
-            others = {name: isinstance(told, dict) and told.get("values") is True for name, told in outputs.items()}
+            others = {name: isinstance(text, dict) and text.get("values") is True for name, text in outputs.items()}
             arrays = shared.given_back(others)
         finally:
             self.meanwhile = None
             self._forget()
-        for name, told in outputs.items():
+        for name, text in outputs.items():
             if name in call.outputs:
-                call.outputs[name] = arrays[name] if name in arrays else _stand_in(told)
+                call.outputs[name] = arrays[name] if name in arrays else _stand_in(text)
         code, reason = answer["status"]
         return Status(code, readable(reason))
 
@@ -445,7 +445,7 @@ def _stand_in(told: Any) -> Any:
         return None if name == "NoneType" else type(name or "object", (_Other,), {})()
     try:
         dtype = DTYPES[told["dtype"]].numpy if told["dtype"] in DTYPES else np.dtype(str(told["dtype"]))
-        found: Array = np.broadcast_to(np.zeros((), dtype), tuple(map(int, told["shape"])))
+        result: Array = np.broadcast_to(np.zeros((), dtype), tuple(map(int, told["shape"])))
     except (KeyError, TypeError, ValueError):
         return _Other()
-    return found
+    return result

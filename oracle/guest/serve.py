@@ -65,10 +65,10 @@ def _limits() -> dict[str, Any]:
 
 def _descriptor(number: int) -> tuple[int, int] | None:
     try:
-        found = os.fstat(number)
+        result = os.fstat(number)
     except OSError:  # it is closed
         return None
-    return found.st_dev, found.st_ino
+    return result.st_dev, result.st_ino
 
 
 def _folder() -> str | None:
@@ -86,8 +86,8 @@ def _umask() -> int:
 
 def _variables() -> dict[Any, Any]:
     """The environment as os holds it, encoded: decoding it takes longer than all the rest here."""
-    found: dict[Any, Any] = vars(os.environ)["_data"]
-    return found
+    result: dict[Any, Any] = vars(os.environ)["_data"]
+    return result
 
 
 class Noted:
@@ -289,24 +289,24 @@ class Guest:
     def _outputs(self) -> dict[str, Any]:
         """What stands in the place of every output: nothing said where it is the array that we gave."""
         assert self._call is not None
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, given in self._given.items():
             value = self._call.outputs.get(name)
             if value is not given:
-                found[name] = self._other(name, value)
-        return found
+                result[name] = self._other(name, value)
+        return result
 
     def _other(self, name: str, value: Any) -> dict[str, Any]:
         """What a device put in an output's place. Its values go into the memory's room where they can be judged."""
         if not isinstance(value, np.ndarray):
             return {"type": readable(type(value).__name__)}
-        told = {"dtype": _name_of(value.dtype), "shape": list(value.shape)}
+        description = {"dtype": _name_of(value.dtype), "shape": list(value.shape)}
         place = None if self._form is None else self._form.outputs[name]
         if not isinstance(place, Place) or (value.dtype, value.shape) != (place.dtype, place.shape):
-            return told
+            return description
         assert self._memory is not None
         place.other(self._memory)[...] = np.asarray(value)  # not of a class whose operations are the device's
-        return {**told, "values": True}
+        return {**description, "values": True}
 
     def _about_itself(self) -> dict[str, Any]:
         """What a device says of itself after a call, and what it changed in the process."""
@@ -328,10 +328,10 @@ def status_of(found: Any) -> Status:
     if isinstance(found, Status) and type(found.code) is int:
         return found
     try:
-        told = readable(repr(found))[:200]
+        text = readable(repr(found))[:200]
     except BaseException:  # its repr is the device's too
-        told = readable(type(found).__name__)
-    raise TypeError(f"run() returned {told}; it must return an oracle.Status, or None for success")
+        text = readable(type(found).__name__)
+    raise TypeError(f"run() returned {text}; it must return an oracle.Status, or None for success")
 
 
 def _name_of(dtype: np.dtype[Any]) -> str:

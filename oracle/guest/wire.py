@@ -260,9 +260,9 @@ class Shared:
         """Copy what the device left into our own arrays, once; inputs too where they changed. Return the arrays that it
         put in the place of ``others``, outputs by name."""
         for name, (own, _, left) in self._storages.items():
-            found = self._bytes[left : left + own.size]
-            if name in self.outputs or not np.array_equal(found, own):
-                own[...] = found
+            result = self._bytes[left : left + own.size]
+            if name in self.outputs or not np.array_equal(result, own):
+                own[...] = result
         places = {name: self.outputs[name] for name in self._outputs if others.get(name)}
         return {name: place.other(self._memory).copy() for name, place in places.items() if isinstance(place, Place)}
 

@@ -69,13 +69,13 @@ class Loaded:
 
     def unrun(self, soc: str) -> list[str]:
         """A line for each reason, with every row that a run on a SoC has no case of: where it stands, and why."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for reason, row in self.rows:
-            found.setdefault(reason, []).append(row)
+            result.setdefault(reason, []).append(row)
         for case in self.cases:
             if case.soc and soc not in case.soc:
-                found.setdefault(f"for other SoCs than {soc}", []).append(f"{case.source}: {case.id}")
-        return [f"  {len(rows)} {reason}: {'; '.join(rows)}" for reason, rows in found.items()]
+                result.setdefault(f"for other SoCs than {soc}", []).append(f"{case.source}: {case.id}")
+        return [f"  {len(rows)} {reason}: {'; '.join(rows)}" for reason, rows in result.items()]
 
     @property
     def told(self) -> str:
@@ -101,8 +101,8 @@ class Collector:
         plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
         largest = max((size_of(p.shape) for p in plans), default=0)
         if largest > self.limit:
-            told = f"{largest} elements"
-            return self.loaded.skip(f"larger than {self.limit} elements", foreign.told, told)
+            text = f"{largest} elements"
+            return self.loaded.skip(f"larger than {self.limit} elements", foreign.told, text)
         statuses = {soc: validate(case.op, soc=soc, **arguments(case)) for soc in foreign.socs or PLATFORMS}
         good = [soc for soc, status in statuses.items() if status.ok != foreign.refused]
         if foreign.socs == ():
@@ -114,11 +114,11 @@ class Collector:
             return self.loaded.skip("refused by the operator", foreign.told, f"{status.name}: {status.reason}")
         if any(p is not None and shares_elements(p.shape, p.view) for p in case.outputs.values()):
             return self.loaded.skip("whose output elements share memory", foreign.told)
-        if not foreign.refused and (told := _unserved(case, foreign.operator)):
-            return self.loaded.skip("with dtypes no golden is made of", foreign.told, told)
-        if told := _unspecified(case, foreign.operator):
+        if not foreign.refused and (text := _unserved(case, foreign.operator)):
+            return self.loaded.skip("with dtypes no golden is made of", foreign.told, text)
+        if text := _unspecified(case, foreign.operator):
             reason = f"with {foreign.operator.class_index}s outside [0, C): the result is unspecified"
-            return self.loaded.skip(reason, foreign.told, told)
+            return self.loaded.skip(reason, foreign.told, text)
         expect = {soc: statuses[soc].name for soc in good} if foreign.refused else {}
         self.loaded.cases.append(
             replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=_merged(expect))

@@ -226,10 +226,10 @@ class GoldenFile:
 
     def run(self, call: Call) -> Status | None:
         """Call the golden and hand its result over as it is."""
-        found = self._of(call)
-        if found is None:
+        outcome = self._of(call)
+        if outcome is None:
             raise LookupError(f"{self.path.name} has no golden for {call.op}")
-        form, function = found
+        form, function = outcome
         with np.errstate(all="ignore"):  # what overflows or divides by zero is the case's business
             results = _arrays((_kernel if form == "kernel" else _aclnn)(call, function), len(call.outputs))
         for (name, given), result in zip(tuple(call.outputs.items()), results, strict=True):
@@ -273,7 +273,7 @@ def _imported(path: Path) -> Any:
 
 def _functions(module: Any, path: Path) -> dict[tuple[str, Form], Callable[..., Any]]:
     """Return the functions by operator and form; ``__spec__`` is the newer way and goes first."""
-    found: dict[tuple[str, Form], Callable[..., Any]] = {}
+    result: dict[tuple[str, Form], Callable[..., Any]] = {}
     golden, spec = getattr(module, "__golden__", {}), module.__spec__
     spec = {} if isinstance(spec, ModuleSpec) else spec  # what the import system puts there itself
     for what, table in (("__golden__", golden), ("__spec__", spec)):
@@ -283,15 +283,15 @@ def _functions(module: Any, path: Path) -> dict[tuple[str, Form], Callable[..., 
         for name, function in _entries(golden.get(form, {}), f"{path}: __golden__[{form!r}]"):
             for key in _keys(name):
                 if key[1] == form:
-                    found[key] = _resolved(module, function, f"{path}: __golden__[{form!r}][{name!r}]")
+                    result[key] = _resolved(module, function, f"{path}: __golden__[{form!r}][{name!r}]")
     for name, spec_class in spec.items():
         for key in _keys(str(name)):
             where = f"{path}: __spec__[{name!r}]"
             made = _resolved(module, spec_class, where)
             if not hasattr(made, "golden"):
                 raise OracleError(f"{where} has no attribute golden")
-            found[key] = _resolved(module, made.golden, f"{where}.golden")
-    return found
+            result[key] = _resolved(module, made.golden, f"{where}.golden")
+    return result
 
 
 def _entries(table: Any, where: str) -> list[tuple[str, Any]]:
@@ -310,10 +310,10 @@ def _keys(name: str) -> list[tuple[str, Form]]:
 
 def _resolved(module: Any, named: Any, where: str) -> Any:
     """A name in the module, or the thing itself."""
-    found = getattr(module, named, None) if isinstance(named, str) else named
-    if not callable(found):
+    result = getattr(module, named, None) if isinstance(named, str) else named
+    if not callable(result):
         raise OracleError(f"{where} is {named!r}; it must name a function of the file")
-    return found
+    return result
 
 
 # calling a golden -----------------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ def _arrays(result: Any, count: int) -> list[Array]:
     results = result if isinstance(result, (list, tuple)) else [result]
     if len(results) != count:
         raise TypeError(f"the golden returned {len(results)} outputs; the operator has {count}")
-    return [_array(found) for found in results]
+    return [_array(outcome) for outcome in results]
 
 
 def _array(result: Any) -> Array:

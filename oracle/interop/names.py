@@ -101,8 +101,8 @@ def _socs(name: str) -> list[str]:
             return [soc]
     if not word.startswith("ascend"):
         raise OracleError(f"unknown SoC {name!r}; known: {', '.join(PLATFORMS)}")
-    found = [soc for soc in PLATFORMS if word.startswith(soc)]
-    return [max(found, key=len)] if found else []
+    result = [soc for soc in PLATFORMS if word.startswith(soc)]
+    return [max(result, key=len)] if result else []
 
 
 # Value ranges of other catalogues as our generators, and ours as ranges.
@@ -244,10 +244,10 @@ def _storable(value: Number, dtype: str) -> Number:
 
 def _distinct(values: Any) -> list[Number]:
     """Each value once; 0 and -0 are two, all NaNs are one."""
-    found: dict[str, Number] = {}
+    result: dict[str, Number] = {}
     for value in values:
-        found.setdefault(repr(value + 0.0) if value or value != value else repr(math.copysign(1, value) * 0.0), value)
-    return list(found.values())
+        result.setdefault(repr(value + 0.0) if value or value != value else repr(math.copysign(1, value) * 0.0), value)
+    return list(result.values())
 
 
 @dataclass(frozen=True)

@@ -171,16 +171,16 @@ def _not_run(row: Row) -> str | None:
 def _kernel(row: Row) -> Foreign | None:
     """Read a row of the kernel form; None for a kernel of another operator. Of several operators that share a kernel
     it is the first one's that takes the call."""
-    found: list[Foreign] = []
+    result: list[Foreign] = []
     problem = None
     for operator in operators_of_kernel(row.text("op_name")):
         try:
-            found.append(_kernel_of(row, operator))
+            result.append(_kernel_of(row, operator))
         except OracleError as error:
             problem = problem or error
-    if problem is not None and not found:
+    if problem is not None and not result:
         raise problem
-    return next(filter(is_accepted, found), next(iter(found), None))
+    return next(filter(is_accepted, result), next(iter(result), None))
 
 
 def _kernel_of(row: Row, operator: Operator) -> Foreign:
@@ -218,16 +218,16 @@ def _named_or_placed(
 ) -> dict[str, Any]:  # fmt: skip
     """An attribute of a kernel by its aclnn name. One by another name (``axes``) is the one at its place, where the row
     has as many as the kernel and none by that name; ``notes`` says so, and what is left out."""
-    found = same_name(key, known)
-    if found is None and len(values) == len(known):
+    result = same_name(key, known)
+    if result is None and len(values) == len(known):
         placed = list(known)[list(values).index(key)]
         if same_name(placed, values) is None:
             notes.append(f"{key} is {placed}, by its place")
-            found = placed
-    if found is None:
+            result = placed
+    if result is None:
         notes.append(f"{key} is left out, the kernel has no such attribute")
         return {}
-    name, _ = known[found]
+    name, _ = known[result]
     return {name: _attribute(row, operator.by_name[name], value)}
 
 
@@ -287,13 +287,13 @@ def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
     """The values of aclScalars that do not stand among the attributes: drawn from their ranges by the case's name."""
     dtypes, ranges = row.listed("scalar_dtypes"), row.ranges("scalar_data_ranges")
     scalars = [p for p in operator.parameters if p.kind == "attr" and p.c == "aclScalar"]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for i, (parameter, dtype) in enumerate(zip(scalars, dtypes, strict=False)):
         given = ranges[i] if i < len(ranges) and isinstance(ranges[i], (tuple, list)) else (None, None)
         low, high = (d if v is None else v for v, d in zip(given, TTK_DEFAULT, strict=False))
         label = f"{operator.name}\n{row.name}"
-        found[parameter.name] = None if dtype is None else drawn(parameter, low, high, label=label)
-    return found
+        result[parameter.name] = None if dtype is None else drawn(parameter, low, high, label=label)
+    return result
 
 
 def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, Any],

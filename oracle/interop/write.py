@@ -75,7 +75,7 @@ def write(cases: Iterable[Case], to: str, *, seed: int = 0) -> list[Written]:
     by_op: dict[str, list[Case]] = {}
     for case in cases:
         by_op.setdefault(case.op, []).append(case)
-    return [_write(OPERATORS[op], found, FORMATS[to], seed) for op, found in by_op.items()]
+    return [_write(OPERATORS[op], result, FORMATS[to], seed) for op, result in by_op.items()]
 
 
 def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
@@ -86,8 +86,8 @@ def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
             written.left_out[reason] += 1
             continue
         ranges = [_range(case, op, name, seed) for name in op.names("input")]
-        for told in _plainer(case, op, ranges, form):
-            written.plainer[told] += 1
+        for simplified in _plainer(case, op, ranges, form):
+            written.plainer[simplified] += 1
         entries.append(form.entry(case, op, len(entries), ranges))
     written.text, written.count = form.text(entries), len(entries)
     return written
@@ -103,14 +103,14 @@ def _range(case: Case, op: Operator, name: str, seed: int) -> Range:
 
 def _plainer(case: Case, op: Operator, ranges: list[Range], form: Format) -> set[str]:
     """What the ranges of a case say less than its generators, in the words of a count."""
-    told = set()
-    for name, found in zip(op.names("input"), ranges, strict=True):
+    simplified = set()
+    for name, result in zip(op.names("input"), ranges, strict=True):
         plan = case.inputs[name]
-        if plan is not None and plan.data and not found.exact:
-            told.add(f"with {plan.data['gen']} data, written as the range that spans it")
-        if found.must and not form.must:
-            told.add("with values that must appear, which a range does not name")
-    return told
+        if plan is not None and plan.data and not result.exact:
+            simplified.add(f"with {plan.data['gen']} data, written as the range that spans it")
+        if result.must and not form.must:
+            simplified.add("with values that must appear, which a range does not name")
+    return simplified
 
 
 # what a format cannot say ---------------------------------------------------------------------------------------------

@@ -80,10 +80,10 @@ DEFAULT_SOC = "ascend910b"
 def platform(soc: str, cann: str | None = None) -> Platform:
     """Return the platform of a ``--soc`` name under a version of CANN (the newest release without one); OracleError
     names the known ones."""
-    found = PLATFORMS.get(_ALIASES.get(soc, soc)) if isinstance(soc, str) else None
-    if found is None:
+    result = PLATFORMS.get(_ALIASES.get(soc, soc)) if isinstance(soc, str) else None
+    if result is None:
         raise unknown("SoC", soc, PLATFORMS)
-    return found if not cann or cann == found.cann else _under(found, cann_version(cann))
+    return result if not cann or cann == result.cann else _under(result, cann_version(cann))
 
 
 def with_subnormals(found: Platform, rule: str) -> Platform:
@@ -117,19 +117,19 @@ def cann_of(told: str) -> str:
     """Return the version whose rules an installation follows, by what it says of itself ("9.1.0"): one between two
     known ones follows the earlier, and one after every release what comes next; the newest release where it says
     nothing."""
-    found = re.match(r"(\d+)\.(\d+)", told)
-    if found is None:
+    result = re.match(r"(\d+)\.(\d+)", told)
+    if result is None:
         return NEWEST
-    asked = tuple(map(int, found.groups()))
+    asked = tuple(map(int, result.groups()))
     known = {tuple(map(int, name.split("."))): name for name in CANN[:-1]}
     return CANN[-1] if asked > max(known) else known[max((k for k in known if k <= asked), default=min(known))]
 
 
 def platform_of_device(name: str) -> Platform | None:
     """Return the platform of a device's own name (``aclrtGetSocName``), or None if it is not one of the five."""
-    for found in PLATFORMS.values():
-        if name.startswith(found.device_prefixes):
-            return found
+    for result in PLATFORMS.values():
+        if name.startswith(result.device_prefixes):
+            return result
     return None
 
 

@@ -200,8 +200,8 @@ def _of_each_class(least: int) -> Iterator[int]:
 
 
 def _different(leading: int, last: int, count: int) -> Shape:
-    found = (n for n in range(1, 16) if n not in (leading, last))
-    return tuple(next(found) for _ in range(count))
+    result = (n for n in range(1, 16) if n not in (leading, last))
+    return tuple(next(result) for _ in range(count))
 
 
 # Classes of a reduced axis: what a kernel chooses its way along it by, and small shapes of every class.
@@ -242,12 +242,12 @@ def place(shape: Shape, axis: int) -> str:
 @cache
 def reduced_shapes() -> tuple[tuple[Shape, int], ...]:
     """Return shapes of two or three axes with one of these, for every way in which classes and places meet."""
-    found: list[tuple[Shape, int]] = [((2, n), 1) for n in _LENGTHS]
+    result: list[tuple[Shape, int]] = [((2, n), 1) for n in _LENGTHS]
     for n in _LENGTHS:
         for behind in _BEHIND:
-            found += [((n, behind), 0)] if n * behind > 1 else []
-            found.append(((2 if n * behind < 1 << 20 else 1, n, behind), 1))
-    return tuple(found)
+            result += [((n, behind), 0)] if n * behind > 1 else []
+            result.append(((2 if n * behind < 1 << 20 else 1, n, behind), 1))
+    return tuple(result)
 
 
 # Classes of memory layouts: where in its storage a tensor begins, and how its elements follow each other.
@@ -273,8 +273,8 @@ def offset_class(offset: int) -> str:
     """Return the class of an offset in elements."""
     if offset > 65535:
         return BEYOND
-    told = f"offset {offset}" if offset else NO_OFFSET
-    return told if told in OFFSETS else OTHERWISE
+    text = f"offset {offset}" if offset else NO_OFFSET
+    return text if text in OFFSETS else OTHERWISE
 
 
 def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:

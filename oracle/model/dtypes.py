@@ -138,13 +138,13 @@ def dtype_of(value: object) -> DType:
     if isinstance(value, DType):
         return value
     if isinstance(value, str):
-        found = DTYPES.get(value)
+        result = DTYPES.get(value)
     else:
-        found = _BY_NUMPY.get(value) if isinstance(value, np.dtype) else None
-        found = found or find(value)
-    if found is None:
+        result = _BY_NUMPY.get(value) if isinstance(value, np.dtype) else None
+        result = result or find(value)
+    if result is None:
         raise unknown("dtype", value, DTYPES)
-    return found
+    return result
 
 
 def find(value: object) -> DType | None:

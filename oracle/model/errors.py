@@ -73,15 +73,15 @@ def bounded(text: str, longest: int = LONGEST) -> str:
     kept, size = 0, 0
     shown = []
     for part in re.split(f"({_UNFIT.pattern})", start):
-        told = _UNFIT.sub(_spelt, part)
-        if size + len(told.encode()) > longest:
-            whole = told if told == part else ""  # an escape is kept whole or not at all
+        message = _UNFIT.sub(_spelt, part)
+        if size + len(message.encode()) > longest:
+            whole = message if message == part else ""  # an escape is kept whole or not at all
             fits = whole.encode()[: longest - size].decode(errors="ignore")
             shown.append(fits)
             kept += len(fits)
             break
-        shown.append(told)
-        kept, size = kept + len(part), size + len(told.encode())
+        shown.append(message)
+        kept, size = kept + len(part), size + len(message.encode())
     rest = len(text) - kept
     return "".join(shown) + (f" ... ({rest:,} more characters)" if rest else "")
 

@@ -78,10 +78,10 @@ def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) 
     the format's own number where nothing else is near, else the value with the error ``slack``."""
     middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
-    told = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
-    value = np.where(told, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
-    near = ~told & (np.abs(beyond) + error < np.abs(middle) * NEAR) & (quantize(middle, fmt) == middle)
-    slack = np.where(told | near, 0.0, slack)
+    text = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
+    value = np.where(text, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
+    near = ~text & (np.abs(beyond) + error < np.abs(middle) * NEAR) & (quantize(middle, fmt) == middle)
+    slack = np.where(text | near, 0.0, slack)
     around = np.where(near, middle, value)
     return value, around - slack, around + slack
 
@@ -99,18 +99,18 @@ def _error(root: Expression, operands: Mapping[str, Any], value: Array) -> Array
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Pair:
     """Return a graph's value as an unevaluated sum of two. ``operands``: float64 vectors or numbers, or such pairs."""
-    found: dict[int, Pair] = {}
+    result: dict[int, Pair] = {}
     with np.errstate(all="ignore"):
         for node in walk(root):
-            args = [found[id(a)] for a in node.args]
+            args = [result[id(a)] for a in node.args]
             if node.is_constant:
-                found[id(node)] = _constant(node)
+                result[id(node)] = _constant(node)
             elif node.op == "symbol":
                 given = operands[str(node.value)]
-                found[id(node)] = given if isinstance(given, tuple) else (np.asarray(given, np.float64), 0.0)
+                result[id(node)] = given if isinstance(given, tuple) else (np.asarray(given, np.float64), 0.0)
             else:
-                found[id(node)] = _OPERATIONS[node.op](*args)
-    return found[id(root)]
+                result[id(node)] = _OPERATIONS[node.op](*args)
+    return result[id(root)]
 
 
 @lru_cache(maxsize=1024)

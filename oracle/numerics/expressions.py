@@ -77,10 +77,10 @@ KNOWN = (
 
 def instead_of(name: str) -> str:
     """Say that a function of NumPy's, by its name, is not for formulas, and what is written instead."""
-    told = f"NumPy's {name} does not take the symbols of a formula; "
+    text = f"NumPy's {name} does not take the symbols of a formula; "
     if name in OF_NUMPY:
-        return f"{told}use {OF_NUMPY[name]} of oracle.page"
-    return told + (f"write {WRITTEN[name]}" if name in WRITTEN else f"there is none like it: {KNOWN}")
+        return f"{text}use {OF_NUMPY[name]} of oracle.page"
+    return text + (f"write {WRITTEN[name]}" if name in WRITTEN else f"there is none like it: {KNOWN}")
 
 
 # Formulas as graphs: written once as a plain function, from which everything else about them is derived.
@@ -186,8 +186,8 @@ class Expression:
         written = _OPERATORS.get(function.__name__) if method == "__call__" else None
         if written is None or not isinstance(inputs[0], (np.generic, np.ndarray)):
             raise OracleError(instead_of(function.__name__))
-        found: Expression = written(*map(_operand, inputs))
-        return found
+        result: Expression = written(*map(_operand, inputs))
+        return result
 
     def __float__(self) -> NoReturn:
         raise OracleError(f"float() and Python's math take numbers, and {self!r} is none in a formula; {KNOWN}")
@@ -217,15 +217,15 @@ _NODES: dict[tuple[object, ...], Expression] = {}
 
 def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = None) -> Expression:
     key = (op, value, *map(id, args))
-    found = _NODES.get(key)
-    if found is None:
-        found = Expression.__new__(Expression)
-        found.op, found.args, found.value = op, args, value
-        found.is_constant = op == "constant" or (
-            bool(args) and not found.is_condition and op not in REDUCING and all(a.is_constant for a in args)
+    result = _NODES.get(key)
+    if result is None:
+        result = Expression.__new__(Expression)
+        result.op, result.args, result.value = op, args, value
+        result.is_constant = op == "constant" or (
+            bool(args) and not result.is_condition and op not in REDUCING and all(a.is_constant for a in args)
         )
-        return _NODES.setdefault(key, found)  # of two threads that make it at once, one gives the node
-    return found
+        return _NODES.setdefault(key, result)  # of two threads that make it at once, one gives the node
+    return result
 
 
 def symbol(name: str) -> Expression:

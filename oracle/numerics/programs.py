@@ -206,15 +206,15 @@ def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
     """Return operands widened to float64, in buffers that :func:`release` gives back."""
-    found: dict[str, Values] = {}
+    result: dict[str, Values] = {}
     for name, given in operands.items():
         if isinstance(given, np.ndarray):
             buffer = spare(shape)
             np.copyto(buffer, castable(given))
-            found[name] = buffer
+            result[name] = buffer
         else:
-            found[name] = given
-    return found
+            result[name] = given
+    return result
 
 
 def spare(shape: tuple[int, ...]) -> Array:
@@ -264,12 +264,12 @@ def simulate(
             given = operands[name]
             values[slot] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
         for op, target, places, dead, is_condition in steps:
-            found = _simulated(known, op, [values[a] for a in places], kind, op in flushing)
+            result = _simulated(known, op, [values[a] for a in places], kind, op in flushing)
             if largest < np.inf and not is_condition:
-                found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
+                result = np.where(np.abs(result) >= largest, np.copysign(kind.type(np.inf), result), result)
             for a in dead:
                 values[a] = None  # its memory serves the next step
-            values[target] = found
+            values[target] = result
     return np.asarray(values[-1])
 
 
@@ -302,9 +302,9 @@ def _where(condition: Any, then: Any, otherwise: Any, kind: np.dtype[Any]) -> An
     """What ``where`` chooses, for large arrays of the type by bits."""
     if np.size(condition) < MANY or not (then.dtype == otherwise.dtype == kind):
         return np.where(condition, then, otherwise)
-    found = np.empty(np.shape(condition), kind)
-    _blend(condition, then, otherwise, found)
-    return found
+    result = np.empty(np.shape(condition), kind)
+    _blend(condition, then, otherwise, result)
+    return result
 
 
 def _are_limited(values: Any, number: Any, kind: np.dtype[Any]) -> bool:
@@ -389,17 +389,17 @@ def evaluate(
         read[part.name] = buffer = free.pop() if free else aligned(shape)
         known = table(part.root, narrow[part.operand].dtype, fast)
         known.take(places[part.operand], out=buffer, mode="clip")  # another mode would copy
-    found = program(*left, fast=fast)({**given, **read}, shape)
-    kept = set(map(id, found))
+    result = program(*left, fast=fast)({**given, **read}, shape)
+    kept = set(map(id, result))
     release(*(buffer for buffer in read.values() if id(buffer) not in kept))
-    return found
+    return result
 
 
 @lru_cache(maxsize=1024)
 def split(roots: tuple[Expression, ...], names: frozenset[str]) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
     """Return graphs with symbols in the places of all parts that tables hold for operands of some names, and these."""
-    found = dict.fromkeys(part for root in roots for part in _parts(root, names))
-    parts = tuple(Part(f"table {k}", names_of(root)[0], root) for k, root in enumerate(found))
+    result = dict.fromkeys(part for root in roots for part in _parts(root, names))
+    parts = tuple(Part(f"table {k}", names_of(root)[0], root) for k, root in enumerate(result))
     places = {part.root: symbol(part.name) for part in parts}
     return tuple(substitute(root, places) for root in roots), parts
 
@@ -428,8 +428,8 @@ def table(root: Expression, kind: np.dtype[Any], fast: bool) -> Array:
     """Return a graph's value in float64 for every value of its operand, by the operand's bits."""
     (name,) = names_of(root)
     with np.errstate(all="ignore"):
-        (found,) = program(root, fast=fast)({name: every_value(kind)}, (VALUES,))
-    return np.asarray(found)
+        (result,) = program(root, fast=fast)({name: every_value(kind)}, (VALUES,))
+    return np.asarray(result)
 
 
 def simulated(

@@ -127,14 +127,14 @@ def picked(root: Expression) -> tuple[AtPlace, Expression] | None:
     what it is of one row, whose sum is its one term. None for any other formula."""
     sums = [node for node in walk(root) if node.op in REDUCING]
     terms = [at_place(node.args[0]) for node in sums]
-    found = [term for term in terms if term is not None]
-    if not sums or len(found) < len(sums) or any(node.op != "sum" for node in sums):
+    result = [term for term in terms if term is not None]
+    if not sums or len(result) < len(sums) or any(node.op != "sum" for node in sums):
         return None
-    of_rows = substitute(root, {s.args[0]: term.value for s, term in zip(sums, found, strict=True)})
-    of_one = substitute(root, {s: term.value for s, term in zip(sums, found, strict=True)})
-    if PLACE in names_of(of_rows) or len({(term.place, term.conditions) for term in found}) > 1:
+    of_rows = substitute(root, {s.args[0]: term.value for s, term in zip(sums, result, strict=True)})
+    of_one = substitute(root, {s: term.value for s, term in zip(sums, result, strict=True)})
+    if PLACE in names_of(of_rows) or len({(term.place, term.conditions) for term in result}) > 1:
         return None
-    return found[0]._replace(value=of_rows), of_one
+    return result[0]._replace(value=of_rows), of_one
 
 
 def _terms(condition: Expression) -> Iterator[Expression]:

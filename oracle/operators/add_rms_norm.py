@@ -87,8 +87,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     if norm or pre:
         yield same_shape(a, "xOut", "x1")
     if not norm:
-        told = f"gamma has rank {a['gamma'].rank}; without rstdOut at most 2 is supported"
-        yield check("rank of gamma without rstdOut", told if a["gamma"].rank > 2 else None)
+        text = f"gamma has rank {a['gamma'].rank}; without rstdOut at most 2 is supported"
+        yield check("rank of gamma without rstdOut", text if a["gamma"].rank > 2 else None)
     yield ends_if_empty(a, "x1", "gamma")
     yield from tiling(a, norm=norm)
 
@@ -108,8 +108,8 @@ def types(a: Args, platform: Platform, *, norm: bool, pre: bool) -> Checks:
 
 
 def min_rank(a: Args, name: str) -> Check:
-    told = f"{name} has rank 0; it must be 1 at least"
-    return check(f"least rank of {name}", None if a[name].rank else told)
+    text = f"{name} has rank 0; it must be 1 at least"
+    return check(f"least rank of {name}", None if a[name].rank else text)
 
 
 def tiling(a: Args, *, norm: bool) -> Checks:
@@ -117,12 +117,12 @@ def tiling(a: Args, *, norm: bool) -> Checks:
     x, gamma = a["x1"].shape, a["gamma"].shape
     ends = x[-len(gamma) :]
     if not norm:
-        told = f"gamma has shape {gamma}; without rstdOut it must have rank 2"
-        yield launched("rank 2 of gamma without rstdOut", None if len(gamma) == 2 else told)
+        text = f"gamma has shape {gamma}; without rstdOut it must have rank 2"
+        yield launched("rank 2 of gamma without rstdOut", None if len(gamma) == 2 else text)
         ends = (1, x[-1])
     yield launched("shape of gamma", None if gamma == ends else f"gamma has shape {gamma}; it must be {ends}")
-    told = f"epsilon is {a['epsilon']!r}; it must not be below 0"
-    yield launched("epsilon", told if a["epsilon"] < 0 else None)
+    text = f"epsilon is {a['epsilon']!r}; it must not be below 0"
+    yield launched("epsilon", text if a["epsilon"] < 0 else None)
     if norm:
         own, wanted = a["rstdOut"].shape, of_rows(a)
         fits = own == wanted or math.prod(own) == math.prod(wanted) == 1

@@ -113,27 +113,27 @@ def types_of_a_row(a: Args, platform: Platform, required: tuple[str, ...]) -> Ch
     indices = ("int64", "int32") if platform.regbase else ("int64",)
     fits = names[0] in ("float32", "float16", "bfloat16") and len(set(names)) == 1
     fits = fits and a["target"].dtype_name in indices
-    told = f"{', '.join(required)} are {', '.join(names)}, target is {a['target'].dtype_name}"
-    return check("dtypes of one row", None if fits else f"{told}; no row of the definition has these dtypes")
+    text = f"{', '.join(required)} are {', '.join(names)}, target is {a['target'].dtype_name}"
+    return check("dtypes of one row", None if fits else f"{text}; no row of the definition has these dtypes")
 
 
 def type_of_weight(a: Args) -> Check:
     """The same of an optional input: 561003."""
     weight = a["weightOptional"]
     fits = weight is None or weight.dtype_name == "float32"
-    told = None if fits else f"weightOptional has dtype {weight.dtype_name}; the definition has float32 alone"
-    made = tiled("dtype of weightOptional", told)
+    text = None if fits else f"weightOptional has dtype {weight.dtype_name}; the definition has float32 alone"
+    made = tiled("dtype of weightOptional", text)
     return made if made.status is None else made._replace(status=type(made.status)(561003, made.status.reason))
 
 
 def tiling(a: Args, platform: Platform, main: str) -> Checks:
     """What the tilings of the loss and of its gradient have in common, after the words."""
     (samples, classes), target, weight = samples_and_classes(a, main), a["target"], a["weightOptional"]
-    told = f"target has shape {target.shape}; {main} has {samples} samples"
-    yield tiled("one target per sample", None if (*target.shape, 0)[0] == samples else told)
+    text = f"target has shape {target.shape}; {main} has {samples} samples"
+    yield tiled("one target per sample", None if (*target.shape, 0)[0] == samples else text)
     fits = weight is None or (*weight.shape, 0)[0] == classes
-    told = "" if weight is None else f"weightOptional has shape {weight.shape}; {main} has {classes} classes"
-    yield tiled("one weight per class", None if fits else told)
+    text = "" if weight is None else f"weightOptional has shape {weight.shape}; {main} has {classes} classes"
+    yield tiled("one weight per class", None if fits else text)
     if platform.regbase:
         yield tiled(f"rank of {main}", None if a[main].rank == 2 else f"{main} has rank {a[main].rank}; it must be 2")
         yield tiled("rank of target", None if target.rank == 1 else f"target has rank {target.rank}; it must be 1")
@@ -147,8 +147,8 @@ def known_reduction(a: Args) -> Check:
 
 
 def smoothing(a: Args) -> Check:
-    told = f"labelSmoothing is {a['labelSmoothing']!r}; it must be in [0, 1]"
-    return tiled("range of labelSmoothing", None if 0 <= a["labelSmoothing"] <= 1 else told)
+    text = f"labelSmoothing is {a['labelSmoothing']!r}; it must be in [0, 1]"
+    return tiled("range of labelSmoothing", None if 0 <= a["labelSmoothing"] <= 1 else text)
 
 
 def checks(a: Args, platform: Platform) -> Checks:

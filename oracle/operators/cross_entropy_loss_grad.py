@@ -65,9 +65,9 @@ def checks(a: Args, platform: Platform) -> Checks:
 def shape_of_gradient(a: Args) -> Check:
     grad, each = a["gradLoss"], a["reductionOptional"] == NONE
     samples = a["target"].shape
-    told = f"gradLoss has shape {grad.shape}; it must {f'be {samples}' if each else 'have one element'}"
+    text = f"gradLoss has shape {grad.shape}; it must {f'be {samples}' if each else 'have one element'}"
     fits = grad.shape == samples if each else grad.rank <= 1 and grad.size == 1
-    return tiled("shape of gradLoss", None if fits else told)
+    return tiled("shape of gradLoss", None if fits else text)
 
 
 def undefined(a: Arguments) -> str | None:

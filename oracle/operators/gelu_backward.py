@@ -76,8 +76,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    told = "the document's formula is the exact GELU's, the kernels compute that of its tanh approximation"
-    yield check("formula of the document", told if a["self"].dtype is not None else None)
+    text = "the document's formula is the exact GELU's, the kernels compute that of its tanh approximation"
+    yield check("formula of the document", text if a["self"].dtype is not None else None)
     yield dtype_in(a, "gradInput", TYPES)
 
 

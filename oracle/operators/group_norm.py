@@ -91,25 +91,25 @@ def checks(a: Args, platform: Platform) -> Checks:
         yield same_dtype(a, name, "self")
     count, channels, eps = a["group"], a["C"], a["eps"]
     yield check("group", None if count > 0 else f"group is {count}; it must be above 0")
-    told = f"C is {channels}; it must be a multiple of group, which is {count}"
-    yield check("channels of a group", None if channels % count == 0 else told)
+    text = f"C is {channels}; it must be a multiple of group, which is {count}"
+    yield check("channels of a group", None if channels % count == 0 else text)
     yield check("eps", None if eps > 0 else f"eps is {eps!r}; it must be above 0")
     yield max_rank(a, "self")
     shape = a["self"].shape
     yield check("two axes of self", None if len(shape) > 1 else f"self has rank {len(shape)}; it must be 2 at least")
     yield same_shape(a, "out", "self")
     for name in STATISTICS:
-        told = f"{name} has shape {a[name].shape}; it must be {(a['N'], count)}"
-        yield check(f"shape of {name}", None if a[name].shape == (a["N"], count) else told)
+        text = f"{name} has shape {a[name].shape}; it must be {(a['N'], count)}"
+        yield check(f"shape of {name}", None if a[name].shape == (a["N"], count) else text)
     for name, own in (("N", shape[0]), ("C", shape[1]), ("HxW", math.prod(shape[2:]))):
         yield check(name, None if a[name] == own else f"{name} is {a[name]}; self has {own}")
     for name in parameters:
-        told = f"{name} has shape {a[name].shape}; it must be {(channels,)}"
-        yield check(f"shape of {name}", None if a[name].shape == (channels,) else told)
+        text = f"{name} has shape {a[name].shape}; it must be {(channels,)}"
+        yield check(f"shape of {name}", None if a[name].shape == (channels,) else text)
     yield same_format(a, "out", "self")
     yield public_format(a, "self")
-    told = f"self has format {a['self'].format}; the channels must be axis 1"
-    yield check("format of self", told if a["self"].format in LAST_CHANNELS else None)
+    text = f"self has format {a['self'].format}; the channels must be axis 1"
+    yield check("format of self", text if a["self"].format in LAST_CHANNELS else None)
     yield ends_if_empty(a, "self")
 
 

@@ -132,13 +132,13 @@ def numbers(a: Args, platform: Platform) -> Checks:
     """CheckAttr."""
     count, channels = a["group"], a["C"]
     yield check("group", None if count > 0 else f"group is {count}; it must be above 0")
-    told = f"C is {channels}; it must be a multiple of group, which is {count}"
-    yield check("channels of a group", None if channels % count == 0 else told)
+    text = f"C is {channels}; it must be a multiple of group, which is {count}"
+    yield check("channels of a group", None if channels % count == 0 else text)
     if platform.soc in ("ascend910b", "ascend910_93"):
-        told = f"C / group is {channels // count}; at most {CHANNELS_OF_A_GROUP} is supported"
-        yield check("most channels of a group", told if channels // count > CHANNELS_OF_A_GROUP else None)
-        told = f"C is {channels}; at most {CHANNELS} is supported"
-        yield check("most channels", told if channels > CHANNELS else None)
+        text = f"C / group is {channels // count}; at most {CHANNELS_OF_A_GROUP} is supported"
+        yield check("most channels of a group", text if channels // count > CHANNELS_OF_A_GROUP else None)
+        text = f"C is {channels}; at most {CHANNELS} is supported"
+        yield check("most channels", text if channels > CHANNELS else None)
 
 
 def shapes(a: Args, asked: tuple[str, ...]) -> Checks:

@@ -139,10 +139,10 @@ def shapes(a: Args) -> Checks:
     for name in ("input", "out", *present(a, PARAMETERS), *present(a, STATISTICS)):
         yield max_rank(a, name)
     wanted, x = a["normalizedShape"], a["input"].shape
-    told = f"normalizedShape has {len(wanted)} lengths"
-    yield check("at most 8 lengths", f"{told}; at most 8 are supported" if len(wanted) > 8 else None)
-    yield check("at least one length", None if wanted else f"{told}; it must have one at least")
-    yield check("no more lengths than axes", f"{told}, input has rank {len(x)}" if len(wanted) > len(x) else None)
+    text = f"normalizedShape has {len(wanted)} lengths"
+    yield check("at most 8 lengths", f"{text}; at most 8 are supported" if len(wanted) > 8 else None)
+    yield check("at least one length", None if wanted else f"{text}; it must have one at least")
+    yield check("no more lengths than axes", f"{text}, input has rank {len(x)}" if len(wanted) > len(x) else None)
     ends = x[max(0, len(x) - len(wanted)) :]
     yield check("input ends with normalizedShape", None if ends == wanted else f"input ends with {ends}, not {wanted}")
     for name in present(a, PARAMETERS):

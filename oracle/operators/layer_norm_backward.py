@@ -68,8 +68,8 @@ def db(g: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "normalizedShape", *STATISTICS, "outputMask")
-    told = f"outputMask has {len(a['outputMask'])} values; it must have 3"
-    yield check("values of outputMask", None if len(a["outputMask"]) == 3 else told)
+    text = f"outputMask has {len(a['outputMask'])} values; it must have 3"
+    yield check("values of outputMask", None if len(a["outputMask"]) == 3 else text)
     asked = tuple(name for name, is_asked in zip(OUTPUTS, a["outputMask"], strict=True) if is_asked)
     yield not_null(a, *asked)
     yield from types(a)
@@ -99,11 +99,11 @@ def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
     for name in (*INPUTS, *STATISTICS, *asked):
         yield max_rank(a, name)
     wanted, x = a["normalizedShape"], a["input"].shape
-    told = f"normalizedShape has {len(wanted)} lengths"
-    yield check("at most 8 lengths", f"{told}; at most 8 are supported" if len(wanted) > 8 else None)
-    yield check("at least one length", None if wanted else f"{told}; it must have one at least")
+    text = f"normalizedShape has {len(wanted)} lengths"
+    yield check("at most 8 lengths", f"{text}; at most 8 are supported" if len(wanted) > 8 else None)
+    yield check("at least one length", None if wanted else f"{text}; it must have one at least")
     lead = len(x) - len(wanted)
-    yield check("no more lengths than axes", f"{told}, input has rank {len(x)}" if lead < 0 else None)
+    yield check("no more lengths than axes", f"{text}, input has rank {len(x)}" if lead < 0 else None)
     ends = x[lead:]
     fits = wanted[max(0, lead) :] == ends[max(0, lead) :]  # the loop begins at the number of other axes
     yield check("input ends with normalizedShape", None if fits else f"input ends with {ends}, not {wanted}")
@@ -120,8 +120,8 @@ def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
         yield same_shape(a, "gradInputOut", "input")
     for name in asked:
         if name != "gradInputOut":
-            told = f"{name} has {a[name].size} elements; it must have {columns}"
-            yield check(f"size of {name}", None if a[name].size == columns else told)
+            text = f"{name} has {a[name].size} elements; it must have {columns}"
+            yield check(f"size of {name}", None if a[name].size == columns else text)
 
 
 def demands(a: Args, platform: Platform) -> Checks:

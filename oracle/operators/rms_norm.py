@@ -76,16 +76,16 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield tiled("shape of yOut", None if fits else f"yOut has shape {y.shape}, x has {x.shape}; none may be empty")
     fits = all(n in (1, m) for n, m in zip(r.shape, x.shape, strict=False))
     yield tiled("shape of rstdOut", None if fits else f"rstdOut has shape {r.shape}; x has {x.shape}")
-    told = f"epsilon is {a['epsilon']!r}; it must not be below 0"
-    yield tiled("epsilon", told if a["epsilon"] < 0 else None)
+    text = f"epsilon is {a['epsilon']!r}; it must not be below 0"
+    yield tiled("epsilon", text if a["epsilon"] < 0 else None)
 
 
 def types_of_a_row(a: Args, platform: Platform) -> Check:
     """The generated interface looks all dtypes up at once."""
     names = [a[n].dtype_name for n in ("x", "yOut", "gamma", "rstdOut")]
     rows = ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
-    told = f"x, yOut, gamma, rstdOut are {', '.join(names)}; no row of the definition has these dtypes"
-    return check("dtypes of one row", None if any(names == [x, x, w, "float32"] for x, w in rows) else told)
+    text = f"x, yOut, gamma, rstdOut are {', '.join(names)}; no row of the definition has these dtypes"
+    return check("dtypes of one row", None if any(names == [x, x, w, "float32"] for x, w in rows) else text)
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:

@@ -71,14 +71,14 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield tiled("shape of dxOut", _differ(a, "dxOut", "x"))
     lead = x.shape[: x.rank - gamma.rank]
     own = a["rstd"].shape[: len(lead)]
-    told = f"rstd has shape {a['rstd'].shape}; x begins with {lead}"
-    yield tiled("leading axes of rstd", None if own == lead[: len(own)] else told)
+    text = f"rstd has shape {a['rstd'].shape}; x begins with {lead}"
+    yield tiled("leading axes of rstd", None if own == lead[: len(own)] else text)
     for name in ("gamma", "dgammaOut"):
         own, wanted = a[name].shape, x.shape[x.rank - gamma.rank :]
         yield tiled(f"shape of {name}", None if own == wanted else f"{name} has shape {own}; x ends with {wanted}")
     rows = math.prod(lead)
-    told = f"rstd has {a['rstd'].size} elements; x has {rows} rows"
-    yield tiled("one rstd per row", None if a["rstd"].size == rows else told)
+    text = f"rstd has {a['rstd'].size} elements; x has {rows} rows"
+    yield tiled("one rstd per row", None if a["rstd"].size == rows else text)
     if not platform.regbase:
         yield tiled("there are rows", None if rows else "x has no rows, and dgammaOut is not empty")
 
@@ -88,8 +88,8 @@ def types_of_a_row(a: Args, platform: Platform) -> Check:
     names = [a[n].dtype_name for n in ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut")]
     rows = ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
     fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows)
-    told = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"
-    return check("dtypes of one row of the definition", None if fits else told)
+    text = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"
+    return check("dtypes of one row of the definition", None if fits else text)
 
 
 def rank_of_gamma(a: Args) -> str | None:

@@ -58,8 +58,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    told = "the document's formula leaves the scale out, and is one of the operator's input"
-    yield check("formula of the document", told if a["result"].dtype is not None else None)
+    text = "the document's formula leaves the scale out, and is one of the operator's input"
+    yield check("formula of the document", text if a["result"].dtype is not None else None)
     yield has_axes(a, *TENSORS)
     for name in TENSORS:
         yield max_rank(a, name)

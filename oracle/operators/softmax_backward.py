@@ -57,8 +57,8 @@ def kernel_tbe(g: Expression, y: Expression) -> Expression:
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     kind = a["out"].dtype
-    told = f"out has dtype {a['out'].dtype_name}; the document names floating and complex types"
-    yield check("dtype of out", None if kind is not None and kind.kind in ("float", "complex") else told)
+    text = f"out has dtype {a['out'].dtype_name}; the document names floating and complex types"
+    yield check("dtype of out", None if kind is not None and kind.kind in ("float", "complex") else text)
     yield dtype_in(a, "gradOutput", ("float32", "float16", "bfloat16"))
     yield same_dtype(a, "output", "gradOutput")
     yield max_rank(a, "gradOutput")
@@ -74,8 +74,8 @@ def composed(ms: Any, t: Arguments) -> Any:
     g, y = t["gradOutput"], t["output"]
     if y.ndim:
         g, y = (ms.ops.swapaxes(tensor, t["dim"], -1) for tensor in (g, y))
-    found = ms.ops.mul(y, ms.ops.sub(g, ms.mint.sum(ms.ops.mul(y, g), -1, keepdim=True)))
-    return ms.ops.swapaxes(found, t["dim"], -1) if y.ndim else found
+    result = ms.ops.mul(y, ms.ops.sub(g, ms.mint.sum(ms.ops.mul(y, g), -1, keepdim=True)))
+    return ms.ops.swapaxes(result, t["dim"], -1) if y.ndim else result
 
 
 OPERATOR = Operator(

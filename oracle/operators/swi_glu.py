@@ -47,10 +47,10 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def dtypes_of_a_row(a: Args, platform: Platform, *names: str) -> Check:
     """The generated interface looks all dtypes up at once."""
-    found = [a[name].dtype_name for name in names]
-    fits = found[0] in float_types(platform) and len(set(found)) == 1
-    told = f"{', '.join(names)} are {', '.join(found)}; no row of the definition has these dtypes"
-    return check("dtypes of one row of the definition", None if fits else told)
+    result = [a[name].dtype_name for name in names]
+    fits = result[0] in float_types(platform) and len(set(result)) == 1
+    text = f"{', '.join(names)} are {', '.join(result)}; no row of the definition has these dtypes"
+    return check("dtypes of one row of the definition", None if fits else text)
 
 
 def halves(a: Args, platform: Platform) -> Checks:
@@ -61,12 +61,12 @@ def halves(a: Args, platform: Platform) -> Checks:
     yield tiled("range of dim", None if fits else f"dim is {dim}; it must be in [{-rank}, {rank - 1}]")
     tail = math.prod(shape[own % max(1, rank) :])
     yield tiled("even number of elements", f"x has shape {shape}: from dim on {tail} elements" if tail % 2 else None)
-    told = f"x has shape {shape}; without elements no tiling is found"
-    yield tiled("there are elements", None if math.prod(shape) else told)
+    text = f"x has shape {shape}; without elements no tiling is found"
+    yield tiled("there are elements", None if math.prod(shape) else text)
     if platform.soc == "ascend310p":
-        told = f"half of {tail} elements is no multiple of 64 bytes"
+        text = f"half of {tail} elements is no multiple of 64 bytes"
         size = 4 if a["x"].dtype_name == "float32" else 2
-        yield tiled("halves of 64 bytes", told if tail // 2 * size % 64 else None)
+        yield tiled("halves of 64 bytes", text if tail // 2 * size % 64 else None)
 
 
 def as_int32(dim: int) -> int:

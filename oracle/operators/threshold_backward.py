@@ -71,8 +71,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    told = f"threshold is {a['threshold']}; the document does not say that up to 2^-23 it counts as zero"
-    yield check("threshold", told if 0 < abs(float32(a["threshold"])) <= ZERO else None)
+    text = f"threshold is {a['threshold']}; the document does not say that up to 2^-23 it counts as zero"
+    yield check("threshold", text if 0 < abs(float32(a["threshold"])) <= ZERO else None)
 
 
 OPERATOR = Operator(

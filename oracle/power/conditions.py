@@ -105,9 +105,9 @@ def _lines(
     """Return a line for each kind of meeting that calls of an operator need."""
     known = {name: set(values) for name, _, values in factors}
     rows = [
-        Dimension(op.name, kind, tuple(map(_told, found)), between=" with ")
-        for kind, found in zip(kinds, needed, strict=True)
-        if found
+        Dimension(op.name, kind, tuple(map(_told, result)), between=" with ")
+        for kind, result in zip(kinds, needed, strict=True)
+        if result
     ]
     for call in calls:
         labels = [(name, label(call)) for name, label, _ in factors]
@@ -195,12 +195,12 @@ def score(
     operators: Sequence[str], cases: tuple[Case, ...], settings: Settings, *, seed: int, many: int, only: str = ""
 ) -> Score:
     """Score ``EACH`` kernels of so many operators, half of the registry and half fresh, all drawn by a seed."""
-    found = Score()
+    result = Score()
     for op in random.Random(seed).sample(operators, min(many, len(operators))):
         kernels = [defect for defect in drawn(op, settings.soc, EACH, seed) if only in defect.id]
         trial = Trial.of(op, cases, settings, seed) if kernels else None
-        found.named += [trial.named(defect) for defect in kernels] if trial is not None and trial.plains else []
-    return found
+        result.named += [trial.named(defect) for defect in kernels] if trial is not None and trial.plains else []
+    return result
 
 
 def drawn(op: str, soc: str, many: int, seed: int) -> Iterator[Defect]:
@@ -253,11 +253,11 @@ class Trial:
         known = Known([p.prepared.case for p in self.plains], list(self.facts), bad, run, self.settings.soc,
                       self.settings.cann or "")  # fmt: skip
         known.ask()
-        found = contrast(*known.thinned())
-        if found is None:
+        result = contrast(*known.thinned())
+        if result is None:
             return Named(defect, NONE, calls=known.calls)
-        off = self.off(found, defect)
-        return Named(defect, WRONG if off else RIGHT, sentence(found.conditions), off, known.calls)
+        off = self.off(result, defect)
+        return Named(defect, WRONG if off else RIGHT, sentence(result.conditions), off, known.calls)
 
     def off(self, found: Contrast, defect: Defect) -> int:
         """Of how many random calls the condition says something else than the kernel does."""

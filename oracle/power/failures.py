@@ -45,7 +45,7 @@ class Failure:
 
 def chosen(operators: Sequence[str], per_class: int, seed: int, soc: str | None = None) -> list[Defect]:
     """Return so many wrong kernels of every class, over all operators alike; the seed decides which."""
-    found: list[Defect] = []
+    result: list[Defect] = []
     for kind in CLASSES:
         rng = random.Random(f"{seed}/{kind}")
         turns = [
@@ -58,8 +58,8 @@ def chosen(operators: Sequence[str], per_class: int, seed: int, soc: str | None 
             for _op, wrong in left[: per_class - len(taken)]:
                 taken.append(wrong.pop(rng.randrange(len(wrong))))
             left = [(op, wrong) for op, wrong in left if wrong]
-        found += taken
-    return found
+        result += taken
+    return result
 
 
 def failures(
@@ -229,8 +229,8 @@ def right_of(defect: Defect) -> frozenset[str]:
         return frozenset({"lost"})
     if defect.id.startswith("attribute/"):
         return ATTRIBUTE
-    found = (families for words, families in BY_WORDS if re.search(words, defect.what))
-    return next(found, RIGHT[defect.kind])
+    result = (families for words, families in BY_WORDS if re.search(words, defect.what))
+    return next(result, RIGHT[defect.kind])
 
 
 @dataclass

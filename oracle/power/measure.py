@@ -60,13 +60,13 @@ class Plan:
         if not self.wrong:
             return []
         given = defects if self.sample is None else partial(sampled, seed=self.sample)
-        found = [d for op in self.operators for d in given(op) if d.soc(self.soc) is not None]
-        return [d for d in found if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
+        result = [d for op in self.operators for d in given(op) if d.soc(self.soc) is not None]
+        return [d for d in result if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
     def shares(self) -> list[Share]:
         """Return the work: the wrong kernels, the long parts first; then the right ones, seed by seed."""
-        found = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
-        return [*found, *self._right_shares()]
+        result = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
+        return [*result, *self._right_shares()]
 
     def _right_shares(self) -> Iterable[Share]:
         socs = (self.soc,) if self.soc else SOCS
@@ -121,12 +121,12 @@ class Score:
     @property
     def first(self) -> dict[str, Hit]:
         """The first case that notices each wrong kernel."""
-        found: dict[str, Hit] = {}
+        result: dict[str, Hit] = {}
         for answer in self.answers:
             if answer.share.ids:
                 for hit in answer.hits:
-                    found.setdefault(hit.id, hit)
-        return found
+                    result.setdefault(hit.id, hit)
+        return result
 
     @property
     def alarms(self) -> list[tuple[Share, Hit]]:
@@ -151,18 +151,18 @@ class Score:
 
     def hits_by_case(self) -> dict[str, set[str]]:
         """Return which wrong kernels each case notices: all with the full matrix, else the first detections."""
-        found: dict[str, set[str]] = defaultdict(set)
+        result: dict[str, set[str]] = defaultdict(set)
         for answer in self.answers:
             if answer.share.ids:
                 for hit in answer.hits:
-                    found[hit.case].add(hit.id)
-        return found
+                    result[hit.case].add(hit.id)
+        return result
 
     def essential(self) -> list[str]:
         """Return few cases that together notice everything noticed: greedily, the most informative first."""
-        found = self.hits_by_case()
-        cases = sorted(found)
-        return [cases[k] for k in few_that_cover([found[case] for case in cases])]
+        result = self.hits_by_case()
+        cases = sorted(result)
+        return [cases[k] for k in few_that_cover([result[case] for case in cases])]
 
     def unique(self) -> Counter[str]:
         """Return how many wrong kernels only this case notices (full matrix)."""
@@ -170,7 +170,7 @@ class Score:
         for case, ids in self.hits_by_case().items():
             for id in ids:
                 cases[id].append(case)
-        return Counter(found[0] for found in cases.values() if len(found) == 1)
+        return Counter(result[0] for result in cases.values() if len(result) == 1)
 
 
 def measure(plan: Plan, progress: Progress | None = None) -> Score:

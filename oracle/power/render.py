@@ -185,9 +185,9 @@ def markdown(data: Summary) -> str:
 def text_of_kernels(result: Result, cases: int) -> str:
     """The score of a user's kernels for a terminal: who was noticed by which case, who survived, who was flagged."""
     wrong, right = result.wrong, result.right
-    told = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
-    told += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
-    parts = ["; ".join(told) + "."]
+    text = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
+    text += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
+    parts = ["; ".join(text) + "."]
     if result.noticed:
         rows = [[f.kernel.name, f.kernel.op, f.kernel.soc, f.case] for f in result.noticed]
         parts.append(aligned(["wrong kernel", "operator", "SoC", "first noticed by"], rows))
@@ -231,8 +231,8 @@ def html(data: Summary) -> str:
             parts.append(f"<details><summary>{escape(title)}: {len(lines)}</summary><ul>{items}</ul></details>")
     head, rows = _families(data)
     if rows:
-        found = _html_table(head, rows)
-        parts.append(f"<details><summary>Which families earn their place</summary>{found}</details>")
+        result = _html_table(head, rows)
+        parts.append(f"<details><summary>Which families earn their place</summary>{result}</details>")
     return f'<section class="power" id="power">{"".join(parts)}</section>\n'
 
 

@@ -233,8 +233,8 @@ def _layers(score: Score) -> list[OfLayer]:
     return [
         {
             "layer": layer,
-            "noticed": sum(layer in found for found in layers.values()),
-            "alone": sum(found == {layer} for found in layers.values()),
+            "noticed": sum(layer in result for result in layers.values()),
+            "alone": sum(result == {layer} for result in layers.values()),
         }
         for layer in score.plan.settings.layers
     ]
@@ -244,17 +244,17 @@ def _told(defect: Defect, score: Score) -> OfKernel:
     hit = score.first.get(defect.id)
     elsewhere = score.elsewhere.get(defect.id)
     status = "noticed" if hit else "equivalent" if defect.equivalent else "survived"
-    told: OfKernel = {
+    entry: OfKernel = {
         "id": defect.id, "op": defect.op, "class": defect.kind, "what": defect.what, "evidence": defect.evidence,
         "soc": defect.soc(score.plan.soc), "needs": defect.needs, "status": status,
     }  # fmt: skip
     if defect.equivalent:
-        told["equivalent"] = defect.equivalent
+        entry["equivalent"] = defect.equivalent
     if hit is not None:
-        told["case"], told["layers"], told["reason"] = hit.case, list(hit.layers), hit.reason
+        entry["case"], entry["layers"], entry["reason"] = hit.case, list(hit.layers), hit.reason
     if elsewhere is not None:
-        told["would_notice"] = elsewhere.case
-    return told
+        entry["would_notice"] = elsewhere.case
+    return entry
 
 
 def family_of(case_id: str) -> str:

@@ -85,12 +85,12 @@ def found_at(text: str) -> list[Any]:
     module, colon, attribute = text.partition(":")
     if not (module and colon and attribute):
         raise OracleError(f"{who}: write module:ATTRIBUTE, for example past_bugs:KERNELS")
-    found = attribute_of(who, module, attribute)
-    if not isinstance(found, Iterable) and callable(found):
-        found = found()
-    if not isinstance(found, Iterable):
-        raise OracleError(f"{who} is {type(found).__name__}; it must be an iterable of backends")
-    return list(found)
+    result = attribute_of(who, module, attribute)
+    if not isinstance(result, Iterable) and callable(result):
+        result = result()
+    if not isinstance(result, Iterable):
+        raise OracleError(f"{who} is {type(result).__name__}; it must be an iterable of backends")
+    return list(result)
 
 
 def described(kernels: Iterable[Any], soc: str) -> list[Supplied]:
@@ -154,8 +154,8 @@ class Running:
     """Kernels of one operator on one SoC at work: data and golden of a case are made once for all."""
 
     def __init__(self, group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings) -> None:
-        self.backends = {told.place: backend for told, backend in group}
-        self.findings = [Finding(told) for told, _ in group]
+        self.backends = {kernel.place: backend for kernel, backend in group}
+        self.findings = [Finding(kernel) for kernel, _ in group]
         first = group[0][0]
         self.settings = replace(settings, soc=first.soc)
         self.cases = cheap_first(tuple(case for case in select(cases, soc=first.soc) if case.op == first.op))
@@ -324,12 +324,12 @@ def serve(
 
 def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Supplied, Any]]:
     """Return the wanted kernels out of this process' own, each under its place in the parent's order."""
-    found = found_at(text)
-    here = {key: place for place, key in keys(described(found, soc)).items()}
+    result = found_at(text)
+    here = {key: place for place, key in keys(described(result, soc)).items()}
     lost = [key.name for key in wanted.values() if key not in here]
     if lost:
         raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
-    return [(Supplied(place, key.name, key.op, key.soc, key.wrong), found[here[key]]) for place, key in wanted.items()]
+    return [(Supplied(place, key.name, key.op, key.soc, key.wrong), result[here[key]]) for place, key in wanted.items()]
 
 
 # The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels it knows to be right.
@@ -344,36 +344,36 @@ class Result:
 
     @property
     def wrong(self) -> list[Finding]:
-        return [found for found in self.findings if found.kernel.wrong]
+        return [result for result in self.findings if result.kernel.wrong]
 
     @property
     def noticed(self) -> list[Finding]:
-        return [found for found in self.wrong if found.case]
+        return [result for result in self.wrong if result.case]
 
     @property
     def survivors(self) -> list[Finding]:
         """Wrong kernels that no case noticed."""
-        return [found for found in self.wrong if not found.case]
+        return [result for result in self.wrong if not result.case]
 
     @property
     def right(self) -> list[Finding]:
-        return [found for found in self.findings if not found.kernel.wrong]
+        return [result for result in self.findings if not result.kernel.wrong]
 
     @property
     def flagged(self) -> list[Finding]:
         """Right kernels that a case failed."""
-        return [found for found in self.right if found.case]
+        return [result for result in self.right if result.case]
 
     @property
     def passed(self) -> bool:
-        return all(found.good for found in self.findings)
+        return all(result.good for result in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the score as ``power --json`` writes it."""
         return {
             "wrong": len(self.wrong),
             "noticed": len(self.noticed),
-            "survivors": [found.kernel.name for found in self.survivors],
+            "survivors": [result.kernel.name for result in self.survivors],
             "right": len(self.right),
             "flagged": [{"name": f.kernel.name, "case": f.case, "reason": f.reason} for f in self.flagged],
         }
@@ -411,17 +411,17 @@ def score_on(
     progress: Progress | None = None,
 ) -> Result:
     """Score cases on kernels: :func:`score` with the cases given."""
-    found = found_at(kernels) if isinstance(kernels, str) else list(kernels)
+    result = found_at(kernels) if isinstance(kernels, str) else list(kernels)
     default = platform(soc or DEFAULT_SOC).soc
-    told = [one for one in described(found, default) if only in one.name]
-    if not told:
+    wanted = [one for one in described(result, default) if only in one.name]
+    if not wanted:
         raise OracleError(f"power --kernels: there is no kernel{f' whose name contains {only!r}' if only else ''}")
-    groups = grouped(told, jobs if isinstance(kernels, str) else 1)
+    groups = grouped(wanted, jobs if isinstance(kernels, str) else 1)
     if isinstance(kernels, str):
-        work = Work(kernels, default, keys(told), cases, settings)
+        work = Work(kernels, default, keys(wanted), cases, settings)
         answers: Iterator[tuple[list[Finding], dict[str, str]]] = run_all(groups, work, jobs)
     else:
-        answers = (run_group([(one, found[one.place]) for one in group], cases, settings) for group in groups)
+        answers = (run_group([(one, result[one.place]) for one in group], cases, settings) for group in groups)
     findings: dict[int, Finding] = {}
     unusable: dict[str, str] = {}
     for done, (answer, bad) in enumerate(answers, 1):
@@ -429,7 +429,7 @@ def score_on(
         unusable |= bad
         if progress is not None:
             progress(f"{answer[0].kernel.op}: {len(answer)} kernels on {answer[0].kernel.soc}", done, len(groups))
-    return Result(tuple(findings[one.place] for one in told), unusable)
+    return Result(tuple(findings[one.place] for one in wanted), unusable)
 
 
 def grouped(kernels: Sequence[Supplied], jobs: int) -> list[list[Supplied]]:

@@ -62,8 +62,8 @@ class Share:
     def kernels(self) -> list[Defect]:
         """Return the wrong kernels that the ids name."""
         wanted = set(self.ids)
-        found = defects(self.op) if self.sample is None else sampled(self.op, self.sample)
-        return [defect for defect in found if defect.id in wanted]
+        result = defects(self.op) if self.sample is None else sampled(self.op, self.sample)
+        return [defect for defect in result if defect.id in wanted]
 
     @property
     def weight(self) -> float:
@@ -188,14 +188,14 @@ def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
     """Return what kernels compute of a call's inputs, before any store. Raises OracleError where one fails."""
     wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
     given: dict[str, Any] = {**call.attrs, **wide}
-    found = []
+    result = []
     with np.errstate(all="ignore"):
         for right in kernels:
             try:
-                found.append(np.asarray(right.kernel(given, platform(call.soc))))
+                result.append(np.asarray(right.kernel(given, platform(call.soc))))
             except Exception as error:  # of PyTorch, say: the other cases' results are not lost with it
                 raise OracleError(f"{right.id} fails: {type(error).__name__}: {error}") from error
-    return found
+    return result
 
 
 def _floats(value: Any) -> bool:
@@ -225,14 +225,14 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
         if not prepared.settings.saturates:
             computed.proved.add(kind)
         return
-    told: dict[bytes, Outcome] = {}
+    outcomes: dict[bytes, Outcome] = {}
     values = zip(kernels, computed.values, strict=True)
-    answers = [(right.id, store_result(found, call, computed.output)) for right, found in values]
+    answers = [(right.id, store_result(result, call, computed.output)) for right, result in values]
     for id, actual in [*answers, (GOLDEN, golden)]:
         key = actual.tobytes()
-        if key not in told:
-            told[key] = _outcome(prepared, reference, actual)
-        _tell(prepared, answer, [id], told[key])
+        if key not in outcomes:
+            outcomes[key] = _outcome(prepared, reference, actual)
+        _tell(prepared, answer, [id], outcomes[key])
 
 
 def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
@@ -291,8 +291,8 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
     if low.dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(low.dtype)):
         return None
     with np.errstate(invalid="ignore"):
-        for found in answers[1:]:
-            low, high = np.minimum(low, found), np.maximum(high, found)
+        for result in answers[1:]:
+            low, high = np.minimum(low, result), np.maximum(high, result)
         middle = (high.astype(np.float64) + low.astype(np.float64)) / 2  # infinite or NaN where either is
     if not np.isfinite(middle).all() or not np.isfinite(reference.value).all():
         return None

@@ -75,14 +75,14 @@ def distances(op: Operator) -> tuple[Distance, ...]:
     names = _names(op, roots)
     own = [Distance(f"{name} from 0", symbol(s), (s,)) for s, name in names.items() if s != rows.ROW_TOTAL]
     single = {p.symbol for p in op.inputs(ONE_VALUE)}
-    found = [d for d in own if d.of[0] not in single]
-    told = {symbol(s): symbol(name) for s, name in names.items()}
+    result = [d for d in own if d.of[0] not in single]
+    symbols = {symbol(s): symbol(name) for s, name in names.items()}
     for node in dict.fromkeys(walk(*roots)):
         of = tuple(name for name in names_of(node) if name in names)
         if node.op in MEETING and of and _is_telling(node):
-            words = text(substitute(node, told))
-            found.append(Distance(_short(words), _apart(node), of, node))
-    return tuple(found)
+            words = text(substitute(node, symbols))
+            result.append(Distance(_short(words), _apart(node), of, node))
+    return tuple(result)
 
 
 def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
@@ -114,9 +114,9 @@ def _short(words: str) -> str:
 def _numbers(op: Operator) -> dict[str, float]:
     """The attributes' usual values as a formula gets them, by symbol."""
     plain = op.usual((2, 2, 2, 2))
-    found = {p.symbol: float(p.plain) for p in op.parameters if p.kind == "attr" and p.symbol and p.role == "number"}
-    found |= {p.symbol: float(bool(p.plain)) for p in op.parameters if p.role == "flag" and p.symbol}
-    return found | (dict(op.scalars(plain)) if op.scalars is not None else {})
+    result = {p.symbol: float(p.plain) for p in op.parameters if p.kind == "attr" and p.symbol and p.role == "number"}
+    result |= {p.symbol: float(bool(p.plain)) for p in op.parameters if p.role == "flag" and p.symbol}
+    return result | (dict(op.scalars(plain)) if op.scalars is not None else {})
 
 
 # ---- which binades there are -----------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ def needed(op: Operator, distance: Distance, dtype: str) -> tuple[Binade, ...]:
         lowest = row.emin - row.mant if row.emin > -100 else row.emin
         return tuple((sign, k) for sign in "+-" for k in range(lowest, int(np.frexp(row.max)[1])))
     lowest = max(-row.mant - 1, _KEPT if _is_rounded(distance.place) else -row.mant - 1)
-    found = {(sign, k) for sign, k in _reachable(op, distance, dtype) if lowest <= k <= 0}
-    return tuple(sorted(found)) if min((k for _, k in found), default=0) < -1 else ()  # else they never come near
+    result = {(sign, k) for sign, k in _reachable(op, distance, dtype) if lowest <= k <= 0}
+    return tuple(sorted(result)) if min((k for _, k in result), default=0) < -1 else ()  # else they never come near
 
 
 def _is_rounded(place: Expression) -> bool:
@@ -156,7 +156,7 @@ def _is_rounded(place: Expression) -> bool:
 def _reachable(op: Operator, distance: Distance, dtype: str) -> set[Binade]:
     """Return the binades of a distance that a search finds: from every binade of each operand to where the terms are
     equal, and by every power of two of steps away from there."""
-    found: set[Binade] = set()
+    result: set[Binade] = set()
     grid = _grid(dtype)
     for free in distance.of:
         others = [name for name in distance.of if name != free]
@@ -166,12 +166,12 @@ def _reachable(op: Operator, distance: Distance, dtype: str) -> set[Binade]:
             def measure(places: Array, given: Mapping[str, Any] = given, free: str = free) -> Array:
                 return evaluate(distance.measure, {**given, free: _values(places, dtype)})
 
-            found |= binades_of(measure(grid))
+            result |= binades_of(measure(grid))
             roots = _equal(measure, grid)
             steps = np.concatenate([[0], 2 ** np.arange(8 * DTYPES[dtype].numpy.itemsize - 2)])
             around = (roots[:, None, None] + steps[:, None] * np.array([-1, 1])).reshape(-1)
-            found |= binades_of(measure(around[(around >= grid[0]) & (around <= grid[-1])]))
-    return found
+            result |= binades_of(measure(around[(around >= grid[0]) & (around <= grid[-1])]))
+    return result
 
 
 def evaluate(graph: Expression, given: Mapping[str, Any]) -> Array:
@@ -271,12 +271,12 @@ class Binades(Dimension):
     @property
     def holes(self) -> list[str]:
         missing = sorted(set(self.needed) - self.seen)
-        found = []
+        result = []
         for _, run in groupby(enumerate(missing), lambda pair: (pair[1][:2], pair[1][2] - pair[0])):
             points = [point for _, point in run]
             (dtype, sign, low), (_, _, high) = points[0], points[-1]
-            found.append(f"{dtype} {sign}2^{low}" + (f" to {sign}2^{high}" if high > low else ""))
-        return found
+            result.append(f"{dtype} {sign}2^{low}" + (f" to {sign}2^{high}" if high > low else ""))
+        return result
 
 
 def values(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Dimension]:
@@ -359,12 +359,12 @@ _OTHERS = (0.0, 0.5, 1.0, -0.75)  # what the other operands are
 
 def judged(call: Call) -> tuple[Array, Array]:
     """Return the value of every element of a call's output, and its bound: NaN where it is not specified and finite."""
-    found = reference(call)
-    shape = found.golden.shape
-    value, bound = np.broadcast_to(found.value, shape), np.broadcast_to(found.bound, shape)
-    wrong = ~np.isfinite(found.golden.astype(np.float64))
-    if found.unspecified is not None:
-        wrong |= np.broadcast_to(found.unspecified, shape)
+    result = reference(call)
+    shape = result.golden.shape
+    value, bound = np.broadcast_to(result.value, shape), np.broadcast_to(result.bound, shape)
+    wrong = ~np.isfinite(result.golden.astype(np.float64))
+    if result.unspecified is not None:
+        wrong |= np.broadcast_to(result.unspecified, shape)
     return value, np.where(wrong, np.nan, bound)
 
 
@@ -374,10 +374,10 @@ def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) 
     gradient = op.by_name[op.gradient].symbol if op.gradient is not None and op.class_index is None else ""
     shapes = (v.shape for v in given.values() if isinstance(v, np.ndarray))
     shape = np.broadcast_shapes(value.shape, *shapes)
-    found = bound < np.abs(value)
+    result = bound < np.abs(value)
     if gradient in given:
-        found = found | (bound < _FAR * np.abs(given[gradient]))
-    return np.broadcast_to(found, shape)
+        result = result | (bound < _FAR * np.abs(given[gradient]))
+    return np.broadcast_to(result, shape)
 
 
 def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
@@ -391,7 +391,7 @@ def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade])
     for other in _OTHERS:
         if left:
             tells = _tells(op, names[operand], second, dtype, left, other)
-            left = [binade for binade, told in zip(left, tells, strict=True) if not told]
+            left = [binade for binade, text in zip(left, tells, strict=True) if not text]
     return set(binades) - set(left)
 
 
@@ -410,5 +410,5 @@ def _tells(op: Operator, swept: str, beside: str, dtype: str, binades: Sequence[
     attrs = op.usual(shape)
     value, bound = judged(Call(op.name, DEFAULT_SOC, inputs, attrs, {op.output: TensorSpec(shape, dtype)}))
     ((_, _, given),) = parts(op, {**inputs, **attrs})
-    told: list[bool] = np.any(telling(op, value, bound, given), axis=-1).tolist()
-    return told
+    noticed: list[bool] = np.any(telling(op, value, bound, given), axis=-1).tolist()
+    return noticed

@@ -132,9 +132,9 @@ class Fields:
             return ()
         if isinstance(value, list):
             row = Fields({f"{key}[{i}]": item for i, item in enumerate(value)}, self.where)
-            found = tuple(row.number(name) for name in row.data)
-            if None not in found:
-                return found  # type: ignore[return-value]
+            result = tuple(row.number(name) for name in row.data)
+            if None not in result:
+                return result  # type: ignore[return-value]
         raise self.wrong(key, "a list of numbers")
 
     def words(self, key: str) -> tuple[str, ...]:
@@ -235,9 +235,9 @@ def map_of(kind: type[Any]) -> Mapping[str, Any]:
     """The field holds a mapping of names to one dataclass; nulls are left out."""
 
     def read(line: Fields, key: str) -> dict[str, Any]:
-        found = line.mapping(key)
-        known = (name for name in found.data if found.data[name] is not None)
-        return {sys.intern(name): from_json(kind, found.mapping(name)) for name in known}
+        result = line.mapping(key)
+        known = (name for name in result.data if result.data[name] is not None)
+        return {sys.intern(name): from_json(kind, result.mapping(name)) for name in known}
 
     return way(read, lambda values: {name: to_json(value) for name, value in values.items()})
 
@@ -247,23 +247,23 @@ def map_of(kind: type[Any]) -> Mapping[str, Any]:
 
 def ways(kind: type[Any]) -> Mapping[str, Way]:
     """Return the fields of a dataclass that travel, in their order."""
-    found = _ways.get(kind)
-    if found is None:
-        found = _ways[kind] = {
+    result = _ways.get(kind)
+    if result is None:
+        result = _ways[kind] = {
             f.name: f.metadata[_KEY]._replace(needed=f.default is f.default_factory is MISSING)
             for f in fields(kind) if _KEY in f.metadata
         }  # fmt: skip
-    return found
+    return result
 
 
 def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, (_, write, other, _needed) in ways(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
-            found[name] = plain if write is None else write(plain)
-    return found
+            result[name] = plain if write is None else write(plain)
+    return result
 
 
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:

@@ -197,8 +197,8 @@ class Lines:
         elif kind == "end":
             self.end = RunEnd.of(line)
         else:
-            told = f"{line.where}: unknown line type {kind!r}; a record has a run line, cases, groups and an end"
-            raise OracleError(told)
+            text = f"{line.where}: unknown line type {kind!r}; a record has a run line, cases, groups and an end"
+            raise OracleError(text)
 
     def case(self, case: CaseRecord) -> None:
         """Take in a case; of two lines of one id (a rerun) the later one counts."""
@@ -217,18 +217,18 @@ class Lines:
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:
         """What a device changed in its process, with the cases."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for case in self.cases.values():
             for change in case.notes:
-                found.setdefault(change, []).append(case.id)
-        return found
+                result.setdefault(change, []).append(case.id)
+        return result
 
     @property
     def given(self) -> list[str]:
         """A sentence on the operators whose outputs the strict layer does not judge all, if there are any."""
         every = self.cases.values()
-        found = dict.fromkeys(c.op for c in every if any(GIVEN in v.metrics for v in c.verdicts.values()))
-        return [f"The strict layer does not judge {', '.join(found)}: a given function."] if found else []
+        result = dict.fromkeys(c.op for c in every if any(GIVEN in v.metrics for v in c.verdicts.values()))
+        return [f"The strict layer does not judge {', '.join(result)}: a given function."] if result else []
 
     def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
@@ -252,8 +252,8 @@ def _first(path: Path, line: bytes, where: str, others: Iterable[bytes]) -> Fiel
         first = _parse(line, where)
     except OracleError as error:
         if any(each.startswith(CATALOGUE) for each in (line, *others)):
-            told = f"{path}: a catalogue of cases, not a run record; `aclnn-oracle run {path}` runs it and writes one"
-            raise OracleError(told) from None
+            text = f"{path}: a catalogue of cases, not a run record; `aclnn-oracle run {path}` runs it and writes one"
+            raise OracleError(text) from None
         raise OracleError(f"{error}; {_RULE}") from None
     if first.data.get("type") != "run":
         raise OracleError(f"{path}:1: {_RULE}; found type {first.data.get('type')!r}")
@@ -284,8 +284,8 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
     if recorded > planned:
         yield f"{recorded:,} cases were recorded but only {planned:,} were planned."
     if before:
-        told = ", ".join(f"{n:,} {status}" for status, n in before.items())
-        yield f"{before.total():,} cases were recorded again; the last line counts (before: {told})."
+        text = ", ".join(f"{n:,} {status}" for status, n in before.items())
+        yield f"{before.total():,} cases were recorded again; the last line counts (before: {text})."
     if end is not None:
         yield from _count_notes(record, end)
     yield from said.given

@@ -54,10 +54,10 @@ _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>
 
 
 def _status(line: Fields, key: str) -> CaseStatus:
-    found = line.text(key, None)
-    if found not in STATUSES:
-        raise OracleError(f"{line.where}: unknown status {found!r}; known: {', '.join(STATUSES)}")
-    return found
+    result = line.text(key, None)
+    if result not in STATUSES:
+        raise OracleError(f"{line.where}: unknown status {result!r}; known: {', '.join(STATUSES)}")
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +329,8 @@ class RunEnd:
     @classmethod
     def of(cls, line: Fields) -> RunEnd:
         """Read an end line; the counts may also stand under ``counts``. A status it does not name is not in them."""
-        found = line.mapping("counts") if line.data.get("counts") else line
-        counts: dict[str, int] = {status: n for status in STATUSES if (n := found.count(status)) is not None}
+        result = line.mapping("counts") if line.data.get("counts") else line
+        counts: dict[str, int] = {status: n for status in STATUSES if (n := result.count(status)) is not None}
         return cls(counts, line.number("duration_s"), line.count("judged"))
 
 

@@ -48,8 +48,8 @@ class Appending:
         except BaseException:
             os.close(descriptor)
             raise
-        found = os.fstat(descriptor)
-        self._identity = found.st_dev, found.st_ino
+        result = os.fstat(descriptor)
+        self._identity = result.st_dev, result.st_ino
         return descriptor
 
     def append(self, line: str) -> None:
@@ -77,8 +77,8 @@ class Appending:
     def _make_sure(self) -> None:
         """Open the file again where a device has closed our descriptor, or has another file under its number."""
         try:
-            found = os.fstat(self._descriptor)
-            if (found.st_dev, found.st_ino) == self._identity:
+            result = os.fstat(self._descriptor)
+            if (result.st_dev, result.st_ino) == self._identity:
                 return
         except OSError:
             pass
@@ -88,12 +88,12 @@ class Appending:
         """Whether the path still leads to this file, and it holds what was written and nothing else; None where another
         file lies there."""
         try:
-            found = self.path.stat()
+            result = self.path.stat()
         except OSError:
             return False
-        if not stat.S_ISREG(found.st_mode):  # a pipe, a terminal: what it has taken is gone
+        if not stat.S_ISREG(result.st_mode):  # a pipe, a terminal: what it has taken is gone
             return True
-        return found.st_size == self._size if (found.st_dev, found.st_ino) == self._identity else None
+        return result.st_size == self._size if (result.st_dev, result.st_ino) == self._identity else None
 
     def give_up(self) -> None:
         """Let others lock the file. It stays open, so that no other file can be taken for it."""
@@ -254,15 +254,15 @@ class RecordWriter:
         reasons: dict[str, list[str | None]] = {}
         for case in self._said.cases.values():
             reasons.setdefault(case.op, []).append(case.reason if case.status == "skip" else None)
-        told = []
+        sentences = []
         for op, said in reasons.items():
             given = [reason for reason in said if reason is not None]
             if len(given) == len(said):
                 ((reason, _),) = Counter(given).most_common(1)
                 others = len(set(given)) - 1
                 more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
-                told.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
-        return told
+                sentences.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
+        return sentences
 
     @property
     def judged(self) -> int:
@@ -369,9 +369,9 @@ def merged(records: Sequence[Record], *, partial: bool = False) -> Iterator[str]
     shards = _shards(records)
     first = records[0]
     for record in records[1:]:
-        found = differences(first.header, record.header, except_for=("shard",))
-        if found:
-            raise OracleError(f"{record.path} does not belong to {first.path}: {'; '.join(found)}")
+        result = differences(first.header, record.header, except_for=("shard",))
+        if result:
+            raise OracleError(f"{record.path} does not belong to {first.path}: {'; '.join(result)}")
     count = next(iter(shards.values()))
     missing = [number for number in range(1, count + 1) if number not in shards]
     if missing and not partial:
@@ -389,11 +389,11 @@ def _shards(records: Sequence[Record]) -> dict[int, int]:
     shards: dict[int, int] = {}
     paths: dict[int, Record] = {}
     for record in records:
-        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", record.header.shard)
-        if found is None:
+        result = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", record.header.shard)
+        if result is None:
             what = record.header.shard or "the record of a whole run"
             raise OracleError(f"{record.path}: {what}; merge joins the records of run --shard K/N")
-        number, count = int(found[1]), int(found[2])
+        number, count = int(result[1]), int(result[2])
         if number in shards and shards[number] == count:
             raise OracleError(f"shard {number}/{count} is there twice: {paths[number].path} and {record.path}")
         if shards and count not in shards.values():

@@ -78,8 +78,8 @@ def _comment(text: str) -> str:
 def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | None]:
     """What a right device answers, by output; None where it must not write."""
     computes = shrunk.case.computes(shrunk.settings.soc, shrunk.settings.cann)
-    found = references_of(memory.call) if computes else {}
-    return {name: found[name] if name in found and found[name].written else None for name in shrunk.case.outputs}
+    result = references_of(memory.call) if computes else {}
+    return {name: result[name] if name in result and result[name].written else None for name in shrunk.case.outputs}
 
 
 def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], shrunk: ShrunkCase) -> str:
@@ -88,8 +88,8 @@ def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[s
     else:
         made = f"(None, {None if plan is None else 'described'!r})"
     fields = {**expected, "largest": repr(_largest(plan) if shrunk.settings.saturates else None)}
-    told = "".join(f"        {field}={value},\n" for field, value in fields.items())
-    return f"    {name!r}: Output(\n        lambda: {made},\n{told}    ),\n"
+    text = "".join(f"        {field}={value},\n" for field, value in fields.items())
+    return f"    {name!r}: Output(\n        lambda: {made},\n{text}    ),\n"
 
 
 def _largest(plan: TensorPlan | None) -> float | None:
@@ -206,14 +206,14 @@ def hand_over(case: Case, bench: Bench) -> Handover:
         case = replace(made.ready(), before=None)
     trials = Trials(bench)
     shrunk = shrink_with(trials.run, case, bench.settings)
-    failed, told = _proved(shrunk)
+    failed, text = _proved(shrunk)
     if not failed:
-        shrunk, reduced = whole(case, shrunk.record, bench.settings, runs=shrunk.runs), told
-        failed, told = _proved(shrunk)
+        shrunk, reduced = whole(case, shrunk.record, bench.settings, runs=shrunk.runs), text
+        failed, text = _proved(shrunk)
         if not failed:
-            return Handover(shrunk, "", f"the reduced case: {reduced}; the whole case: {told}")
-        told += "; the case could not be reduced"
-    return Handover(shrunk, script(shrunk, proof=told), told)
+            return Handover(shrunk, "", f"the reduced case: {reduced}; the whole case: {text}")
+        text += "; the case could not be reduced"
+    return Handover(shrunk, script(shrunk, proof=text), text)
 
 
 def _proved(shrunk: ShrunkCase) -> tuple[bool, str]:

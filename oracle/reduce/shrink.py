@@ -156,8 +156,8 @@ class _Search:
 
     def greedy(self, state: State, candidates: Callable[[State], Iterator[State]]) -> State:
         """Keep the first candidate that still fails, and begin again from it."""
-        while (found := next((c for c in candidates(state) if self.keeps(c)), None)) is not None:
-            state = found
+        while (result := next((c for c in candidates(state) if self.keeps(c)), None)) is not None:
+            state = result
         return state
 
     def shorter(self, state: State, axis: int) -> State:

@@ -69,8 +69,8 @@ def cell(cases: Iterable[CaseRecord]) -> Cell:
             shares.append(ranked(case.kernel_share))
         if case.budget_used is not None and ranked(case.budget_used) > worst:
             worst, worst_id = ranked(case.budget_used), case.id
-    told = {name: objecting[name] for name in known(objecting)}
-    return Cell(dict(counts), worst if worst_id else None, worst_id, max(shares, default=None), told)
+    rejected = {name: objecting[name] for name in known(objecting)}
+    return Cell(dict(counts), worst if worst_id else None, worst_id, max(shares, default=None), rejected)
 
 
 def merge(cells: Sequence[Cell]) -> Cell:
@@ -84,15 +84,15 @@ def merge(cells: Sequence[Cell]) -> Cell:
         objecting.update(each.objections)
     worst = max((each for each in cells if each.worst is not None), key=lambda each: each.worst or 0.0, default=None)
     shares = [each.worst_share for each in cells if each.worst_share is not None]
-    told = {name: objecting[name] for name in known(objecting)}
+    rejected = {name: objecting[name] for name in known(objecting)}
     where = (None, "") if worst is None else (worst.worst, worst.worst_id)
-    return Cell(dict(counts), *where, max(shares, default=None), told)
+    return Cell(dict(counts), *where, max(shares, default=None), rejected)
 
 
 def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
     """The sum of the cells that have some names, None where there are none."""
-    found = [cells[name] for name in names if name in cells]
-    return merge(found) if found else None
+    result = [cells[name] for name in names if name in cells]
+    return merge(result) if result else None
 
 
 def ranked(value: Number) -> float:
@@ -106,7 +106,7 @@ def group(cases: Iterable[CaseRecord], key: Callable[[CaseRecord], tuple[str, st
     for case in cases:
         row, column = key(case)
         members[row][column].append(case)
-    return {row: {column: cell(found) for column, found in columns.items()} for row, columns in members.items()}
+    return {row: {column: cell(result) for column, result in columns.items()} for row, columns in members.items()}
 
 
 def dtype_order(dtypes: Iterable[str]) -> list[str]:
@@ -176,11 +176,11 @@ class Cluster:
     @cached_property
     def _told(self) -> list[str]:
         """The likely cause of most of its cases, as each says it; nothing where none has the majority."""
-        told = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
-        found = Counter(map(shape, told)).most_common(1)
-        if not found or 2 * found[0][1] <= self.size:
+        causes = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        result = Counter(map(shape, causes)).most_common(1)
+        if not result or 2 * result[0][1] <= self.size:
             return []
-        return [cause for cause in told if shape(cause) == found[0][0]]
+        return [cause for cause in causes if shape(cause) == result[0][0]]
 
     @property
     def causes(self) -> list[str]:
@@ -220,11 +220,11 @@ def clusters(record: Record) -> list[Cluster]:
         return alike(record.cases)
     return [
         Cluster(
-            number, ", ".join(group.operators), ", ".join(dtype_order(c.dtype for c in found)), group.status,
-            rule_of(found), _pattern(found), found, group,
+            number, ", ".join(group.operators), ", ".join(dtype_order(c.dtype for c in result)), group.status,
+            rule_of(result), _pattern(result), result, group,
         )
         for number, group in enumerate(record.groups, 1)
-        if (found := [record.by_id[case_id] for case_id in group.cases if case_id in record.by_id])
+        if (result := [record.by_id[case_id] for case_id in group.cases if case_id in record.by_id])
     ]  # fmt: skip
 
 
@@ -240,9 +240,15 @@ def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
     return [
         Cluster(
-            number, op, ", ".join(dtype_order(c.dtype for c in found)), status, rule_of(found), _pattern(found), found
+            number,
+            op,
+            ", ".join(dtype_order(c.dtype for c in result)),
+            status,
+            rule_of(result),
+            _pattern(result),
+            result,
         )
-        for number, ((op, _, status, _), found) in enumerate(ordered, 1)
+        for number, ((op, _, status, _), result) in enumerate(ordered, 1)
     ]
 
 
@@ -264,8 +270,8 @@ def rule_of(cases: Sequence[CaseRecord]) -> str:
 
 def _pattern(cases: Sequence[CaseRecord]) -> str:
     """The pattern that all cases share, with N for each figure that differs between them; "" if they share none."""
-    told, count = _most([_kind(case)[1] for case in cases])
-    return told if count == len(cases) else ""
+    text, count = _most([_kind(case)[1] for case in cases])
+    return text if count == len(cases) else ""
 
 
 def _most(texts: Sequence[str]) -> tuple[str, int]:
@@ -277,5 +283,5 @@ def _most(texts: Sequence[str]) -> tuple[str, int]:
 def shared_text(texts: Sequence[str]) -> str:
     texts = list(dict.fromkeys(texts))
     columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
-    figures = iter([found[0] if len(set(found)) == 1 else "N" for found in columns])
+    figures = iter([result[0] if len(set(result)) == 1 else "N" for result in columns])
     return FIGURE.sub(lambda _: next(figures), texts[0])

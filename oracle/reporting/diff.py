@@ -106,13 +106,13 @@ class Difference:
     @cached_property
     def groups(self) -> dict[str, list[Change]]:
         """Changes by group, every group of GROUPS present; the order of the records within each."""
-        found: dict[str, list[Change]] = {name: [] for name in GROUPS}
+        result: dict[str, list[Change]] = {name: [] for name in GROUPS}
         for change in self._changes():
             name = change.group or ("budget regressions" if self._worse(change) else "")
             if name:
-                found[name].append(change)
-        found["budget regressions"].sort(key=lambda change: -change.growth)
-        return found
+                result[name].append(change)
+        result["budget regressions"].sort(key=lambda change: -change.growth)
+        return result
 
     def _changes(self) -> Iterator[Change]:
         died = self.new.missing > 0
@@ -155,7 +155,7 @@ class Difference:
     @property
     def sentence(self) -> Text:
         counts = [
-            _("{count} {what}", count=len(found), what=NAME[name]) for name, found in self.groups.items() if found
+            _("{count} {what}", count=len(result), what=NAME[name]) for name, result in self.groups.items() if result
         ]
         if not counts:
             return _("No case differs; {same} unchanged.", same=self.unchanged)
@@ -213,12 +213,12 @@ def text(diff: Difference, *, limit: int = 0, language: Language = ENGLISH) -> s
     sides = ((_("old"), diff.old), (_("new"), diff.new))
     lines = [f"{say(name)}  {record.path}  {record.label}: {say(verdict(record))}" for name, record in sides]
     lines += [say(_("note {note}", note=note)) for note in diff.notes]
-    for name, found in diff.groups.items():
-        if found:
-            lines += ["", f"{say(NAME[name])} ({len(found):,}): {say(diff.describe(name))}"]
-            lines += [f"  {_line(change, language)}" for change in (found[:limit] if limit else found)]
-            if limit and len(found) > limit:
-                lines.append("  " + say(_("... and {more} more (--limit 0 shows all)", more=len(found) - limit)))
+    for name, result in diff.groups.items():
+        if result:
+            lines += ["", f"{say(NAME[name])} ({len(result):,}): {say(diff.describe(name))}"]
+            lines += [f"  {_line(change, language)}" for change in (result[:limit] if limit else result)]
+            if limit and len(result) > limit:
+                lines.append("  " + say(_("... and {more} more (--limit 0 shows all)", more=len(result) - limit)))
     return "\n".join([*lines, "", say(diff.sentence)])
 
 
@@ -243,13 +243,13 @@ def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH)
     head = ("", say(_("backend")), "SoC", say(_("record")), say(_("verdict")))
     parts.append(table(head, sides))
     parts += [f"- {escape(say(note))}" for note in diff.notes]
-    for name, found in diff.groups.items():
-        if found:
+    for name, result in diff.groups.items():
+        if result:
             title, meaning = (_capital(say(text)) for text in (NAME[name], diff.describe(name)))
-            parts.append(f"#### {title} ({len(found):,})\n\n{meaning}.")
-            parts.append(_rows(found[:limit] if limit else found, language))
-            if limit and len(found) > limit:
-                parts.append(say(_("… and {more} more.", more=len(found) - limit)))
+            parts.append(f"#### {title} ({len(result):,})\n\n{meaning}.")
+            parts.append(_rows(result[:limit] if limit else result, language))
+            if limit and len(result) > limit:
+                parts.append(say(_("… and {more} more.", more=len(result) - limit)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -280,9 +280,9 @@ def to_json(diff: Difference) -> str:
                 "old_budget": _or_null(c.budget_before),
                 "new_budget": _or_null(c.budget_after),
             }
-            for c in found
+            for c in result
         ]
-        for name, found in diff.groups.items()
+        for name, result in diff.groups.items()
     }
     whole = {
         "ok": diff.ok,

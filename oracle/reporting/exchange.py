@@ -156,13 +156,13 @@ def account(case: CaseRecord, record: Record) -> str:
     lines = [case.reason] if case.reason else []
     detail = case.detail
     if detail is not None:
-        told = {
+        facts = {
             "rule": detail.rule,
             "on the authority of": case.authority,
             "pattern": detail.pattern,
             "likely cause": detail.cause,
         }
-        lines += [f"{name}: {value}" for name, value in told.items() if value]
+        lines += [f"{name}: {value}" for name, value in facts.items() if value]
         lines += [
             f"{detail.output}{index(w.index)}: expected {figure(w.expected)} ({w.expected_hex}), actual "
             f"{figure(w.actual)} ({w.actual_hex}), allowed error {figure(w.bound)}"
@@ -189,12 +189,12 @@ def to_groups(records: Sequence[Record]) -> str:
 
     ``script`` and ``cases`` are left to the record; the names of runs stand beside the groups where there are several.
     """
-    found = [
+    result = [
         {**({"run": record.label} if len(records) > 1 else {}),
          **{key: value for key, value in to_json(group).items() if key not in ("script", "cases")}}
         for record in records for group in record.groups
     ]  # fmt: skip
-    ordered = sorted(found, key=lambda group: -int(group["failures"]))
+    ordered = sorted(result, key=lambda group: -int(group["failures"]))
     return json.dumps([{k: finite(v) if isinstance(v, float) else v for k, v in each.items()} for each in ordered],
                       indent=1, ensure_ascii=False) + "\n"  # fmt: skip
 
@@ -375,9 +375,9 @@ def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
 
 def _tensors(case: CaseRecord) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
     """Shapes and dtypes of the inputs, where the record describes them (``float32[16,20000] normal``)."""
-    found = [match for text in case.inputs.values() if (match := _TENSOR.match(text))]
-    shapes = tuple(tuple(int(n) for n in m["shape"].split(",") if n) for m in found)
-    return shapes, tuple(m["dtype"] for m in found)
+    result = [match for text in case.inputs.values() if (match := _TENSOR.match(text))]
+    shapes = tuple(tuple(int(n) for n in m["shape"].split(",") if n) for m in result)
+    return shapes, tuple(m["dtype"] for m in result)
 
 
 def _microseconds(value: Number | None) -> str:
@@ -414,5 +414,5 @@ def _msprobe(case: CaseRecord) -> dict[str, object]:
 
 def _ulps(case: CaseRecord) -> dict[str, Number]:
     """The greatest distance in ULP among the worst elements that a case describes."""
-    told = [worst.ulp for worst in case.detail.worst if worst.ulp is not None] if case.detail else []
-    return {"max_ulp": max(told)} if told else {}
+    ulps = [worst.ulp for worst in case.detail.worst if worst.ulp is not None] if case.detail else []
+    return {"max_ulp": max(ulps)} if ulps else {}

@@ -51,8 +51,8 @@ class Excused:
 
     @cached_property
     def worst(self) -> Number | None:
-        found = [ranked(case.budget_used) for case in self.cases if case.budget_used is not None]
-        return max(found, default=None)
+        result = [ranked(case.budget_used) for case in self.cases if case.budget_used is not None]
+        return max(result, default=None)
 
 
 def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
@@ -63,13 +63,13 @@ def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
             reason = _VERDICT.split(case.reason, maxsplit=1)[0] or "(no reason recorded)"
             said = _MEASURED.sub("", reason) if case.status == "xfail" else reason
             groups[case.status, shape(_DTYPE.sub("…", said))].append((reason, case))
-    found = []
+    result = []
     for (status, _form), members in groups.items():
         statements = Counter(reason for reason, _case in members)
         said = [_MEASURED.sub("", text) if status == "xfail" else text for text in statements]
-        told = shared_text(said if len(set(said)) == 1 else [_DTYPE.sub("…", text) for text in said])
-        found.append(Excused(status, told, [case for _reason, case in members], dict(statements.most_common())))
-    return sorted(found, key=lambda group: (group.status != "xfail", -group.size))
+        message = shared_text(said if len(set(said)) == 1 else [_DTYPE.sub("…", text) for text in said])
+        result.append(Excused(status, message, [case for _reason, case in members], dict(statements.most_common())))
+    return sorted(result, key=lambda group: (group.status != "xfail", -group.size))
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class Summary:
 
     @cached_property
     def _by_cell(self) -> Mapping[tuple[str, str], list[CaseRecord]]:
-        found: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
+        result: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
         for case in self.record.cases:
-            found[case.op, case.dtype].append(case)
-        return found
+            result[case.op, case.dtype].append(case)
+        return result
 
     def scores_of(self, op: str, dtype: str) -> dict[str, tuple[int, int]]:
         """Per layer (accepted, judged) of an operator's cases of a type."""
@@ -285,23 +285,23 @@ class Writer:
     def verdicts(self, summaries: Sequence[Summary]) -> str:
         def one(summary: Summary) -> str:
             mark = "✅" if summary.record.ok else "❌"
-            told = (
+            text = (
                 f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
                 f" · {self.say(judged(summary.record))}"
             )
             layers = " · ".join(f"{name} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
             accepted = self.say(_("Accepted by each layer: {layers}", layers=layers))
-            return f"{told}\n\n{accepted}" if layers else told
+            return f"{text}\n\n{accepted}" if layers else text
 
         return "\n\n".join(map(one, summaries))
 
     def environment(self, summaries: Sequence[Summary]) -> str:
         facts = [{self.say(name): value for name, value in summary.facts} for summary in summaries]
         catalogue = self.say(_("catalogue"))
-        found = [{**named, catalogue: summary.record.header.catalogue_sha256[:12]}
+        result = [{**named, catalogue: summary.record.header.catalogue_sha256[:12]}
                  for named, summary in zip(facts, summaries, strict=True)]  # fmt: skip
-        names = dict.fromkeys(name for named in found for name in named)
-        rows = [[name, *(escape(named.get(name, "")) or NONE for named in found)] for name in names]
+        names = dict.fromkeys(name for named in result for name in named)
+        rows = [[name, *(escape(named.get(name, "")) or NONE for named in result)] for name in names]
         return table(["", *(escape(s.record.label) for s in summaries)], rows)
 
     def matrix(self, summaries: Sequence[Summary]) -> str:
@@ -320,14 +320,14 @@ class Writer:
         head = [self.say(_("operator")), *[self.say(_("run"))] * several, *names]
         cells = [cell for s in summaries for row in s.matrix.values() for cell in row.values()]
         if any(cell.worst_share is not None for cell in cells):
-            told = self.say(_("Passed / judged, and the kernel's own share of the worst error: beyond the unavoidable "
+            text = self.say(_("Passed / judged, and the kernel's own share of the worst error: beyond the unavoidable "
                               "rounding, of what a right kernel may lose."))  # fmt: skip
         else:
-            told = self.say(_("Passed / judged, and the worst error in percent of its bound."))
+            text = self.say(_("Passed / judged, and the worst error in percent of its bound."))
         folded = next((dtypes for dtypes in shown if len(dtypes) > 1), ())
         if folded:
-            told += " " + self.say(_("Refused dtypes: {dtypes}.", dtypes=escape(", ".join(folded))))
-        return table(head, rows) + "\n\n" + told
+            text += " " + self.say(_("Refused dtypes: {dtypes}.", dtypes=escape(", ".join(folded))))
+        return table(head, rows) + "\n\n" + text
 
     def refused(self, dtypes: Sequence[str]) -> str:
         return self.say(_("refused dtypes ({count})", count=len(dtypes)))
@@ -365,7 +365,7 @@ class Writer:
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
         objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
         causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
-        told = [
+        texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(case.authority))) if case.authority else "",
             say(_("Where: {where}", where=escape(say(Phrase(cluster.where))))) if cluster.where else "",
@@ -375,7 +375,7 @@ class Writer:
             self.worst(case),
             say(_("Shrink: {command}", command=code(cluster.shrink or command_for(case, header)))),
         ]
-        lines += [f"   {line}" for line in told if line]
+        lines += [f"   {line}" for line in texts if line]
         return "  \n".join(lines)
 
     def worst(self, case: CaseRecord) -> str:
@@ -384,9 +384,9 @@ class Writer:
         w = case.detail.worst[0]
         element = escape(case.detail.output + index(w.index))
         expected, actual = _value(w.expected, w.expected_hex), _value(w.actual, w.actual_hex)
-        told = _("Worst: {element} expected {expected}, actual {actual}, allowed error {bound}", element=element,
+        text = _("Worst: {element} expected {expected}, actual {actual}, allowed error {bound}", element=element,
                  expected=expected, actual=actual, bound=figure(w.bound))  # fmt: skip
-        return self.say(told)
+        return self.say(text)
 
     def excused(self, summary: Summary, *, named: bool) -> list[str]:
         if not summary.excused:
@@ -405,8 +405,8 @@ class Writer:
         return [self.say(NAME[group.status]), count, escape(clip(self.say(Phrase(group.reason)), 300))]
 
     def notes(self, summaries: Sequence[Summary]) -> str:
-        told = [(s.record.path.name, self.say(Phrase(note))) for s in summaries for note in s.record.notes]
-        return "\n".join(f"- {escape(f'{name}: {note}')}" for name, note in told)
+        texts = [(s.record.path.name, self.say(Phrase(note))) for s in summaries for note in s.record.notes]
+        return "\n".join(f"- {escape(f'{name}: {note}')}" for name, note in texts)
 
     def repeat(self, summaries: Sequence[Summary]) -> str:
         commands = [s.record.header.command for s in summaries if s.record.header.command]

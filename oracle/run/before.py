@@ -65,13 +65,13 @@ class Earlier:
         """Raise OracleError where this run cannot go on with the record: it says what differs."""
         if self.continued is None:
             return
-        told = f"--resume {self.continued.path}: not the same run: "
-        found = differences(self.continued.header, header)
-        if found:
-            raise OracleError(f"{told}{'; '.join(found)}")
+        text = f"--resume {self.continued.path}: not the same run: "
+        result = differences(self.continued.header, header)
+        if result:
+            raise OracleError(f"{text}{'; '.join(result)}")
         if planned + len(self.ended) != self.continued.header.planned:
             of = f"{self.continued.header.planned} cases were planned there, {len(self.ended)} of them ended; here"
-            raise OracleError(f"{told}{of} {planned} are left")
+            raise OracleError(f"{text}{of} {planned} are left")
 
     def left_behind(self, planned: Collection[str]) -> str:
         """Say which failed cases are not planned now ("" where all are)."""

@@ -38,8 +38,8 @@ class ControllerHooks:
 
     def tell_ahead(self) -> None:
         """Say how long a long run is about to take."""
-        if self.progress is not None and (told := self.progress.ahead()):
-            self.progress.write_line(told)
+        if self.progress is not None and (text := self.progress.ahead()):
+            self.progress.write_line(text)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
@@ -83,8 +83,8 @@ class ControllerHooks:
         """Say at once, and once, that the record is kept in memory."""
         if self.reporter is not None and self.run.recorder.trouble and not self.told:
             self.told = True
-            told = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
-            self.reporter.write_line(f"\n{told} does not take is kept in memory and tried again")
+            text = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
+            self.reporter.write_line(f"\n{text} does not take is kept in memory and tried again")
 
     @ieee_arithmetic  # the device's, in this process, is not that of digits
     def write_report(self) -> list[str]:
@@ -120,8 +120,8 @@ class ControllerHooks:
             return [*notes, *self.run.rows, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
-        told = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
-        return [*told, *few(notes, MIDDLE - len(told), language), *self.run.rows, *self.summary]
+        text = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
+        return [*text, *few(notes, MIDDLE - len(text), language), *self.run.rows, *self.summary]
 
 
 def _is_ours(report: Any) -> bool:

@@ -93,8 +93,8 @@ class Run:
         tier = None if whole and self.settings.tier != HUGE else self.settings.tier
         if (file, tier) not in self._cases:
             foreign = is_foreign_catalogue(file)
-            found = self.foreign(file).cases if foreign else load(file, self.settings.generated, tier)
-            self._cases[file, tier] = found
+            result = self.foreign(file).cases if foreign else load(file, self.settings.generated, tier)
+            self._cases[file, tier] = result
         cases = select(self._cases[file, tier], tier=tier, soc=self.settings.soc)
         cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
         if self.settings.pairs:
@@ -139,8 +139,8 @@ class Run:
             given = [Path(path) for path in self.settings.expectations]
             project = Project.near(Path.cwd()).folder
             given += [] if project is None else [expectations_file(project, self.backend_name or self.settings.backend)]
-            found = [load_expectations(path).entries for path in (*given, own)]
-            self._expectations[folder] = Expectations(tuple(chain.from_iterable(found)))
+            result = [load_expectations(path).entries for path in (*given, own)]
+            self._expectations[folder] = Expectations(tuple(chain.from_iterable(result)))
         return self._expectations[folder]
 
     def check_expectations(self, chosen: Iterable[Path]) -> None:
@@ -149,9 +149,9 @@ class Run:
         read = set(chosen)
         for folder in sorted({file.parent for file in read}):
             others = [slug_of(file) for file in files(folder) if file not in read]
-            found = self.expectations(folder).not_about(others)
-            if found.entries:
-                found.require_matches(self._catalogue({file for file in read if file.parent == folder}))
+            result = self.expectations(folder).not_about(others)
+            if result.entries:
+                result.require_matches(self._catalogue({file for file in read if file.parent == folder}))
 
     def _catalogue(self, read: set[Path]) -> Iterator[Case]:
         """Yield every case of some catalogues, those that this run has already read first."""
@@ -210,16 +210,16 @@ class Run:
     def worker_lost(self, file: Path, case_id: str, worker: str) -> CaseRecord:
         """Return the record of a case whose worker ended: that says nothing of the device, which lives elsewhere."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
-        told = f"the worker {worker} ended while it had this case; --resume repeats it"
-        return record_of(case, self.settings.for_worker(worker), Outcome("notrun", told))
+        text = f"the worker {worker} ended while it had this case; --resume repeats it"
+        return record_of(case, self.settings.for_worker(worker), Outcome("notrun", text))
 
     def _expected(self, case: Case, folder: Path) -> Expectation | None:
-        found = self.expectations(folder)
-        if found.ask_for_cann and not self.versions:
+        result = self.expectations(folder)
+        if result.ask_for_cann and not self.versions:
             with suppress(OracleError):  # a backend that does not open is told by the case itself
                 self.bench.open()
                 self.versions = self.bench.about.versions
-        return found.of(case, self.settings.soc, self.versions.get("cann", ""))
+        return result.of(case, self.settings.soc, self.versions.get("cann", ""))
 
     # recording -------------------------------------------------------------------------------------------------------
 
@@ -265,9 +265,9 @@ class Run:
 
     def header(self, files: Sequence[Path]) -> RunHeader:
         """Return what the record's first line says of the run."""
-        found = header_of(self.settings, {**versions(), **self.versions})
+        result = header_of(self.settings, {**versions(), **self.versions})
         return replace(
-            found,
+            result,
             backend=self.backend_name or self.settings.backend,
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
@@ -295,13 +295,13 @@ class Run:
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
-        found = asking.groups(record)
-        for number, group in enumerate(found[:ASKED]):
+        result = asking.groups(record)
+        for number, group in enumerate(result[:ASKED]):
             case = case_of(group.smallest)
             if case is not None and group.status == "fail":
-                seconds = (until - time.monotonic()) / (min(len(found), ASKED) - number)
-                found[number] = replace(group, script=self._script(case, seconds))
-        self.recorder.explain(found)
+                seconds = (until - time.monotonic()) / (min(len(result), ASKED) - number)
+                result[number] = replace(group, script=self._script(case, seconds))
+        self.recorder.explain(result)
         self.told += [further(asking.calls, self.language)] if asking.calls else []
 
     def _script(self, case: Case, seconds: float) -> str:
@@ -361,9 +361,9 @@ class Run:
     def rows(self) -> list[str]:
         """What becomes of every row of other tools' files that is not run here, by file and reason."""
         lines: list[str] = []
-        for file, found in self._foreign.items():
-            unrun = found.unrun(self.settings.soc)
-            lines += [f"{display(file)}: {found.told}", *unrun] if unrun else []
+        for file, result in self._foreign.items():
+            unrun = result.unrun(self.settings.soc)
+            lines += [f"{display(file)}: {result.told}", *unrun] if unrun else []
         return lines
 
     @property
@@ -398,10 +398,10 @@ def header_of(settings: Settings, versions: dict[str, str]) -> RunHeader:
 
 def versions() -> dict[str, str]:
     """Return the versions that decide a result, for the record."""
-    found = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
+    result = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
     for name in ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest"):
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:  # a checkout that is not installed
-            found[name] = "not installed"
-    return found
+            result[name] = "not installed"
+    return result

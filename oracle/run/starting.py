@@ -85,12 +85,12 @@ def catalogue_files(config: pytest.Config) -> list[Path]:
     """Return the catalogues that the command line gives, whichever of their cases are chosen: the same on every
     machine, and in a process that leaves collecting to its workers."""
     ignored = [(config.invocation_params.dir / path).resolve() for path in config.getoption("ignore") or ()]
-    found: dict[Path, None] = {}
+    result: dict[Path, None] = {}
     for arg in config.args:
         path = (config.invocation_params.dir / str(arg).partition("::")[0]).resolve()
         inside = _below(path, config.getini("norecursedirs")) if path.is_dir() else _named(path)
-        found.update((file, None) for file in inside if not any(file.is_relative_to(other) for other in ignored))
-    return list(found)
+        result.update((file, None) for file in inside if not any(file.is_relative_to(other) for other in ignored))
+    return list(result)
 
 
 def _named(path: Path) -> Iterator[Path]:
@@ -114,9 +114,9 @@ def start(config: pytest.Config) -> Run:
     """Return the run. Raises OracleError for a wrong option: at once, because collecting takes seconds."""
     keep_freed()
     given = vars(config.option)
-    told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
+    message: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)
-    if told is None:
+    if message is None:
         require_known(settings.backend)  # a worker that does not know it answers so for every case
     language, path = language_of(given), report_path(config)
     if path is not None:
@@ -128,7 +128,7 @@ def start(config: pytest.Config) -> Run:
         )
     if settings.cluster is not None and getattr(config.option, "dist", "no") != "no":
         raise OracleError("--cluster and -n: give one of them; the cluster has its own workers")
-    if told is None:
+    if message is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
         record = _record_path(config) if continued is None else continued.path
@@ -137,12 +137,12 @@ def start(config: pytest.Config) -> Run:
         alone = settings.for_worker("main")
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
-    settings = replace(settings, devices=settings.devices or tuple(told["devices"]))
+    settings = replace(settings, devices=settings.devices or tuple(message["devices"]))
     name = str(worker.workerinput["workerid"])
     settings = settings.for_worker(name, int("".join(filter(str.isdigit, name)) or 0))
-    failed = None if told["failed"] is None else frozenset(told["failed"])
-    earlier = Earlier(frozenset(told["ended"]), failed)
-    return Run(settings, backend_name=told["backend"], language=language, earlier=earlier)
+    failed = None if message["failed"] is None else frozenset(message["failed"])
+    earlier = Earlier(frozenset(message["ended"]), failed)
+    return Run(settings, backend_name=message["backend"], language=language, earlier=earlier)
 
 
 def report_path(config: pytest.Config) -> Path | None:

@@ -79,17 +79,17 @@ class Progress:
         done = len(self.statuses)
         failed = sum(status not in GOOD for status in self.statuses.values())
         rate = done / elapsed if elapsed > 0 else 0.0
-        told = _("{done}/{planned} ({share}), {failed} failed, {rate} per second, {left} left", done=done,
+        text = _("{done}/{planned} ({share}), {failed} failed, {rate} per second, {left} left", done=done,
                  planned=self.planned, share=f"{100 * done // max(1, self.planned)} %", failed=failed,
                  rate=f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}", left=clock(self.left(elapsed)))  # fmt: skip
-        return self.language.say(told)
+        return self.language.say(text)
 
     def ahead(self) -> str:
         """What a long run says before it begins; "" for a short one."""
         seconds = self.left(0.0)
-        told = _("{n} cases, about {time}; fewer: --tier smoke, --op NAME, -k WORDS, --where CONDITIONS",
+        text = _("{n} cases, about {time}; fewer: --tier smoke, --op NAME, -k WORDS, --where CONDITIONS",
                  n=self.planned, time=clock(seconds))  # fmt: skip
-        return self.language.say(told) if seconds >= LONG else ""
+        return self.language.say(text) if seconds >= LONG else ""
 
     def left(self, elapsed: float) -> float:
         """The seconds that the cases to come take: their costs, as fast as this run goes. The constants of the costs
@@ -140,8 +140,8 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
     """Each layer's score by itself, where any rejects a case."""
     if all(accepted == judged for accepted, judged in layers.values()):
         return []
-    told = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
-    return [language.say(_("Accepted by each layer: {layers}", layers=told))]
+    text = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
+    return [language.say(_("Accepted by each layer: {layers}", layers=text))]
 
 
 def further(calls: int, language: Language) -> str:
@@ -157,15 +157,15 @@ def failures(record: Record, language: Language, room: int) -> list[str]:
     bad = [case for case in record.cases if not case.ok]
     if not bad:
         return [language.say(verdict(record))] if record.unjudged else []
-    found = clusters(record)
+    result = clusters(record)
     lines = [language.say(verdict(record))]
-    for number, cluster in enumerate(found[:KINDS]):
+    for number, cluster in enumerate(result[:KINDS]):
         own = list(_group(cluster, language))
-        lines += own if number < FULL and len(lines) + len(own) + len(found) - number <= room else own[:1]
-    if len(found) > KINDS:
-        left = sum(cluster.size for cluster in found[KINDS:])
+        lines += own if number < FULL and len(lines) + len(own) + len(result) - number <= room else own[:1]
+    if len(result) > KINDS:
+        left = sum(cluster.size for cluster in result[KINDS:])
         more = _n("... and {n} more group, {cases} cases", "... and {n} more groups, {cases} cases",
-                  len(found) - KINDS, cases=left)  # fmt: skip
+                  len(result) - KINDS, cases=left)  # fmt: skip
         lines.append(language.say(more))
     full = [line for case in bad[:KINDS] for line in failure.text(case).splitlines()]
     if len(bad) <= KINDS and len(lines) + len(full) <= room:
@@ -177,24 +177,24 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     """A group of failures: how many, of what, which rule; then where, why, the smallest input, and what shrinks it."""
     say, group = language.say, cluster.group
     rule = say(Phrase(cluster.rule))
-    told = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
+    texts = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
     if cluster.where:
-        told[0] += f"{language.colon}{say(_('where {where}', where=Phrase(cluster.where)))}"
-        told.append(_row(say(_("where")), say(cluster.counts)))
+        texts[0] += f"{language.colon}{say(_('where {where}', where=Phrase(cluster.where)))}"
+        texts.append(_row(say(_("where")), say(cluster.counts)))
     if cluster.causes:
-        told.append(_row(say(_("cause")), f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})"))
+        texts.append(_row(say(_("cause")), f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})"))
     if group is not None and group.apart:
-        told.append(_row(say(_("open")), say(Phrase(group.apart))))
+        texts.append(_row(say(_("open")), say(Phrase(group.apart))))
     case = cluster.simplest
-    told.append(_row(say(_("smallest")), case.id))
+    texts.append(_row(say(_("smallest")), case.id))
     if case.detail is not None and case.detail.worst:
         worst = case.detail.worst[0]
         at = f"{case.detail.output}{list(worst.index)}"
         seen = _("{at}: expected {expected}, actual {actual}", at=at, expected=figure(worst.expected),
                  actual=figure(worst.actual))  # fmt: skip
-        told.append(_row(say(_("seen")), say(seen)))
-    told.append(_row(say(_("shrink")), cluster.shrink or _replay(cluster)))
-    return (one_line(line) if n != len(told) - 1 else line for n, line in enumerate(told))
+        texts.append(_row(say(_("seen")), say(seen)))
+    texts.append(_row(say(_("shrink")), cluster.shrink or _replay(cluster)))
+    return (one_line(line) if n != len(texts) - 1 else line for n, line in enumerate(texts))
 
 
 def _row(name: str, text: str) -> str:
@@ -239,10 +239,10 @@ class Quiet:
 
     def write_line(self, line: str | bytes, **markup: Any) -> None:
         """Write a line, or count it."""
-        told = line if isinstance(line, str) else line.decode("utf-8", "replace")
+        text = line if isinstance(line, str) else line.decode("utf-8", "replace")
         if self.shown < STRANGERS:
             self.shown += 1
-            self.write(one_line(told.strip()), **markup)
+            self.write(one_line(text.strip()), **markup)
         else:
             self.kept_back += 1
 

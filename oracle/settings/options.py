@@ -224,8 +224,8 @@ class Project:
         for folder in (start, *start.parents):
             path = folder / FILE
             if path.is_file():
-                found = _table(path)
-                return cls(folder, _options(path, found)) if found is not None else cls()
+                result = _table(path)
+                return cls(folder, _options(path, result)) if result is not None else cls()
         return cls()
 
     def fill(self, values: dict[str, Any]) -> None:
@@ -241,15 +241,15 @@ def _table(path: Path) -> Mapping[str, Any] | None:
             document = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError):  # somebody else's file: whoever needs it says what is wrong
         return None
-    found = document.get("tool", {}).get(TABLE)
-    if found is not None and not isinstance(found, dict):
+    result = document.get("tool", {}).get(TABLE)
+    if result is not None and not isinstance(result, dict):
         raise OracleError(f"{path}: [tool.{TABLE}] must be a table")
-    return found
+    return result
 
 
 def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     known = {option.name: option for option in OPTIONS}
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in table.items():
         option = known.get(name)
         if option is None:
@@ -262,5 +262,5 @@ def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         if not fits or isinstance(value, list) != (option.kind == "append"):
             raise OracleError(f"{path}: [tool.{TABLE}] {name}: must be {wanted}, not {value!r}")
         texts = [str(path.parent / str(each)) if name in _PATHS else str(each) for each in many]
-        found[option.dest] = value if option.kind == "flag" else texts if option.kind == "append" else texts[0]
-    return found
+        result[option.dest] = value if option.kind == "flag" else texts if option.kind == "append" else texts[0]
+    return result

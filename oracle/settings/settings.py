@@ -45,8 +45,8 @@ class Shard:
     @classmethod
     def of(cls, text: str) -> Shard:
         """Read ``K/N``. Raises OracleError for anything else."""
-        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
-        shard = cls(int(found[1]), int(found[2])) if found else cls(0, 0)
+        result = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
+        shard = cls(int(result[1]), int(result[2])) if result else cls(0, 0)
         if not 1 <= shard.number <= shard.count <= MOST:
             raise OracleError(f"--shard {text!r}: must be K/N with 1 <= K <= N <= {MOST}, e.g. 2/8")
         return shard
@@ -383,17 +383,17 @@ def _one_of(kind: str, value: str, known: tuple[str, ...]) -> str:
 def _check_standard(name: str, options: Mapping[str, Any], third_party: str | None) -> None:
     from ..standards import STANDARDS
 
-    found = STANDARDS[_one_of("standard", name, tuple(STANDARDS))]
+    result = STANDARDS[_one_of("standard", name, tuple(STANDARDS))]
     for key, value in options.items():
-        if key not in found.options:
-            raise unknown(f"option of standard {name!r}", key, tuple(found.options) or "none")
+        if key not in result.options:
+            raise unknown(f"option of standard {name!r}", key, tuple(result.options) or "none")
         try:
-            found.options[key].convert(value)
+            result.options[key].convert(value)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-            raise OracleError(f"--standard-option {key}={value}: must be {found.options[key].rule}") from None
-    if found.third and third_party is None:
+            raise OracleError(f"--standard-option {key}={value}: must be {result.options[key].rule}") from None
+    if result.third and third_party is None:
         raise OracleError(f"--standard {name} compares with a third party: it needs --third-party BACKEND")
-    if third_party is not None and not found.third:
+    if third_party is not None and not result.third:
         raise OracleError(f"--third-party {third_party}: standard {name!r} has no third party; give --standard dual-L1")
 
 

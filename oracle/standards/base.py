@@ -262,8 +262,8 @@ def _array(standard: str, name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError, OverflowError) as error:  # ragged, or a framework's tensor as it lies
-        told = f"{name} is a {type(value).__name__} that NumPy does not take: {error}"
-        raise OracleError(f"standard {standard!r}: {told}; give a NumPy array (bfloat16 as ml_dtypes')") from None
+        text = f"{name} is a {type(value).__name__} that NumPy does not take: {error}"
+        raise OracleError(f"standard {standard!r}: {text}; give a NumPy array (bfloat16 as ml_dtypes')") from None
     if array.dtype.kind in "OSUMm":
         raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {type(value).__name__}")
     return array
@@ -285,8 +285,8 @@ def _container(kind: OutputType) -> str:
 def _output_type(dtype: Any) -> OutputType | None:
     if isinstance(dtype, str):
         return OUTPUT_TYPES.get(dtype)
-    found = None if dtype is None else find(dtype)
-    return None if found is None else OUTPUT_TYPES.get(found.name)
+    result = None if dtype is None else find(dtype)
+    return None if result is None else OUTPUT_TYPES.get(result.name)
 
 
 # Arithmetic the standards share: ULPs, special values, and evaluation in blocks.

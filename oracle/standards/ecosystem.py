@@ -144,13 +144,13 @@ class Scan:
 def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool) -> Scan:
     """Look at every element once, in blocks; scratch is a few blocks."""
     form = sample.format
-    found = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
+    result = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
     # Below this error a finite actual proves that the golden stays finite when narrowed.
     fast_below = form.overflow - form.max if inf_narrow else math.inf
     for block in blocks(sample):
         g = quantize(block.golden, form) if narrowed_error else block.golden
-        found.block(block.start, g, block.actual, fast_below)
-    return found
+        result.block(block.start, g, block.actual, fast_below)
+    return result
 
 
 def _max_golden(sample: Sample) -> float:
@@ -207,30 +207,30 @@ def judge_mixed(
     rows = [pick(TABLES[name], sample, "mixed") for name in names]
     if large_reduction:
         rows = [Row(2 * row.rtol, 2 * row.atol, row.limit) for row in rows]
-    found = scan(sample, rows, inf_narrow, narrowed_error)
-    value = _anchor(sample, found, anchor)
+    result = scan(sample, rows, inf_narrow, narrowed_error)
+    value = _anchor(sample, result, anchor)
     floor = 0.0 if value is None else ULPS * ulp(value, sample.format)
     limits = [max(row.limit, floor) if max_abs_error_limit is None else max_abs_error_limit for row in rows]
     per_element = anchor == "per_element" and max_abs_error_limit is None
-    broken = [_failures(sample, found, k, limits[k], per_element) for k in range(len(names))]
-    special = _special_reason(sample, found)
+    broken = [_failures(sample, result, k, limits[k], per_element) for k in range(len(names))]
+    special = _special_reason(sample, result)
     forbidden = [special] if special and special_mismatch == "fail" else []
     decisive = [
         f"table {name}: {reason}" if len(gates) > 1 else reason
         for name, reasons in zip(gates, broken, strict=False)
         for reason in reasons
     ]
-    ratios = [m / sample.size if sample.size else 1.0 for m in found.matched]
+    ratios = [m / sample.size if sample.size else 1.0 for m in result.matched]
     other = names[1]
     metrics = {
         "matched_ratio": ratios[0],
-        "max_abs_error": found.max_abs_error,
+        "max_abs_error": result.max_abs_error,
         "max_abs_error_limit": limits[0],
-        "special_mismatch": float(found.special_mismatch),
+        "special_mismatch": float(result.special_mismatch),
         f"{other}_matched_ratio": ratios[1],
         f"{other}_max_abs_error_limit": limits[1],
         f"{other}_passed": float(not broken[1] and not forbidden),
-        "per_element_passed": float(not forbidden and not _failures(sample, found, 0, math.inf, True)),
+        "per_element_passed": float(not forbidden and not _failures(sample, result, 0, math.inf, True)),
         "special_count_passed": float(not broken[0]),
     }
     return Verdict(not decisive and not forbidden, metrics, "; ".join(forbidden + decisive))

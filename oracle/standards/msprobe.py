@@ -181,26 +181,26 @@ def judge_stage1(sample: Sample, *, version: str, exclude_specials: bool) -> Ver
         return _empty(version)
     if sample.dtype.format is None:
         return _mismatch_rate(sample)
-    found = Shares()
+    result = Shares()
     with np.errstate(all="ignore"):
         for a, g in _pairs(sample, exclude_specials):
-            found.add(a, g, TABLE[sample.dtype.name].epsilon)
-        if not found.n:
+            result.add(a, g, TABLE[sample.dtype.name].epsilon)
+        if not result.n:
             return Verdict(True, {}, "SKIP: nothing but matching special values")
-        cosine = _cosine(_pairs(sample, exclude_specials), found) if found.n > 1 else None
-    hundredth, thousandth, ten_thousandth = (count / found.n for count in found.below)
-    metrics = {"max_abs": found.max_abs}
+        cosine = _cosine(_pairs(sample, exclude_specials), result) if result.n > 1 else None
+    hundredth, thousandth, ten_thousandth = (count / result.n for count in result.below)
+    metrics = {"max_abs": result.max_abs}
     if cosine is not None:
         metrics["cosine"] = cosine
     metrics |= {"hundredth": hundredth, "thousandth": thousandth, "ten_thousandth": ten_thousandth}
     if cosine is not None and not cosine > 0.99 and not (math.isnan(cosine) and version == "26.2.0"):
         return Verdict(False, metrics, f"error: cosine {cosine:.6g} is not above 0.99")
-    if found.max_abs < 0.001:
+    if result.max_abs < 0.001:
         return Verdict(True, metrics)
     need, enough = (0, 1) if sample.dtype.name in ("float16", "bfloat16") else (1, 2)
     for place, word in ((need, "error"), (enough, "Warning")):
         bound = (1e-2, 1e-3, 1e-4)[place]
-        share = found.below[place] / found.n
+        share = result.below[place] / result.n
         if not share > 1 - bound:
             reason = f"{word}: share of relative errors below {bound:g} is {share:.6g}, not above {1 - bound:g}"
             return Verdict(word == "Warning", metrics, reason)

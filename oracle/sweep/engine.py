@@ -170,8 +170,8 @@ def run_on(
     starts = range(progress.rows_done, rows, ROWS)
     parts = (Part(pairs, device, start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
     since = time.perf_counter()
-    for found in pool.in_order(visit, parts):
-        progress.add(found)
+    for result in pool.in_order(visit, parts):
+        progress.add(result)
         now = time.perf_counter()
         progress.seconds += now - since
         since = now

@@ -122,15 +122,15 @@ def narrow(node: Expression, given: Mapping[str, float]) -> tuple[float, float]:
     """Enclose a value between float64 numbers by directed MPFR arithmetic; NaN where it has none."""
     precision = FIRST
     try:
-        found = enclose(node, given, precision)
-        while found.high - found.low > NARROW * abs(found.low) and precision < LAST:
-            if max(-found.low, found.high) < NOTHING:
+        result = enclose(node, given, precision)
+        while result.high - result.low > NARROW * abs(result.low) and precision < LAST:
+            if max(-result.low, result.high) < NOTHING:
                 break
             precision *= 2
-            found = enclose(node, given, precision)
+            result = enclose(node, given, precision)
     except Undefined:
         return math.nan, math.nan
-    return _below(found.low), _above(found.high)
+    return _below(result.low), _above(result.high)
 
 
 def _below(end: Any) -> float:
@@ -268,9 +268,11 @@ def _product(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _quotient(a: Bounds, b: Bounds) -> Bounds:
-    found = _hull(np.divide, a, b)
+    result = _hull(np.divide, a, b)
     around = (b.low <= 0) & (b.high >= 0)
-    return Bounds(np.where(around, np.nan, found.low), np.where(around, np.nan, found.high)) if around.any() else found
+    return (
+        Bounds(np.where(around, np.nan, result.low), np.where(around, np.nan, result.high)) if around.any() else result
+    )
 
 
 def _square(a: Bounds) -> Bounds:
@@ -441,13 +443,13 @@ def varying(op: Operator) -> tuple[Parameter, Parameter]:
     scheme = op.computes
     if not is_elementwise(scheme):
         raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
-    found = [p for p in op.operands if p.symbol in scheme.symbols and not p.optional]
-    if len(found) > 2:
-        found = [p for p in found if p.symbol != scheme.gradient]
-    if len(found) != 2:
-        names = ", ".join(p.name for p in found)
-        raise OracleError(f"{op.name}: {len(found)} operands decide an element ({names}), and a sweep has two")
-    first, second = sorted(found, key=lambda p: p.name == op.main)
+    result = [p for p in op.operands if p.symbol in scheme.symbols and not p.optional]
+    if len(result) > 2:
+        result = [p for p in result if p.symbol != scheme.gradient]
+    if len(result) != 2:
+        names = ", ".join(p.name for p in result)
+        raise OracleError(f"{op.name}: {len(result)} operands decide an element ({names}), and a sweep has two")
+    first, second = sorted(result, key=lambda p: p.name == op.main)
     return first, second
 
 

@@ -120,11 +120,11 @@ def is_trusted(path: Path) -> bool:
         return True
     if path.exists():
         folder = path if path.is_dir() else path.parent
-        told = (f"{folder}: belongs to another user, or others can write it or a folder above it; it is not used as a "
+        text = (f"{folder}: belongs to another user, or others can write it or a folder above it; it is not used as a "
                 f"cache (chmod go-w makes it yours alone)")  # fmt: skip
-        if told not in _UNTRUSTED:
-            _UNTRUSTED.append(told)
-            warnings.warn(told, OracleWarning, stacklevel=2)
+        if text not in _UNTRUSTED:
+            _UNTRUSTED.append(text)
+            warnings.warn(text, OracleWarning, stacklevel=2)
     return False
 
 
@@ -169,13 +169,13 @@ def opened(content: bytes) -> bytes | None:
 
 def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], int]) -> None:
     """Delete the files that were read longest ago until what all cost is within a limit; others may delete too."""
-    found = []
+    result = []
     for path in paths:
         with suppress(OSError):  # another process has deleted it
             status = path.stat()
-            found.append((status.st_mtime, cost(status), path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+            result.append((status.st_mtime, cost(status), path))
+    total = sum(size for _, size, _ in result)
+    for _, size, path in sorted(result):
         if total <= limit:
             return
         with suppress(OSError):

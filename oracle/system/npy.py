@@ -42,8 +42,8 @@ def _header(file: io.BytesIO, name: str) -> tuple[tuple[int, ...], bool, np.dtyp
         version = np.lib.format.read_magic(file)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = read[version](file, max_header_size=HEADER_BYTES)
+            result = read[version](file, max_header_size=HEADER_BYTES)
     except Exception as error:  # the header is a Python literal, and NumPy lets out whatever reading one may raise
         raise OracleError(f"{name}: not an .npy file: {type(error).__name__}: {error}") from None
-    shape, fortran, dtype = found
+    shape, fortran, dtype = result
     return tuple(shape), bool(fortran), dtype

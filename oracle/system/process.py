@@ -28,7 +28,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
     if here not in sys.path and (first or "" not in sys.path):
         sys.path.insert(0 if first else len(sys.path), here)
     try:
-        found: Any = importlib.import_module(module)
+        result: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or module
         if module == missing or module.startswith(missing + "."):
@@ -41,10 +41,10 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
     if not attribute:
         raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise OracleError(f"{who}: {module} has no attribute {part!r}{meant(part, dir(found))}")
-        found = getattr(found, part)
-    return found
+        if not hasattr(result, part):
+            raise OracleError(f"{who}: {module} has no attribute {part!r}{meant(part, dir(result))}")
+        result = getattr(result, part)
+    return result
 
 
 # Python's garbage collector, while many objects are made that last.

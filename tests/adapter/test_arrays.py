@@ -38,19 +38,19 @@ def test_a_view_arrives_as_the_same_view_of_a_copy_of_its_memory():
             base[2, 3],
         ):
             array = np.asarray(array)
-            found = sent(array, np.copy, view)
-            assert not np.shares_memory(found, base)
-            assert (found.dtype, found.shape, found.strides) == (array.dtype, array.shape, array.strides)
-            assert np.array_equal(found, array)
+            result = sent(array, np.copy, view)
+            assert not np.shares_memory(result, base)
+            assert (result.dtype, result.shape, result.strides) == (array.dtype, array.shape, array.strides)
+            assert np.array_equal(result, array)
 
 
 def test_a_view_that_no_framework_has_arrives_contiguous():
     unaligned = np.zeros(13, np.uint8)[1:].view(np.float32)
     for array in (BASE[::-1], unaligned):
         assert strided(array) is None
-        found = sent(array, np.copy, view)
-        assert found.flags.c_contiguous
-        assert np.array_equal(found, array)
+        result = sent(array, np.copy, view)
+        assert result.flags.c_contiguous
+        assert np.array_equal(result, array)
 
 
 def test_bfloat16_travels_as_its_bits_on_the_same_memory():

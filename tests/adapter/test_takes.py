@@ -64,9 +64,9 @@ TABLE = (
 
 
 def test_a_call_outside_the_declaration_is_told_why_and_one_inside_is_taken():
-    for takes, call, told in TABLE:
-        found = takes.reason(call)
-        assert found is None if told is None else told in (found or "nothing"), (takes, told, found)
+    for takes, call, text in TABLE:
+        result = takes.reason(call)
+        assert result is None if text is None else text in (result or "nothing"), (takes, text, result)
 
 
 def test_a_call_computes_when_it_is_valid_has_data_and_is_not_empty():

@@ -177,8 +177,8 @@ def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
 def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, options, visible, devices):
     variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
     chosen = [LOG_SIGMOID, "--backend", "aclnn", "-k", "first_look", *options]
-    code, told, lines = run(tmp_path, *chosen, **variables)
-    assert code == 0, told[-3000:]
+    code, text, lines = run(tmp_path, *chosen, **variables)
+    assert code == 0, text[-3000:]
     assert lines[0]["versions"]["cann"] == "8.5.0 (emulated)"
     seen = {(case["worker"], case["device"]) for case in lines[1:-1]}
     assert {device for _, device in seen} == devices
@@ -285,9 +285,9 @@ def test_a_custom_package_answers_before_the_built_in_operators(tree, tmp_path):
 def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     link(tree, tmp_path / "lib64", {"libascendcl.so": "libascendcl.so"})
     (tmp_path / "lib64" / "libnnopbase.so").write_bytes(b"not a library")
-    told = python("from oracle.backends import load; load('aclnn')", ASCEND_HOME_PATH=str(tmp_path)).stderr
-    assert "libnnopbase.so could not be loaded" in told
-    assert "LD_LIBRARY_PATH" in told
+    text = python("from oracle.backends import load; load('aclnn')", ASCEND_HOME_PATH=str(tmp_path)).stderr
+    assert "libnnopbase.so could not be loaded" in text
+    assert "LD_LIBRARY_PATH" in text
 
 
 @pytest.mark.parametrize(
@@ -298,9 +298,9 @@ def test_a_device_that_dies_under_a_worker_leaves_a_line_with_its_name(tree, tmp
     """The worker goes on with a new process of the same device."""
     fault = {"ACLNN_EMULATOR_FAULTS": "aclnnLogSigmoidBackward#3=crash"}
     chosen = [LOG_SIGMOID, "--backend", "aclnn", "-n", "1", "-k", "first_look", *options]
-    code, told, lines = run(tmp_path, *chosen, **fault)
+    code, text, lines = run(tmp_path, *chosen, **fault)
     assert code == 1
     cases = [line for line in lines[1:-1] if line["type"] == "case"]
     crashed = [line for line in cases if line["status"] == "crash"]
-    assert crashed, told[-2000:]
+    assert crashed, text[-2000:]
     assert {line["device"] for line in cases} == devices

@@ -77,9 +77,9 @@ def test_the_device_of_a_record_says_where_a_gradient_is_composed():
 
 def test_what_mindspore_cannot_do_is_skipped_in_its_own_words():
     x = BASE.astype(ml_dtypes.bfloat16)
-    told = load("mindspore").unsupported(softmax(x, x, 0))
-    assert "SoftmaxBackward unregistered" in told
-    assert "does not support this kernel data type" in told
+    text = load("mindspore").unsupported(softmax(x, x, 0))
+    assert "SoftmaxBackward unregistered" in text
+    assert "does not support this kernel data type" in text
 
 
 def test_an_operator_without_a_gradient_of_mindspore_s_says_what_its_declaration_lacks(blended):

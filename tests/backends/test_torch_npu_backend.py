@@ -52,8 +52,8 @@ def oracle(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str,
 @pytest.mark.parametrize("options", [["--soc", "ascend950"], ["-n", "2", "--devices", "2,5"]])
 def test_the_smoke_tier_passes(tree, tmp_path, options):
     """The standard tier takes a minute: `aclnn-oracle run --backend torch_npu --emulate` (CI does)."""
-    code, told, lines = oracle(tmp_path, "--emulate", "--tier", "smoke", *options)
-    assert code == 0, told[-3000:]
+    code, text, lines = oracle(tmp_path, "--emulate", "--tier", "smoke", *options)
+    assert code == 0, text[-3000:]
     header, *cases, _ = lines
     assert {"torch", "torch_npu", "cann", "device"} <= set(header["versions"])
     assert sum(case["status"] == "pass" for case in cases) > 60
@@ -91,11 +91,11 @@ def test_kernels_that_are_not_installed_are_errors_and_no_skips(tree, tmp_path):
 
 def test_on_ascend910_torch_npu_calls_aclnn_only_when_told(tree, tmp_path):
     options = ("--soc", "ascend910", *SOFTMAX)
-    code, told, _ = oracle(tmp_path, *options)
+    code, text, _ = oracle(tmp_path, *options)
     assert code == 4
-    assert "calls aclop, which the emulated CANN does not have" in told
-    code, told, lines = oracle(tmp_path, *options, "--backend-option", "jit_compile=0")
-    assert code == 0, told[-3000:]
+    assert "calls aclop, which the emulated CANN does not have" in text
+    code, text, lines = oracle(tmp_path, *options, "--backend-option", "jit_compile=0")
+    assert code == 0, text[-3000:]
     assert lines[0]["versions"]["calls"] == "aclnn"
 
 
@@ -148,13 +148,13 @@ for call in (
 
 
 def test_a_device_that_is_not_there_is_told(tree, tmp_path):
-    code, told, _ = oracle(tmp_path, "--emulate", "--devices", "8")
+    code, text, _ = oracle(tmp_path, "--emulate", "--devices", "8")
     assert code == 4
-    assert "--devices: no device 8; backend torch_npu sees 8, from 0 on" in told
+    assert "--devices: no device 8; backend torch_npu sees 8, from 0 on" in text
 
 
 def test_without_cann_there_is_one_clear_message(tmp_path):
-    code, told, _ = oracle(tmp_path)
+    code, text, _ = oracle(tmp_path)
     assert code == 4
-    assert "no CANN found: ASCEND_HOME_PATH and ASCEND_TOOLKIT_HOME are not set" in told
-    assert "Traceback" not in told
+    assert "no CANN found: ASCEND_HOME_PATH and ASCEND_TOOLKIT_HOME are not set" in text
+    assert "Traceback" not in text

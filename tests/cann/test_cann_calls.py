@@ -163,11 +163,11 @@ def test_a_phase_s_code_is_the_status_and_the_next_call_runs(emulator, device, f
 @pytest.mark.parametrize(("fault", "code"), FAILURES.items(), ids=FAILURES)
 def test_a_failure_of_the_runtime_is_told_and_the_next_call_runs(emulator, device, fault, code):
     emulator.inject(fault)
-    with pytest.raises(CannError) as told:
+    with pytest.raises(CannError) as text:
         device.run(softmax("transposed"))
-    assert told.value.code == code
-    assert told.value.function in str(told.value)
-    survives(emulator, device, lost=int(told.value.function == "aclDestroyTensor"))
+    assert text.value.code == code
+    assert text.value.function in str(text.value)
+    survives(emulator, device, lost=int(text.value.function == "aclDestroyTensor"))
 
 
 def survives(emulator, device, lost=0):
@@ -292,7 +292,7 @@ def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(e
 def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, device):
     """Whatever breaks when the device is reset under a running call: it is told, or the values are right."""
     device.run(softmax())
-    wrong, told = [], []
+    wrong, message = [], []
 
     def work(number):
         for seed in range(25):
@@ -300,7 +300,7 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
             try:
                 status = device.run(call)
             except DeviceFault as fault:
-                told.append(str(fault))
+                message.append(str(fault))
             else:
                 if status.ok and not is_right(call):
                     wrong.append((number, seed))
@@ -313,10 +313,10 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
         for thread in threads:
             thread.join(120)
         assert not wrong
-        if any("fault of another call" in text for text in told):
+        if any("fault of another call" in text for text in message):
             break
     else:
-        pytest.fail(f"no call met the fault of another thread in 30 rounds; {len(told)} faults were told")
+        pytest.fail(f"no call met the fault of another thread in 30 rounds; {len(message)} faults were told")
     emulator.clear()
     last = softmax()
     assert device.run(last).ok

@@ -30,22 +30,22 @@ def test_the_variables_come_before_the_default_folders_in_their_order(monkeypatc
         install(tmp_path / name, "libascendcl.so")
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / "home"))
     monkeypatch.setenv("ASCEND_TOOLKIT_HOME", str(tmp_path / "toolkit"))
-    found = []
+    result = []
     for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", None):
         toolkit = find_toolkit()
-        found.append((toolkit.root.name, toolkit.named_by))
+        result.append((toolkit.root.name, toolkit.named_by))
         if variable:
             monkeypatch.delenv(variable)
     expected = [("home", "ASCEND_HOME_PATH"), ("toolkit", "ASCEND_TOOLKIT_HOME"), ("first", "default folder")]
-    assert found == expected
+    assert result == expected
 
 
 def test_without_cann_the_message_names_the_variables_the_folders_and_the_emulator(tmp_path):
-    with pytest.raises(OracleError) as told:
+    with pytest.raises(OracleError) as text:
         find_toolkit()
     words = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", str(tmp_path / "first"), "set_env.sh", "--emulate")
-    assert all(word in str(told.value) for word in words)
-    assert "\n" not in str(told.value)
+    assert all(word in str(text.value) for word in words)
+    assert "\n" not in str(text.value)
 
 
 def test_a_variable_that_leads_nowhere_is_an_error_and_not_another_installation(monkeypatch, tmp_path):
@@ -73,8 +73,8 @@ def test_operators_are_looked_for_in_custom_packages_then_in_each_package_then_i
     monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", str(mine))
     names = ["libopapi.so", "libopapi_legacy.so", "libopapi_math.so", "libopapi_nn.so", "libopapi_something_else.so"]
     toolkit = Toolkit(install(tmp_path / "home", *names), "test")
-    found = [path.name for path in operator_libraries(toolkit)]
-    assert found == ["libcust_opapi.so", "libopapi_nn.so", "libopapi_math.so", "libopapi_legacy.so", "libopapi.so"]
+    result = [path.name for path in operator_libraries(toolkit)]
+    assert result == ["libcust_opapi.so", "libopapi_nn.so", "libopapi_math.so", "libopapi_legacy.so", "libopapi.so"]
 
 
 def test_custom_packages_come_in_cann_s_order(monkeypatch, tmp_path):

@@ -26,14 +26,14 @@ def test_on_some_of_the_catalogue_s_smoke_tier(emulator):
             known = [(compute(call, numerics="kernel", output=name), reference(call, name)) for name in names]
             assert device.run(call).ok
             judged += 1
-            for found, (profile, wanted) in zip(map(call.outputs.get, names), known, strict=True):
+            for result, (profile, wanted) in zip(map(call.outputs.get, names), known, strict=True):
                 if case.op in EXACT:
-                    assert np.array_equal(found, profile, equal_nan=True), case.id
+                    assert np.array_equal(result, profile, equal_nan=True), case.id
                     continue
                 # each lies within the bound of the true value, so they are within two of each other
                 with np.errstate(all="ignore"):
-                    distance = np.abs(found.astype(np.float64) - profile.astype(np.float64))
-                same = (found == profile) | (np.isnan(found) & np.isnan(profile))
+                    distance = np.abs(result.astype(np.float64) - profile.astype(np.float64))
+                same = (result == profile) | (np.isnan(result) & np.isnan(profile))
                 specified = True if wanted.unspecified is None else ~wanted.unspecified
                 if not (same | (distance <= 2 * wanted.bound) | ~np.asarray(specified)).all():
                     apart.append(case.id)

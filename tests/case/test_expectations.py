@@ -58,10 +58,10 @@ def test_only_the_expected_status_is_forgiven(expected, may, status, counts):
 
 
 def test_the_first_entry_that_applies_counts():
-    found = Expectations((entry(soc=("ascend910",)), entry(dtype=("float16",)), entry("log*"), entry("*", "crash")))
-    assert found.of(CASE, "ascend910b").pattern == "log*"
-    assert found.of(CASE, "ascend910").soc == ("ascend910",)
-    assert found.of(softmax(), "ascend910b").status == "crash"
+    result = Expectations((entry(soc=("ascend910",)), entry(dtype=("float16",)), entry("log*"), entry("*", "crash")))
+    assert result.of(CASE, "ascend910b").pattern == "log*"
+    assert result.of(CASE, "ascend910").soc == ("ascend910",)
+    assert result.of(softmax(), "ascend910b").status == "crash"
     assert Expectations().of(CASE, "ascend910") is None
 
 
@@ -148,9 +148,9 @@ def test_a_fault_is_told_with_file_and_line(tmp_path, change, line, words):
     path = tmp_path / "torch.yaml"
     assert change[0] in GOOD
     path.write_text(GOOD.replace(*change, 1))
-    with pytest.raises(OracleError, match=words) as told:
+    with pytest.raises(OracleError, match=words) as text:
         load_expectations(path)
-    assert f"torch.yaml:{line}:" in str(told.value)
+    assert f"torch.yaml:{line}:" in str(text.value)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_from_the_day_after_an_entry_expired_its_case_fails_again_and_says_why()
     failing = CaseRecord(id="x", op="y", dtype="float32", status="fail", reason="too far off")
     lasting, over = entry(expires="2999-01-01"), entry(expires="2020-01-01")
     assert lasting.counted(failing).status == "xfail"
-    told = over.counted(failing)
-    assert told.status == "fail"
-    assert told.reason == "too far off; x.yaml:1: expected until 2020-01-01, no longer: known"
+    text = over.counted(failing)
+    assert text.status == "fail"
+    assert text.reason == "too far off; x.yaml:1: expected until 2020-01-01, no longer: known"
     passing = CaseRecord(id="x", op="y", dtype="float32", status="pass")
     assert over.counted(passing) is passing
 
@@ -184,8 +184,8 @@ def test_the_file_takes_releases_and_a_date(tmp_path):
     (tmp_path / "e.yaml").write_text(
         '- id: "*"\n  status: fail\n  reason: known\n  cann: ["8.5"]\n  expires: "2026-12-31"\n'
     )
-    (found,) = load_expectations(tmp_path / "e.yaml").entries
-    assert (found.cann, found.expires) == (("8.5",), "2026-12-31")
+    (result,) = load_expectations(tmp_path / "e.yaml").entries
+    assert (result.cann, result.expires) == (("8.5",), "2026-12-31")
 
 
 def test_one_statement_holds_for_several_patterns_some_of_which_may_pass(tmp_path):

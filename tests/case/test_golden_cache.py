@@ -42,7 +42,7 @@ def test_what_comes_back_is_what_was_made_to_the_last_bit(stated_cases, settings
         kept = Prepared.kept(case, settings)
         assert kept.references.keys() == made.references.keys()
         for output, field in product(made.references, fields(Reference)):
-            assert_same(*(getattr(found.references[output], field.name) for found in (kept, made)))
+            assert_same(*(getattr(result.references[output], field.name) for result in (kept, made)))
         assert kept.memory._saved == made.memory._saved  # guards included
         for name in made.memory._saved:
             assert kept.memory.inputs[name].strides == made.memory.inputs[name].strides

@@ -74,9 +74,9 @@ NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", 
 
 @in_full_alone
 def test_every_operator_has_huge_cases_that_can_be_judged_by_blocks_and_no_other_tier_plans_them():
-    found = load_all(None, None, HUGE)
-    assert {case.op for case in found} == set(OPERATORS) - NOT_SLICED
-    for case in found:
+    result = load_all(None, None, HUGE)
+    assert {case.op for case in result} == set(OPERATORS) - NOT_SLICED
+    for case in result:
         cut = Cut.of(case)
         assert (case.tier, cut.block % 2) == (HUGE, 1)
         assert cut.block in range(3, 1 << 23), case.id

@@ -28,8 +28,8 @@ def sliced(case):
     for what, part_memory, parts in variants(case, memory):
         count += 1
         for name, part in parts.items():
-            found, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(whole[name][part])
-            assert found.tobytes() == wanted.tobytes(), (case.id, what, name)
+            result, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(whole[name][part])
+            assert result.tobytes() == wanted.tobytes(), (case.id, what, name)
     return count
 
 

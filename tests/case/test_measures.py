@@ -42,27 +42,27 @@ def line(case_id: str, **options: Any) -> CaseRecord:
 
 
 def test_a_record_says_how_many_elements_a_case_has_and_how_many_enter_one_result() -> None:
-    found = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
-    assert (found.elements, found.reduced) == (231, 33)
-    assert found.magnitude is not None
-    assert found.detail is not None
-    assert found.detail.error_grid is not None
-    assert (found.detail.error_grid.rows, found.detail.error_grid.columns) == (7, 33)
-    told = json.loads(json.dumps(line_of(found)))
-    assert told["detail"]["error_grid"]["width"] == 33
+    result = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
+    assert (result.elements, result.reduced) == (231, 33)
+    assert result.magnitude is not None
+    assert result.detail is not None
+    assert result.detail.error_grid is not None
+    assert (result.detail.error_grid.rows, result.detail.error_grid.columns) == (7, 33)
+    text = json.loads(json.dumps(line_of(result)))
+    assert text["detail"]["error_grid"]["width"] == 33
 
 
 def test_an_elementwise_case_reduces_nothing_and_says_nothing_of_it() -> None:
-    found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
-    assert (found.elements, found.reduced) == (210, None)
-    assert "reduced" not in line_of(found)
+    result = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
+    assert (result.elements, result.reduced) == (210, None)
+    assert "reduced" not in line_of(result)
 
 
 def test_a_case_that_passes_says_too_how_many_elements_lie_how_many_ulps_from_the_golden() -> None:
-    found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
-    assert found.status == "pass"
-    assert set(found.ulps) - {"0"}, "a kernel in float32 is not correctly rounded"
-    assert sum(found.ulps.values()) == found.elements
+    result = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
+    assert result.status == "pass"
+    assert set(result.ulps) - {"0"}, "a kernel in float32 is not correctly rounded"
+    assert sum(result.ulps.values()) == result.elements
     failed = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
     assert failed.detail is not None
     assert failed.ulps == {name: n for name, n in failed.detail.ulp_histogram.items() if n}

@@ -147,9 +147,9 @@ FOUND = {
 
 @pytest.mark.parametrize("device", FOUND)
 def test_what_real_devices_do_is_noticed_and_named(device):
-    slug, spoil, told, words = FOUND[device]
+    slug, spoil, text, words = FOUND[device]
     cases = [case for case in load(default_dir() / f"{slug}.yaml") if any(word in case.id for word in words)]
     cases = [case for case in cases if all(p is None or np.prod(p.shape) <= 4000 for p in case.inputs.values())]
     records = (run_case(case, Device(spoil), Settings()) for case in cases)
     causes = (record.detail.cause for record in records if record.status == "fail" and record.detail)
-    assert any(told in cause for cause in causes), f"none of {len(cases)} cases says so"
+    assert any(text in cause for cause in causes), f"none of {len(cases)} cases says so"

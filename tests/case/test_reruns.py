@@ -64,8 +64,8 @@ def overflows(call, result, held):
 @pytest.mark.parametrize("poison", KINDS)
 def test_nan_that_a_kernel_makes_is_not_what_the_output_held(poison):
     """Every element is inf / inf, whatever the memory held."""
-    told = cause(beside(poison, far_below(log_sigmoid())), overflows)
-    assert told.startswith("NaN where a number is due"), told
+    text = cause(beside(poison, far_below(log_sigmoid())), overflows)
+    assert text.startswith("NaN where a number is due"), text
 
 
 @pytest.mark.parametrize("poison", ["nan", "infinity", "largest"])
@@ -86,8 +86,8 @@ def losses():
 
 
 def test_zeros_that_nobody_writes_are_no_share_of_a_core(losses):
-    told = {cause(case, lambda call, result, held: np.where(result != 0, result, held)) for case in losses}
-    assert told == {STALE}
+    text = {cause(case, lambda call, result, held: np.where(result != 0, result, held)) for case in losses}
+    assert text == {STALE}
     assert family_of(STALE) == "lost"
 
 

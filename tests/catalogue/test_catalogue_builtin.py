@@ -42,10 +42,10 @@ def catalogue() -> tuple[Case, ...]:
 
 @cache
 def by_slug() -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
+    result: dict[str, list[Case]] = {}
     for case in catalogue():
-        found.setdefault(case.id.partition("/")[0], []).append(case)
-    return found
+        result.setdefault(case.id.partition("/")[0], []).append(case)
+    return result
 
 
 def of(slug: str) -> list[Case]:
@@ -57,12 +57,12 @@ def sample(slug: str) -> list[Case]:
     not at their lean level; there the first case of each, for the others were planned by the same rule."""
     if slug not in LEAN:
         return of(slug)
-    ofclass, seen, found = made_for(operator_named(slug), lean=True), set(), []
+    ofclass, seen, result = made_for(operator_named(slug), lean=True), set(), []
     for case in of(slug):
         if case.family not in ofclass or case.family not in seen:
-            found.append(case)
+            result.append(case)
         seen.add(case.family)
-    return found
+    return result
 
 
 def partly(cases: list[Case]) -> list[Case]:
@@ -96,8 +96,8 @@ def proves_nothing(case: Case, soc: str) -> str:
     """Return why the case's golden on a SoC proves nothing, "" where it proves something."""
     inputs, specs = make_inputs(case, seed=0)
     outputs = {name: specs[name] for name in case.outputs if name in specs}
-    found = reference(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
-    return verdict.uninformative(found) if found.written else ""
+    result = reference(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
+    return verdict.uninformative(result) if result.written else ""
 
 
 @pytest.mark.parametrize("slug", some(SLUGS, 4))
@@ -110,12 +110,12 @@ def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
         socs = [s for s in sorted(case.soc or PLATFORMS, key="ascend910b".__ne__) if case.computes(s)]
         if not socs or case.output is None or size_of(case.output.shape) > LARGE:
             continue
-        told = proves_nothing(case, socs[0])
-        if told and not case.uninformative:
-            wrong.append(f"{case.source}: {case.id}: {told}")
+        message = proves_nothing(case, socs[0])
+        if message and not case.uninformative:
+            wrong.append(f"{case.source}: {case.id}: {message}")
         if case.uninformative and case.family not in of_classes:
             said[case.uninformative] = case.id
-            if case.uninformative not in true and (told or any(proves_nothing(case, soc) for soc in socs[1:])):
+            if case.uninformative not in true and (message or any(proves_nothing(case, soc) for soc in socs[1:])):
                 true.add(case.uninformative)
     assert not wrong, "\n".join(wrong)
     assert not FULL or said.keys() <= true, f"says uninformative: {[said[text] for text in said.keys() - true]}"
@@ -131,9 +131,9 @@ def test_ids_are_unique_and_well_formed() -> None:
 
 
 def test_files_are_named_after_their_operators() -> None:
-    found = files(default_dir())
-    assert sorted(path.stem for path in found) == sorted(op.slug for op in WRITTEN)
-    for path in found:
+    result = files(default_dir())
+    assert sorted(path.stem for path in result) == sorted(op.slug for op in WRITTEN)
+    for path in result:
         assert operator_of(path) in OPERATORS
         assert is_catalogue(path)
 
@@ -305,8 +305,8 @@ def test_gradients_differ_between_rows() -> None:
     """A gradient that is one constant hides a swapped row."""
     for case in select(catalogue(), tier="smoke"):
         plan = case.inputs.get("gradOutput")
-        told = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS
-        if told or "expanded" in plan.view or "example" in case.family:
+        text = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS
+        if text or "expanded" in plan.view or "example" in case.family:
             continue
         made = make_inputs(case, seed=0)[0]["gradOutput"]
         assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id
@@ -314,12 +314,12 @@ def test_gradients_differ_between_rows() -> None:
 
 def test_the_counts_that_info_and_list_show_are_of_this_catalogue():
     shown = json.loads(FILE.read_text("utf-8"))
-    told = "the catalogue changed: python tools/counts.py"
-    assert shown["sha256"] == digest(files(default_dir())), told
+    text = "the catalogue changed: python tools/counts.py"
+    assert shown["sha256"] == digest(files(default_dir())), text
     now = json.loads(written(counted(catalogue())))["cases"]
-    assert {op: found for op, found in now.items() if found != shown["cases"][op]} == {}, told
-    assert set(shown["cases"]) == {op.name for op in WRITTEN}, told
+    assert {op: result for op, result in now.items() if result != shown["cases"][op]} == {}, text
+    assert set(shown["cases"]) == {op.name for op in WRITTEN}, text
     if not FULL:
         return
     tool = runpy.run_path(str(default_dir().parent / "tools" / "counts.py"))
-    assert tool["PAGE"].read_text("utf-8") == tool["page"](now), told
+    assert tool["PAGE"].read_text("utf-8") == tool["page"](now), text

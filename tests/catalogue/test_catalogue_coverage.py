@@ -59,11 +59,11 @@ LOST = [
 @pytest.mark.parametrize(("name", "lost", "holes"), some(LOST, 3), ids=[name for name, *_ in some(LOST, 3)])
 def test_what_is_taken_away_is_named(name: str, lost: object, holes: list[str] | None) -> None:
     softmax = load(default_dir() / "softmax_backward.yaml")
-    found = row(coverage([c for c in softmax if not lost(c)]), name)  # type: ignore[operator]
-    assert found.holes
-    assert found.percent < 100
+    result = row(coverage([c for c in softmax if not lost(c)]), name)  # type: ignore[operator]
+    assert result.holes
+    assert result.percent < 100
     if holes is not None:
-        assert found.holes == holes
+        assert result.holes == holes
 
 
 def test_require_decides_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,15 +91,15 @@ def test_a_file_of_unknown_kind_is_told(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_information_counts_finite_distinct_and_above() -> None:
-    found = Information("op", "float32")
-    found.add(np.array([[1.0, 1.0, np.nan], [0.0, 2.0**-14, -3.0]], np.float32))
-    assert (found.elements, found.finite, found.above, found.distinct, found.informative) == (6, 5, 3, 5, 2)
+    result = Information("op", "float32")
+    result.add(np.array([[1.0, 1.0, np.nan], [0.0, 2.0**-14, -3.0]], np.float32))
+    assert (result.elements, result.finite, result.above, result.distinct, result.informative) == (6, 5, 3, 5, 2)
 
 
 def test_the_smoke_tiers_goldens_inform() -> None:
     """A catalogue whose goldens are constant or vanish proves nothing; NLL's are zero but for one class a row."""
-    for found in information(select(catalogue(), tier="smoke"), limit=2000):
-        share = found.share(found.informative)
+    for result in information(select(catalogue(), tier="smoke"), limit=2000):
+        share = result.share(result.informative)
         # the rule's least: one class of about 100 a row, some rows ignored; 8 bits of bfloat16 repeat in long rows
-        assert share > (0.008 if "NLL" in found.op else 0.2), found
-        assert share < 1, found
+        assert share > (0.008 if "NLL" in result.op else 0.2), result
+        assert share < 1, result

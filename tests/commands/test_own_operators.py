@@ -100,12 +100,12 @@ def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Co
         done = command(*words)
         assert done.returncode in (0, 1), done.stderr
         assert not done.stderr or "missing" not in done.stderr
-    told = "its cases are missing: there is no "
+    text = "its cases are missing: there is no "
     for words in (("replay", "alone_backward/plain[float32-2]"), ("power", "--op", "alone_backward")):
-        assert told in command(*words).stderr
+        assert text in command(*words).stderr
     for words in (("coverage",), ("power",), ("run",)):
         done = command(*words, "--operator", "alone_backward:OPERATOR")
-        assert (done.returncode, done.stderr.count(told)) == (2, 1), done.stderr
+        assert (done.returncode, done.stderr.count(text)) == (2, 1), done.stderr
 
 
 MISSPELT = "aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n"
@@ -147,20 +147,20 @@ def test_info_counts_the_cases_of_operators_from_outside_and_says_whose_file_is_
 ) -> None:
     (tmp_path / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
     catalogue = command("info", "--operator", "alone_backward:OPERATOR").stdout.partition("\ncatalogue\n")[2]
-    told = {line.split()[0]: line for line in catalogue.splitlines() if line.strip()}
-    assert "smoke 0" not in told[NAME]
-    assert told[NAME].endswith(" cases")
-    assert "--operator alone_backward:OPERATOR: its cases are missing: there is no " in told["aclnnAloneBackward"]
+    texts = {line.split()[0]: line for line in catalogue.splitlines() if line.strip()}
+    assert "smoke 0" not in texts[NAME]
+    assert texts[NAME].endswith(" cases")
+    assert "--operator alone_backward:OPERATOR: its cases are missing: there is no " in texts["aclnnAloneBackward"]
 
 
 @pytest.mark.usefixtures("broken")
 def test_an_entry_point_that_does_not_load_is_one_warning_and_stops_nothing_else(command: Command) -> None:
-    told = (
+    text = (
         "aclnn-oracle: warning: entry point thing of broken_things 1.0: broken_thing_backward needs the module "
         "'nothing_of_the_kind', which is not installed; its operator is left out\n"
     )
     done = command("run", "--op", "tanh_backward", "--tier", "smoke", "-n", "2", "-k", "float32")
-    assert (done.returncode, done.stderr) == (0, told), done.stdout
+    assert (done.returncode, done.stderr) == (0, text), done.stdout
     assert "broken_things" not in done.stdout
 
 
@@ -168,8 +168,8 @@ def test_an_entry_point_that_does_not_load_is_one_warning_and_stops_nothing_else
 def test_an_entry_point_that_does_not_load_is_refused_where_its_operator_is_asked_for(command: Command) -> None:
     done = command("run", "--op", "aclnnBrokenThingBackward")
     assert done.returncode == 2
-    told = "unknown operator 'aclnnBrokenThingBackward'; it may be one that is left out: entry point thing of broken_"
-    assert told in done.stderr
+    text = "unknown operator 'aclnnBrokenThingBackward'; it may be one that is left out: entry point thing of broken_"
+    assert text in done.stderr
 
 
 @pytest.mark.usefixtures("broken", "announced")
@@ -182,14 +182,14 @@ def test_an_exported_golden_py_makes_an_operator_from_outside_known(command: Com
     assert done.returncode == 0, done.stderr
     asked = f"import golden, numpy as np; x = np.ones(3, 'float32'); print(golden.{SLUG}_kernel(x, x)[0])"
     path = os.pathsep.join([str(tmp_path / "out"), str(written)])
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", asked],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert found.stdout == "2.7182817\n", found.stderr
+    assert result.stdout == "2.7182817\n", result.stderr
 
 
 def test_the_command_that_a_score_keeps_names_the_operator(command: Command, tmp_path: Path, written: Path) -> None:

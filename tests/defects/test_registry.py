@@ -26,8 +26,8 @@ from oracle.operators import OPERATORS
 @cache
 def published_of(op: str) -> list[Defect]:
     """What stands with an operator. Its mutants are made by the test that needs them: all operators' take a minute."""
-    found = OPERATORS[op]
-    return [d for d in (*_published(found), *api.rows(found)) if isinstance(d, Defect) and d.row]
+    result = OPERATORS[op]
+    return [d for d in (*_published(result), *api.rows(result)) if isinstance(d, Defect) and d.row]
 
 
 @cache
@@ -49,7 +49,7 @@ def test_rows_that_any_operator_can_have_are_there_for_each():
     by_row = {row: {d.op for d in every_row() if d.row == row} for row in (f"A{k:02}" for k in range(1, 9))}
     on_310p = {name for name, op in OPERATORS.items() if "ascend310p" in op.documented}
     assert by_row.pop("A07") == on_310p
-    assert all(found == set(OPERATORS) for found in by_row.values())
+    assert all(result == set(OPERATORS) for result in by_row.values())
 
 
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
@@ -87,14 +87,16 @@ def test_equivalent_mutants_are_few_and_each_says_why():
 
 def test_a_formula_s_way_beside_what_is_finite_is_told_from_a_wrong_one():
     """e^-b / (1 + e^-b) is what a public kernel computes everywhere; with other signs it is wrong for finite b, too."""
-    found = {d.id.removeprefix("formula/soft_margin_loss_backward/"): d for d in defects("aclnnSoftMarginLossBackward")}
+    result = {
+        d.id.removeprefix("formula/soft_margin_loss_backward/"): d for d in defects("aclnnSoftMarginLossBackward")
+    }
     either = "(abs(((x * t) - (x * t))) <= 0) -> (0 < abs(((x * t) - (x * t))))"
-    assert found[either].equivalent == WHY
-    assert not found["exp((x * t)) -> expm1((x * t))"].equivalent
+    assert result[either].equivalent == WHY
+    assert not result["exp((x * t)) -> expm1((x * t))"].equivalent
     logits = defects("aclnnBinaryCrossEntropyWithLogitsBackward")
-    found = {d.id.removeprefix("formula/binary_cross_entropy_with_logits_backward/"): d for d in logits}
-    assert found["1 -> 2 in ((p * t) + 1)"].equivalent == WHY, "an infinite product gives NaN, whatever is added"
-    assert not found["1 -> 2 in (1 - t)"].equivalent
+    result = {d.id.removeprefix("formula/binary_cross_entropy_with_logits_backward/"): d for d in logits}
+    assert result["1 -> 2 in ((p * t) + 1)"].equivalent == WHY, "an infinite product gives NaN, whatever is added"
+    assert not result["1 -> 2 in (1 - t)"].equivalent
 
 
 def test_what_no_call_can_be_makes_no_mutant():
@@ -135,10 +137,10 @@ def test_a_mutant_that_some_products_hide_is_run_on_the_others(monkeypatch):
 
 def test_an_operator_without_a_line_anywhere_is_scored():
     op = OPERATORS["aclnnSigmoidBackward"]
-    found = defects(op.name)
+    result = defects(op.name)
     assert op.published is None
-    assert len(found) > 1000
-    assert {d.kind for d in found} >= {"FORM", "NUM", "DTY", "LAY", "TAIL", "BIG", "SPEC", "API", "COMB", "IDX", "DET"}
+    assert len(result) > 1000
+    assert {d.kind for d in result} >= {"FORM", "NUM", "DTY", "LAY", "TAIL", "BIG", "SPEC", "API", "COMB", "IDX", "DET"}
 
 
 def test_an_operator_from_outside_brings_its_own(monkeypatch):
@@ -172,8 +174,8 @@ def answer(prepared, device):
         status = device.run(memory.call).code
     except Exception as error:
         status = type(error)
-    (found,) = memory.call.outputs.values()
-    out = (found.shape, str(found.dtype), found.tobytes()) if isinstance(found, np.ndarray) else None
+    (result,) = memory.call.outputs.values()
+    out = (result.shape, str(result.dtype), result.tobytes()) if isinstance(result, np.ndarray) else None
     bases = [output.base.tobytes() for output in memory.outputs.values()]
     return status, out, bases, memory.changed_inputs()
 

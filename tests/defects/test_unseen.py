@@ -13,13 +13,13 @@ def hidden(slug: str) -> dict[str, bool]:
     """Whether a numeric mutant of an operator is hidden, by the end of its id."""
     (op,) = [each for each in OPERATORS.values() if each.slug == slug]
     kinds = ("in float16", "truncate", "no rounding", "'s type", "inf as largest")
-    found = [d for d in numerics.mutants(op) if d.id.endswith(kinds)]
-    return {d.id.split("/", 2)[-1]: bool(d.equivalent or unseen(op, d)) for d in found}
+    result = [d for d in numerics.mutants(op) if d.id.endswith(kinds)]
+    return {d.id.split("/", 2)[-1]: bool(d.equivalent or unseen(op, d)) for d in result}
 
 
 def test_a_store_that_cuts_digits_off_is_hidden_where_the_gradient_itself_is_stored_in_its_type():
-    told = {slug: hidden(slug)["truncate"] for slug in ("threshold_backward", "hardshrink_backward", "tanh_backward")}
-    assert told == {"threshold_backward": True, "hardshrink_backward": False, "tanh_backward": False}
+    texts = {slug: hidden(slug)["truncate"] for slug in ("threshold_backward", "hardshrink_backward", "tanh_backward")}
+    assert texts == {"threshold_backward": True, "hardshrink_backward": False, "tanh_backward": False}
 
 
 def test_the_hosts_rounding_is_hidden_where_it_rounds_nothing_or_to_the_outputs_type():

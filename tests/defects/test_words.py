@@ -25,7 +25,7 @@ def strings(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_no_module_of_wrong_kernels_knows_an_operator_or_a_parameter(path: Path) -> None:
-    found = strings(path)
-    assert not found & (NAMES - SPOKEN)
-    words = {word for text in found for word in re.findall(r"\w+", text)}
+    result = strings(path)
+    assert not result & (NAMES - SPOKEN)
+    words = {word for text in result for word in re.findall(r"\w+", text)}
     assert not words & OPERATOR_WORDS

@@ -42,8 +42,8 @@ def test_right_kernels_pass_the_cases_of_an_operator_with_sums(reducing, folder)
     head = "aclnn_oracle: 1\noperator: aclnnScaleShiftBackward\nclasses: all\n"
     (folder / "scale_shift_backward.yaml").write_text(head + families)
     cases = select(load(folder / "scale_shift_backward.yaml"), tier="standard", soc="ascend910b")
-    found = {case.id: run_case(case, Backend(), Settings()) for case in cases[:: 1 if FULL else 5]}
-    assert {name: report.reason for name, report in found.items() if report.status != "pass"} == {}
+    result = {case.id: run_case(case, Backend(), Settings()) for case in cases[:: 1 if FULL else 5]}
+    assert {name: report.reason for name, report in result.items() if report.status != "pass"} == {}
     assert {"float16", "bfloat16", "float32"} == {case.dtype for case in cases if case.family == "gradients"}
 
 

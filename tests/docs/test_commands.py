@@ -96,9 +96,9 @@ def commands(page: Path) -> Iterator[str]:
     text = page.read_text("utf-8").replace("\\\n", " ")
     for block, span in re.findall(r"(?ms)^```\w*\n(.*?)^```|`([^`\n]+)`", text):
         for line in (block or span).splitlines():
-            found = START.match(line.strip())
-            if found:
-                yield re.sub(r"\s+#.*", "", found[1]).strip()
+            result = START.match(line.strip())
+            if result:
+                yield re.sub(r"\s+#.*", "", result[1]).strip()
 
 
 def elsewhere(command: str) -> bool:

@@ -23,17 +23,17 @@ SOFTMAX = "aclnnSoftmaxBackward"
 
 
 def one(findings, topic):
-    (found,) = [finding for finding in findings if finding.topic == topic]
-    return found
+    (result,) = [finding for finding in findings if finding.topic == topic]
+    return result
 
 
 def test_without_an_npu_it_warns_in_a_sentence_and_says_what_can_be_done_instead(bare):
-    found = list(examine())
-    npu = one(found, "NPU")
+    result = list(examine())
+    npu = one(result, "NPU")
     assert (npu.state, npu.told) == ("warning", "there is none on this machine: no device, no driver, no CANN")
     assert "set_env.sh" in npu.remedy
-    assert "--emulate" in one(found, "instead").told
-    assert worst(found) == "warning"
+    assert "--emulate" in one(result, "instead").told
+    assert worst(result) == "warning"
 
 
 def test_a_torch_npu_is_missed_only_where_there_is_an_npu(bare, monkeypatch):
@@ -50,23 +50,23 @@ SOCS = list(PLATFORMS) if FULL else ["ascend950"]
 @pytest.mark.parametrize("soc", SOCS)
 def test_every_soc_of_the_emulated_cann_is_well(emulated, soc):
     emulated(soc)
-    found, told = probe.probe()
-    assert told == soc
-    assert worst(found) == "ok", [f for f in found if f.state != "ok"]
-    assert f"--soc {soc}; 8 visible, --devices 0..7" in one(found, "SoC").told
+    result, text = probe.probe()
+    assert text == soc
+    assert worst(result) == "ok", [f for f in result if f.state != "ok"]
+    assert f"--soc {soc}; 8 visible, --devices 0..7" in one(result, "SoC").told
     for op in operators():
         topic = "operators" if op in served() else "emulated CANN"
-        assert any(op in finding.told for finding in found if finding.topic == topic)
-    assert "161002 EZ1001: " in one(found, "refused call").told
-    assert "reset by force and opens again" in one(found, "device reset").told
+        assert any(op in finding.told for finding in result if finding.topic == topic)
+    assert "161002 EZ1001: " in one(result, "refused call").told
+    assert "reset by force and opens again" in one(result, "device reset").told
 
 
 def test_every_operator_is_called_once_rightly_and_once_wrongly(emulated):
     emulated()
     ops = (SOFTMAX, "aclnnNLLLossBackward")
-    found = list(probe.calls("aclnn", "ascend910b", emulate=False, ops=ops))
-    assert [(f.state, f.topic, f.told) for f in found] == [
-        ("ok", f"aclnn: {op}", told) for op in ops for told in ("pass", "pass: refused call")
+    result = list(probe.calls("aclnn", "ascend910b", emulate=False, ops=ops))
+    assert [(f.state, f.topic, f.told) for f in result] == [
+        ("ok", f"aclnn: {op}", text) for op in ops for text in ("pass", "pass: refused call")
     ]
 
 
@@ -99,17 +99,17 @@ TOPICS = {row[1]: name for name, row in reversed(CONDITIONS.items())}.values()
 )
 def test_a_condition_is_told_with_its_remedy(emulated, fault, topic, told, remedy):
     emulated(faults=fault)
-    found, _ = probe.probe()
-    finding = next(f for f in found if f.topic == topic and f.state == "failed")
+    result, _ = probe.probe()
+    finding = next(f for f in result if f.topic == topic and f.state == "failed")
     assert told in finding.told
     assert remedy in finding.told + finding.remedy
 
 
 def test_little_free_memory_is_a_warning(emulated):
     emulated(ACLNN_EMULATOR_MEMORY_MB="64")
-    found, _ = probe.probe()
-    assert one(found, "device 3") == warning("device 3", "64 of 64 MiB free", one(found, "device 3").remedy)
-    assert "lists who holds it" in one(found, "device 3").remedy
+    result, _ = probe.probe()
+    assert one(result, "device 3") == warning("device 3", "64 of 64 MiB free", one(result, "device 3").remedy)
+    assert "lists who holds it" in one(result, "device 3").remedy
 
 
 CALLS = {
@@ -129,30 +129,30 @@ CALLS = {
 def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic, told):
     emulated(faults=fault)
     made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
-    found = [f for f in made if f.topic == topic and f.state == "failed"]
-    assert told in found[0].told
-    assert "aclnn-oracle replay" in found[0].remedy
+    result = [f for f in made if f.topic == topic and f.state == "failed"]
+    assert told in result[0].told
+    assert "aclnn-oracle replay" in result[0].remedy
 
 
 def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
     monkeypatch.setattr(probe, "CALL_LIMIT", 3.0)
     emulated(faults=f"{SOFTMAX}=hang")
     made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
-    found = [f for f in made if f.state == "failed"]
-    assert "timeout: no answer in 3 s" in found[0].told
+    result = [f for f in made if f.state == "failed"]
+    assert "timeout: no answer in 3 s" in result[0].told
 
 
 def test_a_probe_that_hangs_or_dies_is_told_with_its_step(emulated, monkeypatch, tmp_path):
     emulated()
     script = tmp_path / "python"
     said = '{"step": "devices"}'
-    for end, told in (("kill -SEGV $$", "the process died: SIGSEGV"), ("sleep 60", "did not answer in 1 s")):
+    for end, text in (("kill -SEGV $$", "the process died: SIGSEGV"), ("sleep 60", "did not answer in 1 s")):
         script.write_text(f"#!/bin/sh\necho '{said}'\n{end}\n")
         script.chmod(0o755)
         monkeypatch.setattr("sys.executable", str(script))
         monkeypatch.setattr(probe, "LIMIT", 1.0)
-        found, soc = probe.probe()
-        assert (found[-1].topic, found[-1].told, soc) == ("devices", told, "")
+        result, soc = probe.probe()
+        assert (result[-1].topic, result[-1].told, soc) == ("devices", text, "")
 
 
 def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bare, tmp_path):
@@ -172,10 +172,10 @@ def test_operators_that_no_library_has_and_libraries_that_do_not_load(bare, tree
         (lib64 / name).symlink_to(tree / "lib64" / name)
     (lib64 / "libopapi_nn.so").symlink_to(tree / "lib64" / "libopapi_math.so")
     bare.setenv("ASCEND_HOME_PATH", str(tmp_path / "cann"))
-    found, _ = probe.probe()
+    result, _ = probe.probe()
     for op in set(operators()) & set(served()):
-        assert one(found, op).state == "warning"
-        assert "install the operator package" in one(found, op).remedy
+        assert one(result, op).state == "warning"
+        assert "install the operator package" in one(result, op).remedy
     (lib64 / "libnnopbase.so").unlink()
     (lib64 / "libnnopbase.so").write_text("not a library")
     (broken,) = probe.probe()[0]
@@ -219,12 +219,12 @@ def test_a_driver_that_is_well(bare, tmp_path):
 def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
     install_driver(tmp_path, firmware="9.1.0", smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'Alarm')}")
     monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("davinci1"))
-    found = list(examination.driver())
-    assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(found, "firmware").told
-    assert one(found, "devices").told == f"this user may not open {tmp_path}/dev/davinci1"
-    assert "HwHiAiUser" in one(found, "devices").remedy
-    assert one(found, "health").state == "failed"
-    assert "Alarm" in one(found, "health").told
+    result = list(examination.driver())
+    assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(result, "firmware").told
+    assert one(result, "devices").told == f"this user may not open {tmp_path}/dev/davinci1"
+    assert "HwHiAiUser" in one(result, "devices").remedy
+    assert one(result, "health").state == "failed"
+    assert "Alarm" in one(result, "health").told
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
 def test_an_npu_smi_that_fails_or_hangs(bare, tmp_path, monkeypatch, smi, told):
     monkeypatch.setattr(examination, "SMI_LIMIT", 1.0)
     install_driver(tmp_path, smi=f"exec {smi}" if smi.startswith("sleep") else smi, devices=1)
-    found = one(examination.driver(), "npu-smi")
-    assert found.state == "failed"
-    assert told in found.told
+    result = one(examination.driver(), "npu-smi")
+    assert result.state == "failed"
+    assert told in result.told
 
 
 def test_a_driver_without_devices(bare, tmp_path):
@@ -273,9 +273,9 @@ def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, w
     versions = {"torch": torch, "torch_npu": torch_npu}
     monkeypatch.setattr(examination, "_version", lambda name: versions.get(name, "1"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
-    found = one(examination.packages(npu=True), "torch_npu")
-    assert found.state == state
-    assert words in found.told + found.remedy
+    result = one(examination.packages(npu=True), "torch_npu")
+    assert result.state == state
+    assert words in result.told + result.remedy
 
 
 def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):

@@ -56,8 +56,8 @@ def library(tree):
 
 
 def promoted(library, a, b):
-    found = library.promoted(DTYPES[a].enum, DTYPES[b].enum)
-    return {dtype.enum: name for name, dtype in DTYPES.items()}.get(found)
+    result = library.promoted(DTYPES[a].enum, DTYPES[b].enum)
+    return {dtype.enum: name for name, dtype in DTYPES.items()}.get(result)
 
 
 def test_promotion_of_real_types(library):

@@ -255,10 +255,10 @@ def autograd() -> None:
     for number, (operators, loss) in enumerate(rows):
         leaf, right = X.npu().requires_grad_(), X.double().requires_grad_()
         before = calls(operators)
-        found = differentiate(loss, leaf, leaf)
+        result = differentiate(loss, leaf, leaf)
         assert calls(operators) > before or not operators, f"row {number}: no call of {operators}"
         # Sums of 24 terms, and the kernels of Atlas A2 add 1e-6 to smooth L1's beta.
-        assert_agrees(f"row {number}, {operators}", found, differentiate(loss, right, right), 1e-5)
+        assert_agrees(f"row {number}, {operators}", result, differentiate(loss, right, right), 1e-5)
 
 
 def autograd_in_low_precision() -> None:
@@ -266,22 +266,22 @@ def autograd_in_low_precision() -> None:
     stream = torch.npu.Stream()
     for low, tolerance in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
         for number, (operators, loss) in enumerate([*activations(), *losses()]):
-            told = f"row {number}, {operators}, {low}"
+            text = f"row {number}, {operators}, {low}"
             right = X.double().requires_grad_()
             wanted = differentiate(loss, right, right)
             leaf = X.to(low).npu().requires_grad_()
-            assert_agrees(told, differentiate(loss, leaf, leaf), wanted, tolerance)
+            assert_agrees(text, differentiate(loss, leaf, leaf), wanted, tolerance)
             leaf = X.t().contiguous().to(low).npu().requires_grad_()
             with torch.npu.stream(stream):
                 stream.wait_stream(torch.npu.default_stream())
                 value, gradient = differentiate(loss, leaf, leaf.t())
             stream.synchronize()
-            assert_agrees(f"{told}, a view on another stream", [value, gradient.t()], wanted, tolerance)
+            assert_agrees(f"{text}, a view on another stream", [value, gradient.t()], wanted, tolerance)
             if operators != "aclnnBinaryCrossEntropyBackward":  # which autocast refuses
                 leaf = X.npu().requires_grad_()
                 with torch.autocast("npu", dtype=low):
-                    found = differentiate(loss, leaf, leaf)
-                assert_agrees(f"{told}, autocast", found, wanted, tolerance)
+                    result = differentiate(loss, leaf, leaf)
+                assert_agrees(f"{text}, autocast", result, wanted, tolerance)
 
 
 def refused(call, *words: str) -> None:

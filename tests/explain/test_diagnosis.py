@@ -43,8 +43,8 @@ def kept(wrong, before, dtype="float32"):
     golden = round_to(VALUES, dtype)
     actual = round_to(np.asarray(wrong(VALUES, before)), dtype)
     bad = ~(actual == golden)
-    found = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, describe(bad), before=before)
-    return cause_of_values(found)
+    result = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, describe(bad), before=before)
+    return cause_of_values(result)
 
 
 def some(values, index, new):
@@ -55,7 +55,7 @@ def some(values, index, new):
 
 def test_what_a_claim_says_of_values():
     large = some(VALUES, (slice(None), 3), np.inf)
-    for wrong, value, dtype, told in (
+    for wrong, value, dtype, text in (
         (lambda v: -v, VALUES, "float16", "wrong sign"),
         (lambda v: v * v.size, VALUES, "float32", "the division by the element count 48 is missing"),
         (lambda v: v / v.size, VALUES, "bfloat16", "divided by the element count 48, which is not asked for"),
@@ -75,10 +75,10 @@ def test_what_a_claim_says_of_values():
         (lambda v: v * 0, np.full(4, 1e-40), "float32", "results below the smallest normal float32 are flushed"),
         (lambda v: v + RNG.normal(size=v.shape), VALUES, "float32", ""),
     ):  # fmt: skip
-        found = cause(wrong, value, dtype)
-        assert found.startswith(told), (told, found)
-        assert bool(found) == bool(told)
-        assert bool(family_of(found)) == bool(told)
+        result = cause(wrong, value, dtype)
+        assert result.startswith(text), (text, result)
+        assert bool(result) == bool(text)
+        assert bool(family_of(result)) == bool(text)
 
 
 def told_of(call, *, output=None, **operands):
@@ -130,8 +130,8 @@ def test_an_attribute_that_is_misread_is_named():
 
 
 def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_it():
-    for op, told in ((SMOOTH, "wrong sign"), (STEPS, "")):
-        assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == told
+    for op, text in ((SMOOTH, "wrong sign"), (STEPS, "")):
+        assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == text
         assert told_of(call_of(op, (6, 16)), output=lambda golden: -golden) == "wrong sign"
 
 
@@ -145,15 +145,15 @@ def test_where_explanations_of_two_kinds_fit_none_is_told():
 
 def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():
     own = np.random.default_rng(2).normal(size=(6, 16)).astype(np.float32)
-    for gradient, told in (
+    for gradient, text in (
         (own, True),
         (np.repeat(own[:1], 6, axis=0), False),
         (np.broadcast_to(own[:1], (6, 16)), False),
     ):
         call = call_of(SMOOTH, (6, 16), gradOutput=gradient)
         cause = told_of(call, output=lambda golden: some(golden, (slice(None), [3, 7, 11, 15]), 0))
-        assert cause.startswith("zero where every 4th index of axis 1") == told
-        assert bool(cause) == told
+        assert cause.startswith("zero where every 4th index of axis 1") == text
+        assert bool(cause) == text
 
 
 def test_a_mean_by_another_count_is_told_with_both_counts():
@@ -170,8 +170,8 @@ def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_na
     right = reference(call)
     shifted = compute(but(call, gradOutput=np.zeros((6, 16), np.float32) + np.float32(0.37)))
     nan_alone = np.isnan(right.golden) != np.isnan(shifted)
-    told = elements("gradInput", "NaN", right, shifted, nan_alone, call)
-    assert (told.bad, told.cause) == (1, "")
+    text = elements("gradInput", "NaN", right, shifted, nan_alone, call)
+    assert (text.bad, text.cause) == (1, "")
 
 
 def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_constant_is_none():
@@ -187,11 +187,11 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
 def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computation():
     """In float16 and stored as bfloat16, one result in ten is off by one place; in bfloat16 most are."""
     call = call_of("aclnnSiluBackward", (6, 35), dtype="bfloat16")
-    for kind, told in (("float16", False), ("bfloat16", True)):
+    for kind, text in (("float16", False), ("bfloat16", True)):
         one, g, x = (np.asarray(a).astype(DTYPES[kind].numpy) for a in (1, *call.inputs.values()))
         y = one / (one + np.exp(-x))
         made = (g * (y * (one + x * (one - y)))).astype(DTYPES["bfloat16"].numpy)
-        assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == told
+        assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == text
 
 
 def test_beside_an_infinite_golden_no_other_number_is_near():
@@ -269,32 +269,32 @@ def test_the_smallest_numbers_are_near_their_opposites_and_have_no_wrong_sign():
 def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
     call = call_of(SMOOTH, (6, 16))
     tail = (slice(4, None), slice(None))
-    told = told_of(call, output=lambda golden: some(golden, tail, np.nan))
-    assert told == "NaN where tail from element 64 of 96: a share of the work is lost"
+    text = told_of(call, output=lambda golden: some(golden, tail, np.nan))
+    assert text == "NaN where tail from element 64 of 96: a share of the work is lost"
     call.inputs["self"][tail] -= 90
     assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
 
 
 def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
     """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
-    for operand, told in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
+    for operand, text in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
         call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
-        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == text
         assert told_of(call, output=lambda golden: -golden) == "wrong sign"
     y = np.abs(np.random.default_rng(3).normal(size=(100, 1))).astype(np.float32)
-    for gradient, told in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
+    for gradient, text in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
         call = call_of("aclnnSoftmaxBackward", (100, 1), attrs={"dim": 0}, output=y, gradOutput=gradient)
-        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == text
 
 
 def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
     """It is near the foretold one by chance. Where many are, or one that would be far away, it is none."""
     exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
-    for first, times, told in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
+    for first, times, text in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
         call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
         foretold = compute(but(call, self=some(exact, (0, 0), 1)))[0, 0]
         cause = told_of(call, output=lambda g, to=foretold, t=times: some(g, (0, 0), g[0, 0] + t * (to - g[0, 0])))
-        assert (family_of(cause) == "rounding") == told, (first, cause)
+        assert (family_of(cause) == "rounding") == text, (first, cause)
 
 
 def test_an_axis_that_is_misread_is_named():
@@ -317,21 +317,21 @@ def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation(
     g, x = (np.asarray(a).astype(np.float32) for a in call.inputs.values())
     s = 1 / (1 + np.exp(-x)) * (1 + 2.0**-9 * np.random.default_rng(4).normal(size=x.shape))
     made = (g * (s * (1 + x * (1 - s)))).astype(DTYPES["bfloat16"].numpy)
-    told = told_of(call, output=lambda golden: made)
-    assert told == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
+    text = told_of(call, output=lambda golden: made)
+    assert text == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
 
 
 def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numbers_do_not_stray():
     call = call_of(SMOOTH, (6, 16))
     made = reference(call).golden.reshape(-1).copy()
     made[::7] = np.roll(made[::7], 1)  # no operand is read so
-    told = told_of(call, output=lambda golden: made.reshape(6, 16))
-    assert told == "the right values in the wrong places: an index is wrong"
+    text = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert text == "the right values in the wrong places: an index is wrong"
     call = call_of(SMOOTH, (6, 16), gradOutput=np.ones((32, 6), np.float32).T[:, ::2])
     made = reference(call).golden.reshape(-1).copy()
     made[::7] = np.roll(made[::7], 1)
-    told = told_of(call, output=lambda golden: made.reshape(6, 16))
-    assert told == "the right values in the wrong places: strides or offsets are not honoured"
+    text = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert text == "the right values in the wrong places: strides or offsets are not honoured"
     two = np.where(np.arange(48) % 3 == 0, 1.0, 0.5).reshape(6, 8)
     assert cause(lambda v: np.roll(v, 1), two) == ""
 
@@ -361,12 +361,12 @@ def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_ar
 
 
 def test_what_the_output_held_is_recognised_in_the_result():
-    told = "what the output held before the call is part of the result"
+    text = "what the output held before the call is part of the result"
     for before in (-0.0202, 65504.0, np.nan, np.inf):
-        assert kept(lambda v, held: v + held, before, "float16").startswith(told), before
-    assert kept(lambda v, held: v + 0 * held, np.nan).startswith(told)
-    assert not kept(lambda v, held: some(v, (0, 0), np.nan), np.nan).startswith(told), "one NaN comes of the numbers"
-    assert not kept(lambda v, held: v * 2.5, -0.0202).startswith(told)
+        assert kept(lambda v, held: v + held, before, "float16").startswith(text), before
+    assert kept(lambda v, held: v + 0 * held, np.nan).startswith(text)
+    assert not kept(lambda v, held: some(v, (0, 0), np.nan), np.nan).startswith(text), "one NaN comes of the numbers"
+    assert not kept(lambda v, held: v * 2.5, -0.0202).startswith(text)
 
 
 def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
@@ -381,8 +381,8 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     assert record.detail is not None
     assert (record.detail.pattern, record.detail.bad) == ("", 0)
     assert family_of(record.detail.cause) == "changed input"
-    told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
-    assert family_of(told) == "check"
+    text = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
+    assert family_of(text) == "check"
     gaps = VALUES > 0
     scattered = cause_of_structure("every element written", "", gaps)
     assert scattered.startswith("elements are not written (scattered: "), "no tile leaves such behind"

@@ -24,20 +24,20 @@ def test_the_worst_five_come_first_and_specials_before_all():
     value = np.zeros(20)
     actual = np.arange(20.0)
     actual[3] = np.nan
-    found = detail_of(value, actual)
-    assert [row.index for row in found.worst] == [(3,), (19,), (18,), (17,), (16,)]
-    assert found.worst[0].ulp is None
-    assert json.loads(dumps_object(to_json(found)))["worst"][0]["actual"] == "nan"
+    result = detail_of(value, actual)
+    assert [row.index for row in result.worst] == [(3,), (19,), (18,), (17,), (16,)]
+    assert result.worst[0].ulp is None
+    assert json.loads(dumps_object(to_json(result)))["worst"][0]["actual"] == "nan"
 
 
 def test_the_worst_of_very_many_are_found():
     value = np.zeros(100_000)
     actual = np.full(100_000, 0.2)
     actual[[70_000, 5, 99_999]] = 3.0, 2.0, 1.0
-    found = detail_of(value, actual, bad=actual > 0.1)
-    assert [row.index[0] for row in found.worst][:3] == [70_000, 5, 99_999]
-    assert len(found.worst) == 5
-    assert (found.bad, found.pattern) == (100_000, "all")
+    result = detail_of(value, actual, bad=actual > 0.1)
+    assert [row.index[0] for row in result.worst][:3] == [70_000, 5, 99_999]
+    assert len(result.worst) == 5
+    assert (result.bad, result.pattern) == (100_000, "all")
 
 
 def test_index_and_bits_are_those_of_the_element():

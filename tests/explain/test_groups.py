@@ -115,8 +115,8 @@ def test_every_failure_is_in_one_group() -> None:
     statuses = ("pass", "fail", "error", "crash", "xpass")
     cases = [case(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
     record = recorded(cases)
-    told = [case_id for group in record.groups for case_id in group.cases]
-    assert sorted(told) == sorted(each.id for each in cases if not each.ok)
+    texts = [case_id for group in record.groups for case_id in group.cases]
+    assert sorted(texts) == sorted(each.id for each in cases if not each.ok)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_exp
     """A device that computes in the operands' own type: one mistake, whatever the operator."""
     cases = []
     for slug in ("softmax_backward", "log_sigmoid_backward", "gelu_backward", "tanh_backward"):
-        found = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
-        cases += [c for c in found if c.output is not None and np.prod(c.output.shape) < 1 << 12][::6]
+        result = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
+        cases += [c for c in result if c.output is not None and np.prod(c.output.shape) < 1 << 12][::6]
     native = Backend(numerics="native")
     record = recorded(run_case(each, native, Settings()) for each in cases)
     failures_of = [group.failures for group in record.groups]

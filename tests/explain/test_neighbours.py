@@ -64,12 +64,12 @@ def test_a_neighbour_is_a_call_of_the_operator_and_the_same_for_the_same_draw() 
         made = [neighbour(draw.choice(cases()), cases(), draw, f"log_sigmoid_backward/n[{n}]") for n in range(100)]
         return [case for case in made if case is not None and takes(case, SOC, "")]
 
-    found = drawn()
-    assert found == drawn()
-    assert len(found) > 60
-    assert all(case.computes(SOC) for case in found)
-    assert len({(case.output and case.output.shape) for case in found}) > len(SHAPES)
-    assert all(case.output is not None and case.output.shape != () for case in found)
+    result = drawn()
+    assert result == drawn()
+    assert len(result) > 60
+    assert all(case.computes(SOC) for case in result)
+    assert len({(case.output and case.output.shape) for case in result}) > len(SHAPES)
+    assert all(case.output is not None and case.output.shape != () for case in result)
 
 
 def test_no_neighbour_is_large() -> None:
@@ -108,12 +108,12 @@ def test_calls_beside_one_failure_tell_its_condition(
                   lambda case: fails(facts_of(described(case))), SOC, "")  # fmt: skip
     assert contrast(*known.thinned()) is None
     known.ask(calls=CALLS // 2)
-    found = contrast(*known.thinned())
-    assert found is not None
-    assert sentence(found.conditions) == told
-    assert found.misses == 0
+    result = contrast(*known.thinned())
+    assert result is not None
+    assert sentence(result.conditions) == told
+    assert result.misses == 0
     assert known.calls <= CALLS // 2
-    where = Where.of(words_of(found.conditions))
+    where = Where.of(words_of(result.conditions))
     assert [where(case) for case in made] == [bool(fails(each)) for each in facts]
 
 

@@ -73,8 +73,8 @@ def test_the_spread_of_an_output_is_the_histogram_of_its_distances(dtype):
         reference = Reference(golden, golden, golden, unspecified if share else None)
         with np.errstate(invalid="ignore"):
             wanted = histogram(ulp_distance(actual[~unspecified], golden[~unspecified]))
-            found = spread(actual, reference)
-        assert found == {name: n for name, n in wanted.items() if n}
+            result = spread(actual, reference)
+        assert result == {name: n for name, n in wanted.items() if n}
 
 
 @pytest.mark.parametrize("dtype", TYPES)

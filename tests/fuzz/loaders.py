@@ -67,8 +67,8 @@ def manifest(content: bytes, folder: Path) -> None:
 def record(content: bytes, folder: Path) -> None:
     path = folder / "r.jsonl"
     path.write_bytes(content)
-    found = read(path)
-    assert found.planned == sum(found.counts.values())
+    result = read(path)
+    assert result.planned == sum(result.counts.values())
 
 
 def recording(content: bytes, folder: Path) -> None:

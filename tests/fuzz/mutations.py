@@ -60,11 +60,11 @@ def _end(random: Random, content: bytes) -> bytes:
 
 
 def _swap(pattern: re.Pattern[bytes], random: Random, content: bytes) -> bytes:
-    found = list(pattern.finditer(content))
-    if not found:
+    result = list(pattern.finditer(content))
+    if not result:
         return content
-    match = random.choice(found)
-    other = random.choice(TOKENS) if random.random() < 0.5 else random.choice(found)[0]
+    match = random.choice(result)
+    other = random.choice(TOKENS) if random.random() < 0.5 else random.choice(result)[0]
     return content[: match.start()] + other + content[match.end() :]
 
 

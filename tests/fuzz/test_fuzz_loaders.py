@@ -35,19 +35,19 @@ def hung(signal_number: int, frame: object) -> None:
 def read(loader: str, content: bytes) -> None:
     """Read one input; what is not an OracleError, or takes too long, fails the test."""
     with tempfile.TemporaryDirectory() as folder:
-        told = "read"
+        text = "read"
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         signal.signal(signal.SIGVTALRM, hung)
         signal.setitimer(signal.ITIMER_VIRTUAL, ENDED_AFTER)
         try:
             LOADERS[loader](content, Path(folder))
         except OracleError as error:
-            told = str(error)
+            text = str(error)
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         used = time.process_time() - started
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert 0 < len(told) < 10_000, "an error people can read"
+    assert 0 < len(text) < 10_000, "an error people can read"
     assert used < SECONDS, f"{used:.1f} s"
     assert grown < KILOBYTES, f"{grown >> 10} MiB"
 

@@ -55,7 +55,7 @@ def test_a_fault_is_a_status_of_its_case_and_nothing_of_it_survives():
         lines = [bench.run_case(case, None, then) for case, then in zip(cases, [*cases[1:], None], strict=True)]
     finally:
         bench.close()
-    assert [told for name, line in zip(NAMES, lines[::2], strict=True) for told in wrong(name, line)] == []
+    assert [text for name, line in zip(NAMES, lines[::2], strict=True) for text in wrong(name, line)] == []
     after = dict(zip(NAMES, lines[1::2], strict=True))
     assert {name: (line.status, line.reason, line.notes) for name, line in after.items()} == dict.fromkeys(
         NAMES, ("pass", "", ())
@@ -92,11 +92,11 @@ def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tm
         text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}, timeout=500,
         check=False,
     )  # fmt: skip
-    told = textwrap.shorten(done.stdout + done.stderr, 4000)
-    assert done.returncode == 1, told
-    assert "INTERNALERROR" not in told, told
+    message = textwrap.shorten(done.stdout + done.stderr, 4000)
+    assert done.returncode == 1, message
+    assert "INTERNALERROR" not in message, message
     record = read(tmp_path / "r.jsonl")
-    assert record.complete, told
+    assert record.complete, message
     assert record.planned == len(families) == len(record.cases)
     status = {name: record.by_id[f"log_sigmoid_backward/{name}[float32-6x9]"].status for name in families}
     assert status == {**{name: FAULTS[name].status for name in NAMES}, **dict.fromkeys(others, "pass")}

@@ -35,7 +35,7 @@ def standard() -> list[Case]:
 
 def read_back(files, tmp_path):
     """The written text read again, in the order it was written."""
-    found = []
+    result = []
     for file in files:
         path = tmp_path / file.name
         path.write_text(file.text, "utf-8")
@@ -43,8 +43,8 @@ def read_back(files, tmp_path):
         if loaded is not None:
             assert not loaded.skipped, loaded.first
             assert len(loaded.cases) == file.count
-            found += loaded.cases
-    return found
+            result += loaded.cases
+    return result
 
 
 def plans(case: Case, unread: bool) -> dict[str, TensorPlan | None]:
@@ -61,10 +61,10 @@ def same_number(a: float, b: float) -> bool:
 def test_what_is_written_reads_back(to, tmp_path):
     written = write(standard(), to)
     assert sum(f.count + f.left_out.total() for f in written) == len(standard())
-    found = read_back(written, tmp_path)
+    result = read_back(written, tmp_path)
     originals = written_of(to)
-    assert len(originals) == len(found) > 100
-    for ours, theirs in zip(originals, found, strict=True):
+    assert len(originals) == len(result) > 100
+    for ours, theirs in zip(originals, result, strict=True):
         assert theirs.op == ours.op
         assert repr(theirs.attrs) == repr(ours.attrs)  # NaN is itself
         mine, other = plans(ours, to != "ttk"), plans(theirs, to != "ttk")
@@ -152,11 +152,11 @@ def test_convert_tells_what_it_wrote_and_left_out(tmp_path, capsys):
     source = str(default_dir() / "log_sigmoid_backward.yaml")
     arguments = ["convert", source, "--to", "ttk", "-o", str(tmp_path / "out"), "--tier", "smoke"]
     assert main([*arguments, "--limit", "100"]) == 0
-    told = capsys.readouterr().out
-    assert "left out:" in told
-    assert "larger than 100 elements" in told
+    text = capsys.readouterr().out
+    assert "left out:" in text
+    assert "larger than 100 elements" in text
     made = tmp_path / "out" / "ttk_kernel_log_sigmoid_grad.csv"
-    assert f"{made}: {len(load(made).cases)} cases" in told
+    assert f"{made}: {len(load(made).cases)} cases" in text
     assert main(["convert", str(made), "--to", "atk", "-o", str(tmp_path)]) == 0
     assert len(load(tmp_path / "atk_aclnnLogSigmoidBackward.json").cases) == len(load(made).cases) > 0
 
@@ -180,18 +180,18 @@ ATTRIBUTES = [
 @pytest.mark.parametrize("to", FORMATS)
 def test_attributes_of_every_type_read_back(blended, to, tmp_path):
     cases = [blended.case(gradient=(6,), **attrs) for attrs in ATTRIBUTES]
-    found = read_back(write(cases, to), tmp_path)
-    assert [c.attrs for c in found] == ATTRIBUTES
-    assert [[type(v) for v in c.attrs.values()] for c in found] == [[type(v) for v in a.values()] for a in ATTRIBUTES]
-    assert all(c.outputs["gradInput"].shape == (4, 6) for c in found)
+    result = read_back(write(cases, to), tmp_path)
+    assert [c.attrs for c in result] == ATTRIBUTES
+    assert [[type(v) for v in c.attrs.values()] for c in result] == [[type(v) for v in a.values()] for a in ATTRIBUTES]
+    assert all(c.outputs["gradInput"].shape == (4, 6) for c in result)
 
 
 @pytest.mark.parametrize("to", ["atk", "ttk-aclnn"])
 def test_outputs_whose_shape_follows_an_attribute_read_back(reducing, to, tmp_path):
     family = "  own: {why: a reason to be, dtype: float32, shape: [[9, 21]], attrs: {reduction: [0, 1, 2]}}\n"
     (tmp_path / "c.yaml").write_text(reducing.HUBER_CASES.replace("classes: all\n", "") + family)
-    found = read_back(write(cases_of(tmp_path / "c.yaml"), to), tmp_path)
-    assert [case.outputs["out"].shape for case in found] == [(9, 21), (), ()]
+    result = read_back(write(cases_of(tmp_path / "c.yaml"), to), tmp_path)
+    assert [case.outputs["out"].shape for case in result] == [(9, 21), (), ()]
 
 
 def test_ttk_gives_every_scalar_its_dtype(blended):

@@ -80,15 +80,15 @@ def test_a_limit_is_inclusive():
 
 
 def test_atk_spellings():
-    found = cases("atk_small.json")
-    assert found["0"].inputs["output"].data == {"gen": "constant", "value": 0.5}  # `Output`
-    assert found["7"].op == "aclnnSoftmaxBackward"  # no `aclnn`
-    assert found["7"].inputs["gradOutput"].shape == ()
-    assert found["8"].inputs["weightOptional"] is None
-    assert found["8"].attrs == {"reduction": 1}  # [1]
-    assert found["13"].attrs == {"reduction": 0, "ignoreIndex": -100}  # "none"
-    assert found["11"].expect == {"default": "ACLNN_ERR_PARAM_INVALID"}
-    assert found["9"].inputs["buffer"].shape == (0,)
+    result = cases("atk_small.json")
+    assert result["0"].inputs["output"].data == {"gen": "constant", "value": 0.5}  # `Output`
+    assert result["7"].op == "aclnnSoftmaxBackward"  # no `aclnn`
+    assert result["7"].inputs["gradOutput"].shape == ()
+    assert result["8"].inputs["weightOptional"] is None
+    assert result["8"].attrs == {"reduction": 1}  # [1]
+    assert result["13"].attrs == {"reduction": 0, "ignoreIndex": -100}  # "none"
+    assert result["11"].expect == {"default": "ACLNN_ERR_PARAM_INVALID"}
+    assert result["9"].inputs["buffer"].shape == (0,)
 
 
 def test_an_attribute_is_drawn_from_its_range_by_the_label(tmp_path):
@@ -103,16 +103,16 @@ def test_an_attribute_is_drawn_from_its_range_by_the_label(tmp_path):
 
 
 def test_kernel_order_is_mapped_to_aclnn():
-    found = cases("ttk_kernel_small.csv")
-    low = {n: p.data["low"] for n, p in found["sm"].inputs.items()}
+    result = cases("ttk_kernel_small.csv")
+    low = {n: p.data["low"] for n, p in result["sm"].inputs.items()}
     assert low == {"gradOutput": -1, "output": 0}  # the kernel's order is softmax, grad_softmax
-    nll = found["nll"]
+    nll = result["nll"]
     assert [p.dtype for p in nll.inputs.values()] == ["bfloat16", "bfloat16", "int64", "bfloat16", "bfloat16"]
     assert nll.inputs["target"].data["values"] == [0, 1, 2, 3] * 3  # values written among the attributes
     assert nll.soc == ("ascend910b", "ascend950")
-    assert found["ls_default"].soc == ("ascend910b", "ascend910_93")  # bfloat16, and -Ascend950
-    assert found["bce"].inputs["weightOptional"] is None
-    assert found["bce"].attrs == {"reduction": 0}
+    assert result["ls_default"].soc == ("ascend910b", "ascend910_93")  # bfloat16, and -Ascend950
+    assert result["bce"].inputs["weightOptional"] is None
+    assert result["bce"].attrs == {"reduction": 0}
 
 
 @pytest.mark.parametrize("op", [op for op in OPERATORS.values() if op.kernel is not None], ids=lambda op: op.slug)
@@ -159,15 +159,15 @@ def test_a_scalar_without_a_value_is_drawn_from_its_range_by_the_case(blended, t
 
 
 def test_strides_offsets_and_storage_reach_the_tensors():
-    found = cases("ttk_aclnn_small.csv")
-    inputs, specs = make_inputs(found["strided"], seed=0)
+    result = cases("ttk_aclnn_small.csv")
+    inputs, specs = make_inputs(result["strided"], seed=0)
     assert specs["gradOutput"].strides == (4, 1)
     assert specs["gradOutput"].offset == 5
     assert specs["gradOutput"].storage_shape == (3, 6)
     assert specs["output"].format == "NCHW"
     assert specs["out"].strides == (1, 4)
     assert inputs["gradOutput"].strides == (16, 4)
-    expanded, _ = make_inputs(found["expanded"], seed=0)
+    expanded, _ = make_inputs(result["expanded"], seed=0)
     assert expanded["gradOutput"].strides == (0, 2)
     assert (expanded["gradOutput"] == expanded["gradOutput"][0]).all()
 

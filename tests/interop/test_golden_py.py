@@ -44,9 +44,9 @@ def golden():
 
 @pytest.mark.parametrize("op", some(["Softmax", "BinaryCrossEntropy"], 1))
 def test_a_right_golden_passes(golden, op):
-    found = lines(golden, op)
-    counts = Counter(line.status for line in found.values())
-    assert set(counts) <= {"pass", "skip"}, [line.reason for line in found.values() if line.status == "fail"]
+    result = lines(golden, op)
+    counts = Counter(line.status for line in result.values())
+    assert set(counts) <= {"pass", "skip"}, [line.reason for line in result.values() if line.status == "fail"]
     assert counts["pass"] > 5
 
 
@@ -90,8 +90,8 @@ def test_a_golden_that_raises_is_an_error_with_its_words(golden):
 
 @in_full_alone
 def test_arithmetic_in_the_input_dtype_shows(golden):
-    found = lines(golden, "LogSigmoid")
-    assert any(line.status == "fail" for line in found.values() if line.dtype in ("float16", "bfloat16"))
+    result = lines(golden, "LogSigmoid")
+    assert any(line.status == "fail" for line in result.values() if line.dtype in ("float16", "bfloat16"))
 
 
 def test_what_a_golden_does_not_answer_is_skipped_with_the_reason(golden):

@@ -30,11 +30,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cases() -> dict[str, list[Case]]:
     """Small cases with values, of every type the first few families have."""
-    found: dict[str, list[Case]] = {}
+    result: dict[str, list[Case]] = {}
     for case in load_all(default_dir(), tier="smoke"):
         if case.tier == "smoke" and case.expected("ascend910b") == "ACLNN_SUCCESS" and len(case.id) < 90:
-            found.setdefault(case.op, []).append(case)
-    return {op: members[:: max(1, len(members) // EACH)][:EACH] for op, members in found.items()}
+            result.setdefault(case.op, []).append(case)
+    return {op: members[:: max(1, len(members) // EACH)][:EACH] for op, members in result.items()}
 
 
 @pytest.mark.parametrize("form", ["kernel", "aclnn"])

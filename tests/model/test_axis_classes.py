@@ -30,9 +30,9 @@ def test_every_three_of_length_columns_and_place_that_meet_do_so_in_a_small_shap
     lengths, behind = (1, 2, 15, 33, 99, 100, 128, 640, 2049, 4096, 20001), (1, 2, 15, 65, 100)
     shapes = [(leading, n, b) for leading, n, b in product((1, 2), lengths, behind) if leading * n * b > 1]
     shapes += [shape[1:] for shape in shapes if shape[0] == 1] + [shape[:-1] for shape in shapes if shape[-1] == 1]
-    found = {(*axis_classes(s, axis), place(s, axis)) for s in shapes for axis in range(len(s))}
-    found = {each for each in found if "otherwise" not in each}
+    result = {(*axis_classes(s, axis), place(s, axis)) for s in shapes for axis in range(len(s))}
+    result = {each for each in result if "otherwise" not in each}
     own = {(*axis_classes(s, axis), place(s, axis)) for s, axis in reduced_shapes()}
     assert {each[2] for each in own} == {*PLACES}
-    assert found - {each for each in found if each[:2] == ("of one element", "nothing")} <= own
+    assert result - {each for each in result if each[:2] == ("of one element", "nothing")} <= own
     assert all(1 < math.prod(shape) < 1 << 21 for shape, _ in reduced_shapes())

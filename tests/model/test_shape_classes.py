@@ -57,10 +57,10 @@ def test_every_two_classes_of_a_large_shape_meet_in_one_of_few_elements(count, m
     assert len(own) < 300
     assert all(shape_classes(shape)[3] == count and math.prod(shape) <= end for shape in own)
     lengths = (1, 2, 3, 17, 24, 31, 16, 64, 257, 1025, 1600, 8193, 22000, 65537, (1 << 20) + 1)
-    found = [s for rank in (2, 3) for s in product(lengths, repeat=rank) if rank <= most]
+    result = [s for rank in (2, 3) for s in product(lengths, repeat=rank) if rank <= most]
     twos = {
         two
-        for shape in found
+        for shape in result
         if LARGE[count] < math.prod(shape) <= end and OTHER not in shape_classes(shape)
         for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)
     }
@@ -79,8 +79,8 @@ def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
 @pytest.mark.parametrize("most", [2, 8])
 def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
     def twos(shapes):
-        told = [zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)]
-        return {two for each in told for two in combinations(each, 2)}
+        texts = [zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)]
+        return {two for each in texts for two in combinations(each, 2)}
 
     few = few_shapes(2, most)
     assert twos(few) == twos(small_shapes(2, most))

@@ -52,8 +52,8 @@ def test_e_to_the_x_keeps_ninety_bits(high, low):
     a = pair_of(high, low)
     total = value_of(a)
     root, operands = exp(symbol("h") + symbol("l")), {"h": float(a[0]), "l": float(a[1])}
-    found = exact(root, operands)
-    truth = found if isinstance(found, type(mpq())) else next(found)[0]
+    result = exact(root, operands)
+    truth = result if isinstance(result, type(mpq())) else next(result)[0]
     assert abs(value_of(exponential(a)) - truth) <= abs(truth) / mpq(2) ** 90, total
 
 
@@ -66,8 +66,8 @@ def test_e_to_the_x_of_huge_arguments_is_infinite_or_zero():
     big = np.array([1.1313042263954686e19], ml_dtypes.bfloat16)
     given = {"gradOutput": 1, "target": 0.953125, "weightOptional": -1.2890625, "posWeightOptional": 2.984375}
     inputs = {name: np.array([value], ml_dtypes.bfloat16) for name, value in given.items()}
-    found = oracle.golden("aclnnBinaryCrossEntropyWithLogitsBackward", self=big, reduction=0, **inputs)["out"]
-    assert float(found[0]) == -0.060302734375, "just below the tie"
+    result = oracle.golden("aclnnBinaryCrossEntropyWithLogitsBackward", self=big, reduction=0, **inputs)["out"]
+    assert float(result[0]) == -0.060302734375, "just below the tie"
 
 
 def test_formulas_with_other_functions_are_left_to_mpfr():
@@ -81,10 +81,10 @@ def test_formulas_with_other_functions_are_left_to_mpfr():
 @given(high=st.floats(min_value=-0.999, max_value=0.999).filter(lambda v: abs(v) > 1e-200), low=st.floats(-0.9, 0.9))
 def test_erf_keeps_the_bits_that_are_claimed(function, high, low):
     a = pair_of(high, low)
-    found = double_double.evaluate(function(symbol("h") + symbol("l")), {"h": a[0], "l": a[1]})
+    result = double_double.evaluate(function(symbol("h") + symbol("l")), {"h": a[0], "l": a[1]})
     truth = next(exact(function(symbol("h") + symbol("l")), {"h": float(a[0]), "l": float(a[1])}))[0]
     units = 2.0**-102 * double_double.ARITHMETIC.accuracy[function.__name__]
-    assert abs(value_of(found) - truth) <= abs(truth) * mpq(units)
+    assert abs(value_of(result) - truth) <= abs(truth) * mpq(units)
 
 
 def test_erf_of_more_than_one_is_not_known():
@@ -107,8 +107,8 @@ def test_near_ties_are_settled_on_their_side(dtype):
     assert settled.mean() > 0.9
     rounded = round_to(value, dtype)
     for k in np.flatnonzero(settled):
-        found = exact(root, {"g": float(g[k]), "x": float(x[k])})
-        truth = round_rational(found, fmt) if isinstance(found, type(mpq())) else round_enclosures(found, fmt)
+        result = exact(root, {"g": float(g[k]), "x": float(x[k])})
+        truth = round_rational(result, fmt) if isinstance(result, type(mpq())) else round_enclosures(result, fmt)
         assert float(rounded[k]) == truth, (g[k], x[k])
 
 

@@ -62,5 +62,5 @@ def test_what_is_written_instead_computes_what_numpys_function_does(name):
     names = "a > b, a, b" if name == "where" else ", ".join("ab"[: len(given)])
     call = WRITTEN.get(name) or f"{OF_NUMPY[name]}({names})"
     root = eval(call, {**vars(expressions), "a": x, "b": y, "low": 0.5, "high": 2.0})
-    found = simulate(root, {"x": a, "y": b}, np.float64)
-    np.testing.assert_allclose(np.broadcast_to(found, a.shape), getattr(np, name)(*given), rtol=1e-14)
+    result = simulate(root, {"x": a, "y": b}, np.float64)
+    np.testing.assert_allclose(np.broadcast_to(result, a.shape), getattr(np, name)(*given), rtol=1e-14)

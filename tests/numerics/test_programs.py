@@ -25,8 +25,8 @@ def test_a_program_gives_what_numpy_gives(dtype):
     rng = np.random.default_rng(0)
     given = {"g": rng.normal(size=(3, 50)).astype(dtype), "x": rng.normal(size=(3, 50)).astype(dtype), "b": 0.25}
     before = {n: np.array(v) for n, v in given.items()}
-    (found,) = program(ROOT, fast=True)(given, (3, 50))
-    np.testing.assert_array_equal(found, direct(given["g"].astype(float), given["x"].astype(float), 0.25))
+    (result,) = program(ROOT, fast=True)(given, (3, 50))
+    np.testing.assert_array_equal(result, direct(given["g"].astype(float), given["x"].astype(float), 0.25))
     for name, kept in before.items():
         np.testing.assert_array_equal(given[name], kept)
 
@@ -37,8 +37,8 @@ def test_several_roots_share_their_steps():
 
 
 def test_numbers_alone_give_a_number():
-    (found,) = program(ROOT, fast=True)({"g": 1.0, "x": -1.0, "b": 2.0}, (1,))
-    assert float(found) == direct(1.0, np.float64(-1), 2.0)
+    (result,) = program(ROOT, fast=True)({"g": 1.0, "x": -1.0, "b": 2.0}, (1,))
+    assert float(result) == direct(1.0, np.float64(-1), 2.0)
 
 
 def test_buffers_come_back_to_the_pool():
@@ -105,8 +105,8 @@ def test_a_limit_gives_the_bits_of_the_larger_and_the_smaller(size, end):
     values = np.random.default_rng(0).normal(size=size).astype(np.float32)
     values[:5] = np.nan, np.inf, -np.inf, -0.0, np.float32(end)
     for root, function in ((maximum(x, end), np.maximum), (minimum(end, x), np.minimum)):
-        (found,) = program(root)({"x": values}, (size,))
-        assert np.asarray(found).tobytes() == function(values.astype(np.float64), end).tobytes()
+        (result,) = program(root)({"x": values}, (size,))
+        assert np.asarray(result).tobytes() == function(values.astype(np.float64), end).tobytes()
         assert simulate(root, {"x": values}, np.float32).tobytes() == function(values, np.float32(end)).tobytes()
 
 
@@ -114,8 +114,8 @@ def test_a_limit_gives_the_bits_of_the_larger_and_the_smaller(size, end):
 def test_a_limit_of_0_has_the_sign_that_the_processors_comparison_gives(size):
     values = np.resize(np.asarray([-0.0, 0.0, -1.0, 1.0]), size)
     for root, function in ((maximum(x, 0), np.maximum), (minimum(x, 0), np.minimum)):
-        (found,) = program(root)({"x": values}, (size,))
-        assert np.asarray(found).tobytes() == function(values, 0.0).tobytes()
+        (result,) = program(root)({"x": values}, (size,))
+        assert np.asarray(result).tobytes() == function(values, 0.0).tobytes()
 
 
 @pytest.mark.parametrize("size", [3, MANY])
@@ -124,5 +124,5 @@ def test_a_condition_may_have_become_one_of_constants(size):
     w = symbol("w")
     root = substitute(where(equal(w, 1), g * x, x + g), {w: ONE})
     given = {"g": np.full(size, 2.0), "x": np.linspace(0, 2, size)}
-    for found in (program(root)(given, (size,))[0], simulate(root, given, np.float64)):
-        np.testing.assert_array_equal(found, 2 * given["x"])
+    for result in (program(root)(given, (size,))[0], simulate(root, given, np.float64)):
+        np.testing.assert_array_equal(result, 2 * given["x"])

@@ -196,11 +196,11 @@ def test_equal_elements_are_settled_once() -> None:
         _, first, like = np.unique(values[where].view(np.uint64), return_index=True, return_inverse=True)
         return first, like.reshape(-1)
 
-    found = []
+    result = []
     for finder in (None, alike):
         asked.clear()
         target, far = np.empty(values.size, np.float16), np.full(values.size, np.inf)
         settle(np.arange(values.size), (values, -far, far), target, exact, alike=finder)
-        found.append(target.tobytes())
+        result.append(target.tobytes())
         assert len(asked) == (values.size if finder is None else 4)
-    assert found[0] == found[1]
+    assert result[0] == result[1]

@@ -24,8 +24,8 @@ def golden(slug: str, inputs: dict[str, Any], **attributes: Any) -> np.ndarray:
     row = ROWS[slug]
     unread = dict.fromkeys(row.unread, inputs[row.inputs[0]])
     with np.errstate(all="ignore"):
-        (found,) = oracle.golden(NAMES[slug], **inputs, **unread, **attributes).values()
-    return found
+        (result,) = oracle.golden(NAMES[slug], **inputs, **unread, **attributes).values()
+    return result
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -35,9 +35,9 @@ def test_gradients_that_bring_the_result_next_to_a_midpoint(slug: str, dtype: st
     for k, attributes in enumerate(row.attributes):
         points = hard(row, dtype, POINTS, [k, 7, *slug.encode()])[1:]
         arrays = gradients(row, points, attributes, dtype, 4)
-        found = golden(slug, dict(zip(row.inputs, arrays, strict=True)), **attributes)
+        result = golden(slug, dict(zip(row.inputs, arrays, strict=True)), **attributes)
         truth, _ = expected(row, arrays, attributes, dtype)
-        assert wrong(found, truth) == 0, attributes
+        assert wrong(result, truth) == 0, attributes
 
 
 # An infinite attribute decides comparisons as the type's largest number does: the goldens are the same, bit for bit.
@@ -120,14 +120,14 @@ def test_zeros_have_the_sign_of_gradient_times_factor(slug: str, attributes: dic
     positive = golden(slug, dict(zip(row.inputs, [np.ones_like(point), *others], strict=True)), **attributes)
     for zero in (0.0, -0.0):
         inputs = dict(zip(row.inputs, [np.full_like(point, zero), *others], strict=True))
-        found = golden(slug, inputs, **attributes)
-        assert np.all(found == 0)
-        assert np.array_equal(np.signbit(found), np.signbit(positive) ^ np.signbit(np.float32(zero)))
+        result = golden(slug, inputs, **attributes)
+        assert np.all(result == 0)
+        assert np.array_equal(np.signbit(result), np.signbit(positive) ^ np.signbit(np.float32(zero)))
 
 
 def test_infinities_of_gelu_follow_the_documents_formula() -> None:
     inf = np.inf
     g = np.array([1, 1, inf, inf, inf, -inf], np.float32)
     x = np.array([inf, -inf, -100, 100, -30, 3], np.float32)
-    found = golden("gelu_backward_v2", {"gradOutput": g, "self": x}, approximate="none")
-    np.testing.assert_array_equal(found, [np.nan, np.nan, np.nan, inf, -inf, -inf])
+    result = golden("gelu_backward_v2", {"gradOutput": g, "self": x}, approximate="none")
+    np.testing.assert_array_equal(result, [np.nan, np.nan, np.nan, inf, -inf, -inf])

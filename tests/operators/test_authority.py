@@ -21,20 +21,20 @@ def f16(*shape: int) -> TensorSpec:
 
 def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
     """Return on whose authority a call is refused."""
-    found = decision(name, soc, None, given)
-    assert found is not None
-    assert found.status is not None
-    assert not found.status.ok
-    return found.authority
+    result = decision(name, soc, None, given)
+    assert result is not None
+    assert result.status is not None
+    assert not result.status.ok
+    return result.authority
 
 
 def accepted_by(name: str, **given: Any) -> str:
     """Return on whose authority a call is accepted."""
-    op, found = operator(name), decision(name, SOC, None, given)
-    assert found is None or found.status is None or found.status.ok
+    op, result = operator(name), decision(name, SOC, None, given)
+    assert result is None or result.status is None or result.status.ok
     assert op.demands is not None
-    told = op.demands(bound(op, given), platform(SOC))
-    return SOURCE if any(check.status is not None for check in told) else DOCUMENT
+    text = op.demands(bound(op, given), platform(SOC))
+    return SOURCE if any(check.status is not None for check in text) else DOCUMENT
 
 
 def test_mishs_document_broadcasts_one_way_promotes_and_knows_no_empty_tensors() -> None:

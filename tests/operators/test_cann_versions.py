@@ -32,11 +32,11 @@ def answers(call: Call) -> list[float]:
 
 def accepts(call: Call, value: float) -> bool:
     """Whether a verdict accepts a value at the first element."""
-    found = reference(call)
-    if found.unspecified.reshape(-1)[0]:
+    result = reference(call)
+    if result.unspecified.reshape(-1)[0]:
         return True
-    one, golden = np.float64(value), np.float64(found.value.reshape(-1)[0])
-    return bool((np.isnan(one) and np.isnan(golden)) or abs(one - golden) <= found.bound.reshape(-1)[0])
+    one, golden = np.float64(value), np.float64(result.value.reshape(-1)[0])
+    return bool((np.isnan(one) and np.isnan(golden)) or abs(one - golden) <= result.bound.reshape(-1)[0])
 
 
 def versions_of(name: str, value: float, dtype: Any = np.float32, **given: Any) -> list[str]:
@@ -49,10 +49,10 @@ def versions_of(name: str, value: float, dtype: Any = np.float32, **given: Any) 
 
 def test_a_kernels_name_is_narrowed_to_a_soc_and_dated_by_the_last_version_that_has_it() -> None:
     forms = {"tbe": 1, "950": 2, "950@9.1": 3, "tbe_a2_a3": 4, "": 5}
-    found = {soc: [named(forms, platform(soc, cann).form) for cann in CANN] for soc in PLATFORMS}
-    assert found.pop(SOC) == [3, 3, 3, 2, 2]
-    assert found.pop("ascend910_93") == [4] * 5
-    assert all(every == [1] * 5 for every in found.values())
+    result = {soc: [named(forms, platform(soc, cann).form) for cann in CANN] for soc in PLATFORMS}
+    assert result.pop(SOC) == [3, 3, 3, 2, 2]
+    assert result.pop("ascend910_93") == [4] * 5
+    assert all(every == [1] * 5 for every in result.values())
     assert named(forms, "950") == 2  # of no version: the newest
     assert [is_public(name) for name in ("950", "950@9.1", "tbe", "tbe_a2_a3", "quotient")] == [True] * 4 + [False]
 
@@ -84,8 +84,8 @@ def test_glus_gate_is_lost_in_bfloat16_up_to_9_1() -> None:
     lost = {}
     for cann in CANN:
         made = call_of("aclnnGluBackward", cann, ml_dtypes.bfloat16, **call)
-        found = reference(made)
-        lost[cann] = bool(found.value[1] <= found.bound[1]), answers(made)[1]
+        result = reference(made)
+        lost[cann] = bool(result.value[1] <= result.bound[1]), answers(made)[1]
     assert [cann for cann, (may, gate) in lost.items() if may and gate == 0] == ["8.5", "9.0", "9.1"]
     assert all(abs(gate - 6.7e-4) < 1e-5 and not may for may, gate in (lost["9.2"], lost["master"]))
 
@@ -93,10 +93,10 @@ def test_glus_gate_is_lost_in_bfloat16_up_to_9_1() -> None:
 def test_kl_divs_float16_inputs_are_widened_by_the_host_up_to_8_5() -> None:
     given = {"gradOutput": [1.0], "self": [1.0], "target": [1 / 3], "reduction": 0, "logTarget": True, "out": "float32"}
     for soc in ("ascend910b", SOC):
-        found = {cann: reference(call_of("aclnnKlDivBackward", cann, np.float16, soc, **given)) for cann in CANN}
+        result = {cann: reference(call_of("aclnnKlDivBackward", cann, np.float16, soc, **given)) for cann in CANN}
         single = np.exp(np.float64(np.float16(1 / 3)))
-        assert found["8.5"].golden[0] == -np.float32(single), soc
-        assert {float(found[cann].golden[0]) for cann in CANN[1:]} == {-float(np.float16(single))}, soc
+        assert result["8.5"].golden[0] == -np.float32(single), soc
+        assert {float(result[cann].golden[0]) for cann in CANN[1:]} == {-float(np.float16(single))}, soc
 
 
 def test_an_operator_whose_checks_ask_for_the_version_says_so() -> None:

@@ -43,22 +43,22 @@ def asked(word: str, smoothing: float) -> Given:
 
 
 def log_probabilities(x: np.ndarray) -> list[list[Any]]:
-    found = []
+    result = []
     for row in x:
         p = rationals(row)
         total = gmpy2.log(sum(gmpy2.exp(mpfr(v)) for v in p))
-        found.append([v - total for v in p])
-    return found
+        result.append([v - total for v in p])
+    return result
 
 
 def losses(lp: list[list[Any]], given: Given, s: Any) -> list[tuple[Any, Any]]:
     """Of each sample the loss and the weight."""
-    w, found = rationals(given["weightOptional"]), []
+    w, result = rationals(given["weightOptional"]), []
     for row, t in zip(lp, given["target"], strict=True):
         every = -sum(a * b for a, b in zip(row, w, strict=True))
         loss = (1 - s) * -row[t] * w[t] + s / len(w) * every
-        found.append((mpq(0), mpq(0)) if t == IGNORED else (loss, w[t]))
-    return found
+        result.append((mpq(0), mpq(0)) if t == IGNORED else (loss, w[t]))
+    return result
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -74,10 +74,10 @@ def test_losses_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
             wanted = {"none": [v for v, _ in each[:count]], "sum": [total]}
             wanted |= {"mean": [total / weight]} if weight else {}
             for word, values in wanted.items():
-                found = oracle.golden("aclnnCrossEntropyLoss", **few, **asked(word, smoothing), returnZloss=False)
-                assert wrong(found["lossOut"], np.array([rounded(v, dtype) for v in values])) == 0, (count, word)
+                result = oracle.golden("aclnnCrossEntropyLoss", **few, **asked(word, smoothing), returnZloss=False)
+                assert wrong(result["lossOut"], np.array([rounded(v, dtype) for v in values])) == 0, (count, word)
         right = np.array([[rounded(v, dtype) for v in row] for row in lp])
-        assert wrong(found["logProbOut"], right) == 0
+        assert wrong(result["logProbOut"], right) == 0
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -98,10 +98,10 @@ def test_gradients_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
                 values.append(
                     [gmpy2.exp(mpfr(v)) * (k + q * sum(w)) - k * (c == t) - q * w[c] for c, v in enumerate(row)]
                 )
-            found = oracle.golden(
+            result = oracle.golden(
                 "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=g, logProb=x, **given, **asked(word, smoothing)
             )["out"]
-            assert wrong(found, np.array([[rounded(v, dtype) for v in row] for row in values])) == 0, word
+            assert wrong(result, np.array([[rounded(v, dtype) for v in row] for row in values])) == 0, word
 
 
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
@@ -132,10 +132,10 @@ def test_a_loss_is_that_of_the_logarithms_of_the_softmax() -> None:
     lp = oracle.golden("aclnnLogSoftmax", self=given["input"], dim=-1)["out"]
     common = {"target": given["target"], "weight": given["weightOptional"], "ignoreIndex": IGNORED}
     for reduction, word in enumerate(WORDS):
-        found = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
+        result = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
         other = oracle.golden("aclnnNLLLoss", self=lp, **common, reduction=reduction)["out"]
         # Each is rounded once, and all logarithms were, by 2^-24 of themselves: all terms are positive.
-        assert (np.abs(found - other) <= 2.0**-22 * np.abs(found)).all(), word
+        assert (np.abs(result - other) <= 2.0**-22 * np.abs(result)).all(), word
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -145,14 +145,14 @@ def test_the_gradient_is_the_derivative_of_the_loss(word: str, smoothing: float)
     x = oracle.golden("aclnnLogSoftmax", self=given["input"], dim=-1)["out"]
     classes = {name: given[name] for name in ("target", "weightOptional")}
     one = np.ones(1, np.float32)
-    found = oracle.golden(
+    result = oracle.golden(
         "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=one, logProb=x, **classes, **asked(word, smoothing)
     )["out"]
     slopes = slopes_of({**given, **asked(word, smoothing), "returnZloss": False})
     # The logarithms that the gradient gets are rounded, by 2^-24 of themselves, and so is the result; k and q * sum(w)
     # together are below 16.
-    room = 2.0**-24 * (16 * np.exp(x.astype(float)) * np.abs(x) + 2 * np.abs(found)) + 2.0**-149
-    assert (np.abs(found - slopes) <= room).all()
+    room = 2.0**-24 * (16 * np.exp(x.astype(float)) * np.abs(x) + 2 * np.abs(result)) + 2.0**-149
+    assert (np.abs(result - slopes) <= room).all()
 
 
 # A step's value and slope from those of its operands.

@@ -40,12 +40,12 @@ def call(slug: str, soc: str, dtype: str, attributes: dict[str, Any], *, special
 def violations(judged: Any, actual: np.ndarray, *, saturates: bool = False) -> np.ndarray:
     """Elements that the strict layer would call wrong."""
     with np.errstate(all="ignore"):
-        found = actual.astype(np.float64)
+        result = actual.astype(np.float64)
         golden = judged.golden.astype(np.float64)
         if saturates and actual.dtype == np.float16:
             golden = np.clip(golden, -65504, 65504)
-        same = (found == golden) | (np.isnan(found) & np.isnan(golden))
-        close = np.isfinite(found) & np.isfinite(golden) & (np.abs(found - judged.value) <= judged.bound)
+        same = (result == golden) | (np.isnan(result) & np.isnan(golden))
+        close = np.isfinite(result) & np.isfinite(golden) & (np.abs(result - judged.value) <= judged.bound)
     return np.flatnonzero(~(same | close | judged.unspecified))
 
 

@@ -49,14 +49,14 @@ def test_golden_is_correctly_rounded_along_every_axis(dtype: str) -> None:
     given = data(dtype)
     expected = truth(given, dtype)
     whole = np.stack([given["a"], given["b"]])
-    found = oracle.golden(NAME, gradOut=given["g"][None], self=whole, dim=0)["out"]
-    assert wrong(found, expected) == 0
-    g, whole, found = (t.reshape(-1, 15, 10, 10) for t in (given["g"], whole, found))
+    result = oracle.golden(NAME, gradOut=given["g"][None], self=whole, dim=0)["out"]
+    assert wrong(result, expected) == 0
+    g, whole, result = (t.reshape(-1, 15, 10, 10) for t in (given["g"], whole, result))
     for dim in (1, 2, -1):
         turned = oracle.golden(
             NAME, gradOut=np.moveaxis(g, 0, dim), self=np.moveaxis(whole, 0, dim), dim=dim, soc="ascend950"
         )
-        np.testing.assert_array_equal(turned["out"], np.moveaxis(found, 0, dim))
+        np.testing.assert_array_equal(turned["out"], np.moveaxis(result, 0, dim))
 
 
 def call(given: dict[str, np.ndarray], soc: str) -> Call:
@@ -67,9 +67,9 @@ def call(given: dict[str, np.ndarray], soc: str) -> Call:
 
 def violations(judged: Any, actual: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
-        found, golden = actual.astype(np.float64), judged.golden.astype(np.float64)
-        same = (found == golden) | (np.isnan(found) & np.isnan(golden))
-        close = np.isfinite(found) & np.isfinite(golden) & (np.abs(found - judged.value) <= judged.bound)
+        result, golden = actual.astype(np.float64), judged.golden.astype(np.float64)
+        same = (result == golden) | (np.isnan(result) & np.isnan(golden))
+        close = np.isfinite(result) & np.isfinite(golden) & (np.abs(result - judged.value) <= judged.bound)
     return np.flatnonzero(~(same | close | judged.unspecified))
 
 
@@ -109,9 +109,9 @@ def test_a_chain_in_bfloat16_may_lose_the_gate_and_one_kernel_may_not() -> None:
 def test_the_order_of_the_document_is_right_where_it_underflows(g: float, a: float, b: float, soc: str) -> None:
     given = {n: np.full(1, v, np.float32) for n, v in {"g": g, "a": a, "b": b}.items()}
     s = 1 / (1 + np.exp(-given["b"]))
-    found = np.concatenate([given["g"] * s, given["g"] * s * (1 - s) * given["a"]])
-    assert found.dtype == np.float32
-    assert not violations(reference(call(given, soc)), found).size
+    result = np.concatenate([given["g"] * s, given["g"] * s * (1 - s) * given["a"]])
+    assert result.dtype == np.float32
+    assert not violations(reference(call(given, soc)), result).size
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def test_a_kernel_of_integers_rounds_nothing(name, given, wanted):
     out = oracle.golden(f"aclnn{name}", **given)["out"]
     assert out.dtype.kind in "iu"
     assert out.reshape(-1).tolist() == wanted
-    found = oracle.reference(f"aclnn{name}", **given)["out"]
-    assert found.golden.tolist() == out.tolist()
-    assert not found.bound.any()
+    result = oracle.reference(f"aclnn{name}", **given)["out"]
+    assert result.golden.tolist() == out.tolist()
+    assert not result.bound.any()
 
 
 @pytest.mark.parametrize("name", ["Tanh", "Sigmoid"])
@@ -68,15 +68,15 @@ def test_what_no_source_tells_is_refused(name, given, reason):
 
 def test_before_ascend950_digits_beyond_float32_are_unspecified():
     given = {"self": np.array([2**24 + 1, 5], np.int32), "threshold": 1, "value": 0}
-    found = {soc: oracle.reference("aclnnThreshold", soc=soc, **given)["out"] for soc in ("ascend910b", "ascend950")}
-    assert found["ascend910b"].unspecified.tolist() == [True, False]
-    assert not found["ascend950"].unspecified.any()
+    result = {soc: oracle.reference("aclnnThreshold", soc=soc, **given)["out"] for soc in ("ascend910b", "ascend950")}
+    assert result["ascend910b"].unspecified.tolist() == [True, False]
+    assert not result["ascend950"].unspecified.any()
 
 
 def test_one_wrong_digit_of_an_integer_fails_where_floats_hold_no_such_digit():
-    found = oracle.reference("aclnnRelu", self=np.array([2**60 + 1, 1], np.int64))["out"]
-    assert compare(found, found.golden.copy()).strict_bad is None
-    wrong = compare(found, found.golden + np.array([1, 0]))
+    result = oracle.reference("aclnnRelu", self=np.array([2**60 + 1, 1], np.int64))["out"]
+    assert compare(result, result.golden.copy()).strict_bad is None
+    wrong = compare(result, result.golden + np.array([1, 0]))
     assert wrong.strict_bad is not None
     assert wrong.strict_bad.tolist() == [True, False]
 

@@ -52,8 +52,8 @@ def test_sums_are_correctly_rounded_and_right_kernels_stay_within_the_bound(dtyp
             for cancel in (False, True):
                 given = call(dtype, own, whole, log=log, cancel=cancel)
                 for reduction, count in ((0, 1), (1, given["target"].size), (3, whole[0])):
-                    found = oracle.golden(NAME, reduction=reduction, **given)["out"]
-                    assert wrong(found, truth(given, count, dtype)) == 0, (own, log, cancel, reduction)
+                    result = oracle.golden(NAME, reduction=reduction, **given)["out"]
+                    assert wrong(result, truth(given, count, dtype)) == 0, (own, log, cancel, reduction)
                     within(given, reduction)
 
 
@@ -72,10 +72,10 @@ def within(given: dict[str, Any], reduction: int) -> None:
 def test_special_values_reach_their_sum_alone() -> None:
     given = call("float32", (7,), (31, 7), log=False)
     given["target"][3, 2], given["target"][5, 4] = np.nan, np.inf
-    found = oracle.golden(NAME, reduction=0, **given)["out"]
-    assert np.isnan(found[2])
-    assert np.isinf(found[4])
-    assert np.isfinite(np.delete(found, [2, 4])).all()
+    result = oracle.golden(NAME, reduction=0, **given)["out"]
+    assert np.isnan(result[2])
+    assert np.isinf(result[4])
+    assert np.isfinite(np.delete(result, [2, 4])).all()
 
 
 def test_a_sum_of_nothing_has_no_golden() -> None:

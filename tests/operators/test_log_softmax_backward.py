@@ -26,7 +26,7 @@ def data(dtype: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     y = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     g = r.normal(size=y.shape)
     largest = 60 if dtype == "float16" else 1e34
-    found = {
+    result = {
         "ordinary": (g, y),
         "sum cancels": (np.concatenate([g[:, :25], -g[:, :25]], axis=1), y),
         "sum nearly cancels": (np.concatenate([g[:, :25], -g[:, :25] * (1 + 2.0**-7)], axis=1), y),
@@ -39,15 +39,15 @@ def data(dtype: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         "longer than a chunk": (r.normal(size=(1, 17000)), r.normal(size=(1, 17000)) - 9),
     }
     with np.errstate(over="ignore"):
-        return {name: tuple(t.astype(TYPES[dtype]) for t in pair) for name, pair in found.items()}
+        return {name: tuple(t.astype(TYPES[dtype]) for t in pair) for name, pair in result.items()}
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_golden_is_correctly_rounded(dtype: str) -> None:
     for name, (g, y) in data(dtype).items():
         step = 97 if y.size > 5000 else 1  # of a long row some elements
-        found, expected = golden(g, y), truth.log_softmax(g, y, dtype, step)
-        assert truth.wrong(found[:, ::step], expected) == 0, name
+        result, expected = golden(g, y), truth.log_softmax(g, y, dtype, step)
+        assert truth.wrong(result[:, ::step], expected) == 0, name
 
 
 def test_axes_views_and_ranks_give_the_same() -> None:
@@ -89,22 +89,22 @@ def test_right_kernels_stay_within_the_bound(soc: str) -> None:
                 actual = torch.ops.aten._log_softmax_backward_data(*wide, -1, torch.float32).numpy()
                 with np.errstate(all="ignore"):
                     answers = {"own": compute(call), "torch": actual.astype(g.dtype)}
-                for which, found in answers.items():
-                    bad = _violations(judged, found)
+                for which, result in answers.items():
+                    bad = _violations(judged, result)
                     assert not bad.size, f"{name} {dtype} {which}: {bad.size} elements, first {bad[0]}"
 
 
 def _violations(judged, actual) -> np.ndarray:
     with np.errstate(all="ignore"):
-        found, expected = actual.astype(np.float64), judged.golden.astype(np.float64)
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-        close = np.isfinite(found) & np.isfinite(expected) & (np.abs(found - judged.value) <= judged.bound)
+        result, expected = actual.astype(np.float64), judged.golden.astype(np.float64)
+        same = (result == expected) | (np.isnan(result) & np.isnan(expected))
+        close = np.isfinite(result) & np.isfinite(expected) & (np.abs(result - judged.value) <= judged.bound)
     return np.argwhere(~(same | close | judged.unspecified))
 
 
 def test_special_values_follow_the_formula() -> None:
     g = np.float32([[1, 2, 3], [1, INF, 3], [NAN, 1, 1], [1, -1, 0], [1, 2, 3]])
     y = np.float32([[-INF, 0, 0], [0, 0, 0], [0, 0, 0], [INF, INF, 100], [INF, 0, NAN]])
-    found = golden(g, y)
+    result = golden(g, y)
     expected = [[1, -4, -3], [-INF, NAN, -INF], [NAN, NAN, NAN], [NAN, NAN, 0], [-INF, -4, NAN]]
-    np.testing.assert_array_equal(found, np.float32(expected))
+    np.testing.assert_array_equal(result, np.float32(expected))

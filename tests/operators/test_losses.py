@@ -41,8 +41,8 @@ def terms(name: str, x: np.ndarray, t: np.ndarray) -> list[mpq]:
 def test_golden_is_correctly_rounded(name: str, dtype: str) -> None:
     x, t = pair(name, dtype, SIZE)
     exact = terms(name, x, t)
-    found = oracle.golden(name, self=x, target=t, reduction=0)["out"]
-    assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
+    result = oracle.golden(name, self=x, target=t, reduction=0)["out"]
+    assert wrong(result, np.array([rounded(v, dtype) for v in exact])) == 0
     for start in range(0, SIZE, SUMMED):
         few = slice(start, start + SUMMED)
         total = sum(exact[few], mpq(0))
@@ -55,8 +55,8 @@ def test_golden_is_correctly_rounded(name: str, dtype: str) -> None:
 def test_mse_loss_out_adds_along_the_first_axis(dtype: str) -> None:
     x, t = pair("aclnnMseLossOut", dtype, SIZE)
     exact = terms("aclnnMseLoss", x, t)
-    found = oracle.golden("aclnnMseLossOut", self=x, target=t, reduction=0)["out"]
-    assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
+    result = oracle.golden("aclnnMseLossOut", self=x, target=t, reduction=0)["out"]
+    assert wrong(result, np.array([rounded(v, dtype) for v in exact])) == 0
     columns = SIZE // SUMMED
     x, t = (v.reshape(SUMMED, columns) for v in (x, t))
     for rows in (1, 3, 7, SUMMED):
@@ -70,17 +70,17 @@ def test_mse_loss_out_adds_along_the_first_axis(dtype: str) -> None:
 def test_the_host_rounds_to_the_common_type_before_the_cast_to_out(name: str) -> None:
     x, t = (v.astype(np.float16) for v in (np.array([1.0, 3.125]), np.array([0.0009765625, 2.0])))
     out = oracle.TensorSpec((2,), "float32")
-    found = oracle.golden(name, self=x, target=t, reduction=0, out=out)["out"]
-    assert (found == found.astype(np.float16)).all()
+    result = oracle.golden(name, self=x, target=t, reduction=0, out=out)["out"]
+    assert (result == result.astype(np.float16)).all()
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_mean_of_nothing_is_nan_and_its_sum_0(name: str) -> None:
     none = np.empty((0, 3), np.float32)
-    found = [oracle.golden(name, self=none, target=none, reduction=r)["out"] for r in (0, 1, 2)]
-    assert found[0].shape == (0, 3)
-    assert np.isnan(found[1])
-    assert found[2] == 0
+    result = [oracle.golden(name, self=none, target=none, reduction=r)["out"] for r in (0, 1, 2)]
+    assert result[0].shape == (0, 3)
+    assert np.isnan(result[1])
+    assert result[2] == 0
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -94,6 +94,6 @@ def test_a_gradient_is_the_derivative_of_its_forward(forward: str, backward: str
     inner = slopes(forward, "self", self=x, target=t, reduction=0)
     given: dict[str, Any] = {"gradOutput": g, "self": x, "target": t}
     for reduction, count in ((0, 1), (1, 100)):
-        found = oracle.golden(backward, **given, reduction=reduction)[output]
+        result = oracle.golden(backward, **given, reduction=reduction)[output]
         exact = [a * b / count for a, b in zip(rationals(g), inner, strict=True)]
-        assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
+        assert wrong(result, np.array([rounded(v, dtype) for v in exact])) == 0

@@ -58,10 +58,10 @@ def test_goldens_are_right(dtype: str, kind: str) -> None:
             loss, weights = truth(x, t, w, reduction, dtype)
             asked = {"reduction": reduction, "ignoreIndex": IGNORED, "soc": "ascend950"}
             for op, given in (("aclnnNLLLoss", {"self": x, "target": t, "weight": w}), ("aclnnNLLLoss2d", images)):
-                found = oracle.golden(op, **given, **asked)
-                if not np.array_equal(found["out"].astype(float).reshape(np.shape(loss)), loss):
+                result = oracle.golden(op, **given, **asked)
+                if not np.array_equal(result["out"].astype(float).reshape(np.shape(loss)), loss):
                     wrong.append((op, n, reduction, "out"))
-                if reduction and not np.array_equal(found["totalWeightOut"].astype(float), [weights]):
+                if reduction and not np.array_equal(result["totalWeightOut"].astype(float), [weights]):
                     wrong.append((op, n, reduction, "totalWeightOut"))
     assert wrong == []
 

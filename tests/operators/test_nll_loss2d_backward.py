@@ -31,19 +31,19 @@ def call(dtype: str, reduction: int, *, index: str = "int64", soc: str = "ascend
 def test_pixels_are_samples(dtype: str, reduction: int) -> None:
     given = call(dtype, reduction)
     for soc in ("ascend910b", "ascend950"):
-        found = oracle.golden(NAME, soc=soc, **given)["out"]
+        result = oracle.golden(NAME, soc=soc, **given)["out"]
         flat = {
             **given, "self": np.zeros((72, 5), TYPES[dtype]), "target": given["target"].reshape(-1),
             "weight": given["weight"].reshape(-1), "gradOutput": given["gradOutput"].reshape(-1),
         }  # fmt: skip
         expected = oracle.golden("aclnnNLLLossBackward", soc=soc, **flat)["out"]
-        np.testing.assert_array_equal(found, np.moveaxis(expected.reshape(3, 4, 6, 5), -1, 1))
-        assert np.count_nonzero(found) == np.count_nonzero(given["target"] != 2)
+        np.testing.assert_array_equal(result, np.moveaxis(expected.reshape(3, 4, 6, 5), -1, 1))
+        assert np.count_nonzero(result) == np.count_nonzero(given["target"] != 2)
         if dtype != "bfloat16":
             torch = pytest.importorskip("torch")
             tensors = {n: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
             actual = operator(NAME).aten.call(torch.ops.aten, tensors).numpy()
-            np.testing.assert_allclose(actual, found, rtol=2e-3 if dtype == "float16" else 1e-6, atol=1e-6)
+            np.testing.assert_allclose(actual, result, rtol=2e-3 if dtype == "float16" else 1e-6, atol=1e-6)
 
 
 def test_right_kernels_stay_within_the_bound_and_zeros_are_zeros() -> None:

@@ -65,5 +65,5 @@ def test_what_the_public_kernel_answers_is_accepted(name):
 def test_a_golden_is_the_exact_result_whether_its_term_stands_alone_or_in_a_sum(summed):
     target = np.array([0, 720] if summed else [720], np.float32)
     zero = np.zeros(1, np.float32)
-    found = oracle.golden("aclnnKlDivBackward", gradOutput=zero, self=zero, target=target, reduction=0, logTarget=True)
-    assert found["out"] == 0
+    result = oracle.golden("aclnnKlDivBackward", gradOutput=zero, self=zero, target=target, reduction=0, logTarget=True)
+    assert result["out"] == 0

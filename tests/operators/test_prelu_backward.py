@@ -71,11 +71,11 @@ def test_both_outputs_are_correctly_rounded_and_public_kernels_stay_within_the_b
                 a = given(dtype, own, weight, way, seed)
                 with gmpy2.context(precision=600):
                     wanted = truth(a, dtype)
-                found = oracle.golden(NAME, **a)
+                result = oracle.golden(NAME, **a)
                 for name, expected in wanted.items():
-                    assert found[name].shape == expected.shape
-                    assert wrong(found[name], expected) == 0, (own, weight, way, name)
-                within(a, found)
+                    assert result[name].shape == expected.shape
+                    assert wrong(result[name], expected) == 0, (own, weight, way, name)
+                within(a, result)
 
 
 def within(a: dict[str, Any], like: dict[str, Any]) -> None:
@@ -97,23 +97,23 @@ def test_special_values_reach_their_own_channel_alone() -> None:
     a["self"][0, 1, 0] = np.nan
     a["gradOutput"][1, 2, 1], a["self"][1, 2, 1] = np.inf, -1
     a["gradOutput"][2, 0, 2], a["self"][2, 0, 2] = np.nan, 1
-    found = oracle.golden(NAME, **a)["gradWeight"]
-    assert np.isfinite(found[0])
-    assert np.isnan(found[1])
-    assert found[2] == -np.inf
+    result = oracle.golden(NAME, **a)["gradWeight"]
+    assert np.isfinite(result[0])
+    assert np.isnan(result[1])
+    assert result[2] == -np.inf
 
 
 def test_kernels_that_multiply_by_masks_are_not_judged_where_these_make_nan() -> None:
     a = given("float32", (4, 3), (3,), "plain", 0)
     a["self"][1, 0], a["weight"][2], a["self"][:, 2] = np.inf, np.inf, 1
     outputs = {"gradInput": np.empty((4, 3), np.float32), "gradWeight": np.empty(3, np.float32)}
-    told = {
+    texts = {
         soc: {n: r.unspecified for n, r in references(Call(NAME, soc, a, {}, outputs)).items()}
         for soc in ("ascend910b", "ascend950")
     }
-    assert told["ascend910b"]["gradWeight"].tolist() == [True, False, True]
-    assert told["ascend910b"]["gradInput"][:, 2].all()
-    assert not any(told["ascend950"][name].any() for name in outputs)
+    assert texts["ascend910b"]["gradWeight"].tolist() == [True, False, True]
+    assert texts["ascend910b"]["gradInput"][:, 2].all()
+    assert not any(texts["ascend950"][name].any() for name in outputs)
 
 
 def test_an_empty_batch_leaves_the_gradient_of_the_weights_unwritten() -> None:
@@ -164,14 +164,14 @@ def both(outputs: dict[str, Any]) -> None:
 
 def test_a_failure_names_its_output() -> None:
     assert run_case(CASE, Wrong(lambda outputs: None), Settings()).status == "pass"
-    for spoil, told, output in (
+    for spoil, message, output in (
         (doubled, "standard: gradWeight: ", "gradWeight"),
         (shorter, "gradWeight has shape (4,), expected (5,)", ""),
         (both, "structure: gradWeight: NaN exactly where the golden is NaN", "gradWeight"),
     ):
         record = run_case(CASE, Wrong(spoil), Settings())
         assert record.status == "fail"
-        assert told in record.reason
+        assert message in record.reason
         assert record.detail is not None
         assert record.detail.output == output
     assert record.verdicts["strict"].reason.startswith("gradInput: ")

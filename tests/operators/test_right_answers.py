@@ -19,11 +19,11 @@ def layers(op: str, actual: Any, soc: str = "ascend910b", **params: Any) -> dict
     """Which layers accept an answer to a call with one output."""
     (reference,) = oracle.reference(op, soc=soc, **params).values()
     answer = np.asarray(actual, reference.golden.dtype).reshape(reference.golden.shape)
-    found = verdict.compare(reference, answer)
+    result = verdict.compare(reference, answer)
     return {
-        "structure": verdict.values_structure(found, answer.shape).passed,
-        "standard": verdict.standard("mixed", reference, answer, found).passed,
-        "strict": verdict.strict(found, answer.shape).passed,
+        "structure": verdict.values_structure(result, answer.shape).passed,
+        "standard": verdict.standard("mixed", reference, answer, result).passed,
+        "strict": verdict.strict(result, answer.shape).passed,
     }
 
 
@@ -66,8 +66,8 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_every_layer_accepts_both_sides_of_what_rounding_decides(answer: Answer) -> None:
-    found = layers(answer.op, answer.actual, answer.soc, **answer.params)
-    assert all(found.values()) is answer.right, found
+    result = layers(answer.op, answer.actual, answer.soc, **answer.params)
+    assert all(result.values()) is answer.right, result
 
 
 def selu_fused(g: Any, y: Any) -> Any:
@@ -99,5 +99,5 @@ def test_an_order_that_multiplies_the_gradient_first_is_within_the_bound(
     kind = oracle.TensorSpec((), dtype).dtype.numpy  # type: ignore[union-attr]
     g = drawn.uniform(-4, 4, 4000).astype(kind)
     y = np.concatenate([drawn.uniform(-1.8, 1, 2000), 1 - 2 ** drawn.uniform(-24, 0, 2000)]).astype(kind)
-    found = layers(op, kernel(g.astype(SINGLE), y.astype(SINGLE)), **{"gradOutput": g, name: y})
-    assert found["strict"], found
+    result = layers(op, kernel(g.astype(SINGLE), y.astype(SINGLE)), **{"gradOutput": g, name: y})
+    assert result["strict"], result

@@ -45,11 +45,11 @@ class SquareFused:
             with np.errstate(all="ignore"):
                 divisor = np.maximum((x.astype(np.float64) * (1 - x.astype(np.float64))), np.float32(1e-12))
                 divisor[np.isinf(x)] = np.nan
-                found = g * (x - y) / divisor.astype(np.float32)
-                found = found if w is None else found * w.astype(np.float32)
+                result = g * (x - y) / divisor.astype(np.float32)
+                result = result if w is None else result * w.astype(np.float32)
                 if call.attrs["reduction"] == 1:
-                    found = found / np.float32(x.size)
-                call.outputs["out"][...] = found.astype(call.outputs["out"].dtype)
+                    result = result / np.float32(x.size)
+                call.outputs["out"][...] = result.astype(call.outputs["out"].dtype)
         return status
 
 
@@ -64,8 +64,8 @@ class SquareFused:
 def test_a_right_order_is_not_flagged(device, slug, begins):
     cases = [c for c in load(default_dir() / f"{slug}.yaml") if c.id.startswith(f"{slug}/{begins}")]
     assert cases
-    found = [run_case(case, device(), Settings()) for case in cases]
-    assert [f"{line.id}: {line.reason}" for line in found if line.status != "pass"] == []
+    result = [run_case(case, device(), Settings()) for case in cases]
+    assert [f"{line.id}: {line.reason}" for line in result if line.status != "pass"] == []
 
 
 def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():

@@ -169,7 +169,7 @@ def operands(truth: Truth, dtype: str) -> Given:
     """Rows of several sizes, some far from 0."""
     r = np.random.default_rng([*truth.name.encode(), *dtype.encode()])
     scale, offset = (r.choice(values, (ROWS, 1)) for values in ([1, 1, 20, 100, 1e-3], [0, 0, 0, 3, 100]))
-    found = {}
+    result = {}
     for name, kind in truth.inputs.items():
         if kind == "x":
             values = r.normal(size=(ROWS, LENGTH)) * scale + offset
@@ -177,8 +177,8 @@ def operands(truth: Truth, dtype: str) -> Given:
             values = r.normal(size=(ROWS, LENGTH // 2))
         else:
             values = r.normal(1, 0.5, LENGTH) if kind == "w" else r.normal(0.5, 0.5, (ROWS, 1))
-        found[name] = values.astype(TYPES[dtype])
-    return found
+        result[name] = values.astype(TYPES[dtype])
+    return result
 
 
 def shaped(truth: Truth, given: Given) -> Given:
@@ -192,15 +192,15 @@ def shaped(truth: Truth, given: Given) -> Given:
 
 def columns(truth: Truth, given: Given, row: int) -> Columns:
     """A row's operands, exactly, each as long as the row."""
-    found = {}
+    result = {}
     for name, array in given.items():
         kind, values = truth.inputs[name], array.astype(np.float64)
         if kind == "w" and truth.grouped:  # three channels, of the sample's first or second group
             own = np.repeat(values[:6].reshape(2, 3)[row % 2], LENGTH // 3)
         else:
             own = values if kind == "w" else values[row] if values.shape[1] > 1 else np.repeat(values[row], LENGTH)
-        found[name] = [mpq(v) for v in own.tolist()]
-    return found
+        result[name] = [mpq(v) for v in own.tolist()]
+    return result
 
 
 def added_up(truth: Truth, terms: list[list[Any]]) -> list[Any]:
@@ -216,19 +216,19 @@ def added_up(truth: Truth, terms: list[list[Any]]) -> list[Any]:
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda t: t.name)
 def test_goldens_are_what_mpfr_says(truth: Truth, dtype: str) -> None:
     given = operands(truth, dtype)
-    found = oracle.golden(truth.name, **shaped(truth, given), **truth.attributes)
+    result = oracle.golden(truth.name, **shaped(truth, given), **truth.attributes)
     e = mpq(float(np.float32(EPSILON)))
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for name, formula in truth.outputs.items():
             kind = "float32" if name in truth.float32 else dtype
             rows = [[rounded(v, kind) for v in formula(columns(truth, given, k), e)] for k in range(ROWS)]
-            assert found[name].dtype == TYPES[kind]
-            assert wrong(found[name].reshape(ROWS, -1), np.array(rows)) == 0, name
+            assert result[name].dtype == TYPES[kind]
+            assert wrong(result[name].reshape(ROWS, -1), np.array(rows)) == 0, name
         for name, terms in truth.summed.items():
             kind = "float32" if name in truth.float32 else dtype
             sums = added_up(truth, [terms(columns(truth, given, k)) for k in range(ROWS)])
-            assert found[name].dtype == TYPES[kind]
-            assert wrong(found[name], np.array([rounded(v, kind) for v in sums])) == 0, name
+            assert result[name].dtype == TYPES[kind]
+            assert wrong(result[name], np.array([rounded(v, kind) for v in sums])) == 0, name
 
 
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950", "ascend310p"])
@@ -264,10 +264,10 @@ GRADIENTS = (
 def test_a_gradient_is_the_derivative_of_its_forward(forward: str, backward: str, x: str, g: str, dtype: str) -> None:
     r = np.random.default_rng([*forward.encode(), *dtype.encode()])
     whole, gradient = ((r.normal(size=n) * 4).astype(TYPES[dtype]) for n in ((8, LENGTH), (8, LENGTH // 2)))
-    found = next(iter(oracle.golden(backward, **{x: whole, g: gradient, "dim": -1}).values()))
+    result = next(iter(oracle.golden(backward, **{x: whole, g: gradient, "dim": -1}).values()))
     factors = [mpq(v) for v in gradient.astype(np.float64).ravel().tolist()]
     halves = [
         np.array([rounded(a * b, dtype) for a, b in zip(factors, by, strict=True)]).reshape(gradient.shape)
         for by in (slopes(forward, x, part=part, **{x: whole, "dim": -1}) for part in ("a", "b"))
     ]
-    assert wrong(found, np.concatenate(halves, axis=-1)) == 0
+    assert wrong(result, np.concatenate(halves, axis=-1)) == 0

@@ -104,9 +104,9 @@ def status(soc="ascend910b", **changes):
     ],
 )
 def test_the_checks_answer_as_the_source(changes, code, said):
-    found = status(**changes)
-    assert found.code == code
-    assert said in found.reason
+    result = status(**changes)
+    assert result.code == code
+    assert said in result.reason
 
 
 def test_bfloat16_is_refused_by_the_older_products_for_the_gradient_alone():

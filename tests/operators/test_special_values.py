@@ -281,5 +281,5 @@ class TestEveryNan:
     def test_that_is_cast_to_another_type(self, dtype):
         g, x = array([INF, 1.0], dtype), array([INF, -NAN], dtype)
         for out, quiet in {**ONE_NAN, "float64": 0x7FF8 << 48, "complex64": ONE_NAN["float32"]}.items():
-            found = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=x, dim=0, out=out)["out"]
-            assert self.bits(np.ascontiguousarray(found.real)) == {quiet}
+            result = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=x, dim=0, out=out)["out"]
+            assert self.bits(np.ascontiguousarray(result.real)) == {quiet}

@@ -28,16 +28,18 @@ class Flushing:
         (name,) = call.outputs
         if status.ok and call.outputs[name].size:
             arguments = {**call.inputs, **call.attrs}
-            found = device_kernel(operator(call.op), arguments, platform(call.soc).kernel, np.float32, FLUSHES)
-            call.outputs[name][...] = found.astype(call.outputs[name].dtype)
+            result = device_kernel(operator(call.op), arguments, platform(call.soc).kernel, np.float32, FLUSHES)
+            call.outputs[name][...] = result.astype(call.outputs[name].dtype)
         return status
 
 
 def cases():
     """Those whose e^self or quotient is subnormal in float32."""
-    found = [c for c in load(default_dir() / f"{SLUG}.yaml") if c.id.startswith(f"{SLUG}/float32_sweep[float32-131072")]
-    assert found
-    return found
+    result = [
+        c for c in load(default_dir() / f"{SLUG}.yaml") if c.id.startswith(f"{SLUG}/float32_sweep[float32-131072")
+    ]
+    assert result
+    return result
 
 
 @pytest.mark.parametrize(
@@ -86,12 +88,12 @@ def test_what_cancels_is_not_taken_for_flushed():
     x = np.arange(-13, -4.5, 0.125, dtype=np.float32)
     inputs, attrs = {"gradOutput": np.ones_like(x), "self": x}, {"approximate": "none"}
     call = Call("aclnnGeluBackwardV2", "ascend950", inputs, attrs, {"gradInput": np.empty_like(x)})
-    (found,) = references(call).values()
-    assert found.unspecified is None or not np.any(found.unspecified)
-    assert (found.bound < 1e-6).all()  # what 1 + erf loses, times |x|
+    (result,) = references(call).values()
+    assert result.unspecified is None or not np.any(result.unspecified)
+    assert (result.bound < 1e-6).all()  # what 1 + erf loses, times |x|
 
 
 def test_only_ascend950_flushes_unless_a_run_says_otherwise():
-    assert {soc for soc, found in PLATFORMS.items() if found.flushes} == {"ascend950"}
+    assert {soc for soc, result in PLATFORMS.items() if result.flushes} == {"ascend950"}
     assert not with_subnormals(platform("ascend950"), "keep").flushes
     assert with_subnormals(platform("ascend910"), "either").flushes == FLUSHES

@@ -51,13 +51,13 @@ def tensor(row: dict[str, Any] | None) -> Any:
 def arguments(op: Operator, row: dict[str, Any]) -> dict[str, Any]:
     kernel = op.kernel.attributes if tiled(row) and op.kernel is not None else {}
     names = MISNAMED | {name: own for name, (own, _) in kernel.items()}  # tiling knows the kernel's names
-    found = {n: tensor(v) for n, v in (*row["inputs"].items(), *row["outputs"].items())}
+    result = {n: tensor(v) for n, v in (*row["inputs"].items(), *row["outputs"].items())}
     for name, value in row["attrs"].items():
         kind = row.get("attr_dtypes", {}).get(name)
         value = float(value) if value in WORDS else value  # JSON has no infinity
         made = SCALARS[kind](value) if kind in SCALARS and value is not None else value
-        found[names.get(name, name)] = made
-    return found
+        result[names.get(name, name)] = made
+    return result
 
 
 def tiled(row: dict[str, Any]) -> bool:
@@ -70,10 +70,10 @@ def asserted(row: dict[str, Any]) -> dict[str, str]:
         return {TILED_ON[row["effective_soc_in_harness"]]: row["expected_status"]}
     by_soc = dict(row.get("expected_status_by_soc") or {})
     otherwise = by_soc.pop("otherwise", None)
-    told = {SOCS[k]: v for k, v in by_soc.items()}
+    texts = {SOCS[k]: v for k, v in by_soc.items()}
     if otherwise is not None:
-        told = {soc: told.get(soc, otherwise) for soc in ("ascend910", "ascend310p", *told)}
-    return told or {SOCS[row["effective_soc_in_harness"]]: row["expected_status"]}
+        texts = {soc: texts.get(soc, otherwise) for soc in ("ascend910", "ascend310p", *texts)}
+    return texts or {SOCS[row["effective_soc_in_harness"]]: row["expected_status"]}
 
 
 @pytest.mark.skipif(not SLUGS, reason=f"no unit-test rows in {FOLDER}")

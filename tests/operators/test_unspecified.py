@@ -25,17 +25,17 @@ def unspecified(
     arrays.update({n: np.atleast_1d(np.array(v, np.float32)) for n, v in inputs.items()})
     outputs = {each.output: np.empty(each.output_shape({**arrays, **(attrs or {})}), np.float32) for each in op.each}
     call = Call(op=op.name, soc=soc, inputs=arrays, attrs=attrs or {}, outputs=outputs)
-    return [bool(found) for found in reference(call, output).unspecified.reshape(-1)]
+    return [bool(result) for result in reference(call, output).unspecified.reshape(-1)]
 
 
 def test_a_sigmoid_of_ascend910_does_not_become_smaller_than_its_clamp_leaves_it() -> None:
     x, t = [-105, -105, -88.6, 40, NAN], [0, 1, 0, 1, 0]
     for soc in BEFORE_950:  # which flushes such a sigmoid
-        found = unspecified(
+        result = unspecified(
             "aclnnBinaryCrossEntropyWithLogitsBackward", soc, {"reduction": 0},
             gradOutput=np.full(5, 1e30), self=x, target=t,
         )  # fmt: skip
-        assert found == ([True, False, False, False, True] if soc == "ascend910" else [False] * 5), soc
+        assert result == ([True, False, False, False, True] if soc == "ascend910" else [False] * 5), soc
 
 
 def test_a_beta_of_which_ascend950_makes_nan_is_below_the_float32_of_1e_6() -> None:
@@ -47,17 +47,17 @@ def test_a_beta_of_which_ascend950_makes_nan_is_below_the_float32_of_1e_6() -> N
 def test_a_difference_that_is_nan_beside_beta_0_is_known_of_ascend950_alone() -> None:
     given = {"gradOut": [1, 1, 1], "self": [NAN, 1, 2], "target": [0, NAN, 1]}
     for soc in PLATFORMS:
-        found = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 0.0}, **given)
-        assert found == ([False] * 3 if soc == "ascend950" else [True, True, False]), soc
-        found = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 1.0}, **given)
-        assert found == [False] * 3, soc
+        result = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 0.0}, **given)
+        assert result == ([False] * 3 if soc == "ascend950" else [True, True, False]), soc
+        result = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 1.0}, **given)
+        assert result == [False] * 3, soc
 
 
 def test_a_product_that_overflows_before_the_factor_of_a_mean_is_known_of_ascend950_alone() -> None:
     given = {"gradOutput": [2e38, *[1] * 7], "self": [2] * 8, "target": [-4] * 8}
     for soc in PLATFORMS:
-        found = unspecified("aclnnSoftMarginLossBackward", soc, {"reduction": 1}, **given)
-        assert found == [soc != "ascend950", *[False] * 7], soc
+        result = unspecified("aclnnSoftMarginLossBackward", soc, {"reduction": 1}, **given)
+        assert result == [soc != "ascend950", *[False] * 7], soc
 
 
 def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_comparison_is_not() -> None:
@@ -88,5 +88,5 @@ def test_ascend950_rounds_one_number_to_hardsigmoids_edge() -> None:
     below = np.nextafter(np.float32(3), np.float32(0))
     x = [below, np.nextafter(below, np.float32(0)), -below, 3, -3]
     for soc in PLATFORMS:
-        found = unspecified("aclnnHardsigmoidBackward", soc, gradOutput=np.ones(5), self=x)
-        assert found == [soc == "ascend950", *[False] * 4], soc
+        result = unspecified("aclnnHardsigmoidBackward", soc, gradOutput=np.ones(5), self=x)
+        assert result == [soc == "ascend950", *[False] * 4], soc

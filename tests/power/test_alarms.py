@@ -59,12 +59,12 @@ def test_what_is_flagged_alone_is_flagged_among_the_others(op, seed, stated_case
 
     with_wrong(off)
     share = share_of(stated_cases, op, ("ascend910b",))
-    found = run(replace(share, settings=replace(share.settings, seed=seed)))
+    result = run(replace(share, settings=replace(share.settings, seed=seed)))
     (wrong,) = trial.right_kernels(op)[len(right_kernels(op)) :]
     alone = {p.case.id for p in prepared(op, "ascend910b", seed) if outcome_on(p, wrong.device).status != "pass"}
     assert alone
-    assert {hit.case for hit in found.hits} == alone
-    assert {hit.id for hit in found.hits} == {"right/wrong"}
+    assert {hit.case for hit in result.hits} == alone
+    assert {hit.id for hit in result.hits} == {"right/wrong"}
 
 
 def test_every_soc_is_told(stated_cases, with_wrong):
@@ -108,14 +108,14 @@ def reference_of(value, bound, **more):
 
 def passes(reference, actual, settings):
     compared = compare(reference, actual)
-    told = standard("mixed", reference, actual, compared, options=dict(settings.standard_options))
-    return compared.strict_bad is None and compared.codes is None and told.passed
+    text = standard("mixed", reference, actual, compared, options=dict(settings.standard_options))
+    return compared.strict_bad is None and compared.codes is None and text.passed
 
 
 def test_the_worst_answer_is_the_farthest_of_each_element():
     reference = reference_of([1.0, 2.0, 3.0], 1.0)
-    found = worst_of(reference, [np.array([1.5, 2.0, 3.1], F), np.array([0.75, 2.25, 2.5], F)])
-    assert found.tolist() == [1.5, 2.25, 2.5]
+    result = worst_of(reference, [np.array([1.5, 2.0, 3.1], F), np.array([0.75, 2.25, 2.5], F)])
+    assert result.tolist() == [1.5, 2.25, 2.5]
 
 
 def test_if_the_worst_passes_all_pass():

@@ -50,10 +50,10 @@ def test_what_is_said_of_another_kernel_is_off(trial) -> None:
     one, other = (next(d for d in defects(OP) if d.id.endswith(f"/{kind} rank 2")) for kind in ("float16", "bfloat16"))
     facts = trial.others
     bad = np.array([one.device.negates(call) for call in trial.calls], bool)
-    found = contrast(facts, bad)
-    assert found is not None
-    assert trial.off(found, one) == 0
-    assert trial.off(found, other) > 0
+    result = contrast(facts, bad)
+    assert result is not None
+    assert trial.off(result, one) == 0
+    assert trial.off(result, other) > 0
 
 
 def test_the_score_counts_what_fails_a_case() -> None:

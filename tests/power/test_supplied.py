@@ -83,14 +83,14 @@ def test_what_is_no_kernel_is_refused_with_its_place_and_what_it_lacks(cases):
     class Nameless:
         op = OP
 
-    for kernels, told in (
+    for kernels, text in (
         ([Kernel("a"), Nameless()], r"kernel 1 \(Nameless\) has no name and no run\(call\)"),
         ([Kernel("a", op="aclnnNothing")], r"kernel 0 \(a\): unknown operator 'aclnnNothing'"),
         ([Kernel("a", wrong="no")], "wrong is 'no'; it must be True"),
         ([], "there is no kernel"),
         ("nowhere_at_all:KERNELS", "power --kernels nowhere_at_all:KERNELS: no module"),
     ):
-        with pytest.raises(OracleError, match=told):
+        with pytest.raises(OracleError, match=text):
             scored(kernels, cases)
 
 
@@ -119,9 +119,9 @@ def test_the_command_runs_a_module_in_processes_of_its_own(tmp_path, monkeypatch
     file = next(p for p in stated_files if p.stem == "log_sigmoid_backward")
     written = tmp_path / "score.json"
     assert main(["power", str(file), "--kernels", "past_bugs:KERNELS", "--jobs", "1", "--json", str(written)]) == 1
-    told = json.loads(written.read_text("utf-8"))
-    assert (told["wrong"], told["noticed"], told["survivors"], told["right"]) == (1, 1, [], 1)
-    (flagged,) = told["flagged"]
+    text = json.loads(written.read_text("utf-8"))
+    assert (text["wrong"], text["noticed"], text["survivors"], text["right"]) == (1, 1, [], 1)
+    (flagged,) = text["flagged"]
     assert flagged["name"] == "dies"
     assert flagged["reason"] == "crash: the process running it died: signal 9 (SIGKILL)"
     shown = capsys.readouterr().out

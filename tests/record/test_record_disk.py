@@ -120,9 +120,9 @@ def test_what_can_be_read_of_a_damaged_record_is_salvaged_and_the_rest_counted(t
     assert (len(record.cases), record.counts["notrun"], record.planned) == (3, 2, 5)
     assert not record.ok
     assert main(["report", str(path), "--salvage", "--format", "md", "-o", str(tmp_path / "r.md")]) == 0
-    told = "2 lines cannot be read and are left out, the first of them line 3."
-    assert told in capsys.readouterr().err
-    assert told in (tmp_path / "r.md").read_text()
+    text = "2 lines cannot be read and are left out, the first of them line 3."
+    assert text in capsys.readouterr().err
+    assert text in (tmp_path / "r.md").read_text()
 
 
 def ended(path: Path) -> RecordWriter:

@@ -67,12 +67,12 @@ def test_machines_may_have_their_own_python_and_numpy(shard):
 
 
 def test_what_is_no_shard_or_is_there_twice_is_refused(shard):
-    for parts, told in (
+    for parts, text in (
         ([shard("1/2"), shard("1/2", name="again")], r"shard 1/2 is there twice: .*1of2\.jsonl and .*again\.jsonl"),
         ([shard("1/2"), shard("", name="whole")], r"whole\.jsonl: the record of a whole run; merge joins"),
         ([shard("1/2"), shard("2/3")], "is shard 2/3, .* shard 1/2"),
     ):
-        with pytest.raises(OracleError, match=told):
+        with pytest.raises(OracleError, match=text):
             merged(parts)
     one, other = shard("1/2", name="same"), shard("2/2")
     (tampered := other.path).write_text(one.path.read_text().replace("1/2", "2/2"))
@@ -101,9 +101,9 @@ def test_a_shard_that_died_leaves_its_cases_not_run(shard, tmp_path):
 def test_what_is_unusual_about_a_shard_is_told_with_its_file(shard, tmp_path, capsys):
     died = shard("2/2", ended=False, cases=1)
     assert main(["merge", str(shard("1/2").path), str(died.path), "-o", str(tmp_path / "whole.jsonl")]) == 1
-    told = capsys.readouterr().out
-    assert f"{died.path}: The record has no last line: the run died after 1 of 2 planned cases." in told
-    assert "1of2.jsonl: " not in told
+    text = capsys.readouterr().out
+    assert f"{died.path}: The record has no last line: the run died after 1 of 2 planned cases." in text
+    assert "1of2.jsonl: " not in text
 
 
 def test_the_output_is_none_of_the_inputs(shard, capsys):

@@ -31,8 +31,8 @@ from oracle.settings.settings import Settings
 @cache
 def cases(op: str) -> list[Case]:
     """Small ones: a script's time is the interpreter's, a case's should be nothing."""
-    found = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
-    return [c for c in found if all(p is None or math.prod(p.shape) <= 2**9 for p in c.inputs.values())]
+    result = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
+    return [c for c in result if all(p is None or math.prod(p.shape) <= 2**9 for p in c.inputs.values())]
 
 
 class Device:
@@ -170,8 +170,8 @@ def test_a_transposed_operand_is_reduced_although_one_axis_cannot_be_transposed(
     """The bug: the candidate without the other axis ended the search with an error."""
     wrong = next(d for d in defects("aclnnL1LossBackward") if d.id == "layout/l1_loss_backward/self row strides")
     cases = tuple(select(load(default_dir() / "l1_loss_backward.yaml"), tier="smoke"))
-    (found,) = failures([wrong], cases, Settings(), each=1)
-    assert rate_of([found]).share == 1
+    (result,) = failures([wrong], cases, Settings(), each=1)
+    assert rate_of([result]).share == 1
 
 
 def test_values_become_plain():
@@ -300,13 +300,13 @@ def test_replay_shrinks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
     assert main(["replay", case.id, "--backend", "zeroing:Device", "--shrink", "--no-isolate"]) == 1
-    told = capsys.readouterr()
-    assert "reduced in" in told.err
-    assert executed(told.out, tmp_path).returncode == 1
-    assert "Run so far    exit status 1" in told.out
+    text = capsys.readouterr()
+    assert "reduced in" in text.err
+    assert executed(text.out, tmp_path).returncode == 1
+    assert "Run so far    exit status 1" in text.out
     assert main(["replay", case.id, "--shrink", "--no-isolate"]) == 2
-    told = capsys.readouterr()
-    assert (told.out, "nothing to reduce: it ended pass" in told.err) == ("", True)
+    text = capsys.readouterr()
+    assert (text.out, "nothing to reduce: it ended pass" in text.err) == ("", True)
 
 
 def test_plainness_orders_values():

@@ -241,8 +241,8 @@ def test_axe_finds_no_violation(look: Any, scheme: str, language: str, width: in
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     page = look(everything(), color_scheme=scheme, language=language, width=width, at=f"#case={quote(WIDE)}")
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]] == []
+    result = axe.Axe().run(page).response["violations"]
+    assert [(rule["id"], node["html"][:200]) for rule in result for node in rule["nodes"]] == []
 
 
 @pytest.mark.parametrize("width", [400, 1400])

@@ -33,45 +33,45 @@ def groups(found: diff.Difference) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product((None, *STATUSES), repeat=2)))
 def test_every_pair_of_statuses_has_one_answer(compare: Any, old: str | None, new: str | None) -> None:
-    found = compare([synthetic.case(ID, old)] if old else [], [synthetic.case(ID, new)] if new else [])
+    result = compare([synthetic.case(ID, old)] if old else [], [synthetic.case(ID, new)] if new else [])
     was_good, is_good = old is None or old in GOOD, new is None or new in GOOD
-    assert found.ok is (old == new or not was_good or is_good)
-    placed = [name for name, ids in groups(found).items() for _ in ids]
+    assert result.ok is (old == new or not was_good or is_good)
+    placed = [name for name, ids in groups(result).items() for _ in ids]
     assert len(placed) == (0 if old == new else 1)
     if placed == ["fixed"]:
         assert new == "pass"
-    assert found.unchanged == (1 if old == new and old is not None else 0)
+    assert result.unchanged == (1 if old == new and old is not None else 0)
 
 
 def test_totals_do_not_hide_a_swap(compare: Any) -> None:
     """One fixed and one broken leave every total as it was."""
     a, b = "softmax_backward/a[x]", "softmax_backward/b[x]"
-    found = compare([synthetic.case(a), synthetic.case(b, "fail")], [synthetic.case(a, "fail"), synthetic.case(b)])
-    assert groups(found) == {"newly failing": [a], "fixed": [b]}
-    assert not found.ok
+    result = compare([synthetic.case(a), synthetic.case(b, "fail")], [synthetic.case(a, "fail"), synthetic.case(b)])
+    assert groups(result) == {"newly failing": [a], "fixed": [b]}
+    assert not result.ok
 
 
 def test_a_record_compared_with_itself_differs_in_nothing(compare: Any) -> None:
     cases = [*synthetic.catalogue(50), synthetic.failing(ID)]
-    found = compare(cases, cases)
-    assert found.ok
-    assert groups(found) == {}
-    assert str(found.sentence) == "No case differs; 51 unchanged."
-    assert found.notes == []
+    result = compare(cases, cases)
+    assert result.ok
+    assert groups(result) == {}
+    assert str(result.sentence) == "No case differs; 51 unchanged."
+    assert result.notes == []
 
 
 def test_cases_that_a_dead_run_lost_newly_fail(compare: Any) -> None:
     cases = synthetic.catalogue(10)
-    found = compare(cases, cases[:7], planned=10, died=True)
-    assert groups(found) == {"newly failing": [case["id"] for case in cases[7:]]}
-    assert {change.after for change in found.groups["newly failing"]} == {"notrun"}
+    result = compare(cases, cases[:7], planned=10, died=True)
+    assert groups(result) == {"newly failing": [case["id"] for case in cases[7:]]}
+    assert {change.after for change in result.groups["newly failing"]} == {"notrun"}
 
 
 def test_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
     cases = synthetic.catalogue(10)
-    found = compare(cases, cases[:7])
-    assert groups(found) == {"removed": [case["id"] for case in cases[7:]]}
-    assert found.ok
+    result = compare(cases, cases[:7])
+    assert groups(result) == {"removed": [case["id"] for case in cases[7:]]}
+    assert result.ok
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_budget_regression_is_a_factor_and_a_floor(compare: Any, old: Any, new: Any, regressed: bool) -> None:
-    found = compare([synthetic.case(ID, budget_used=old)], [synthetic.case(ID, budget_used=new)])
-    assert groups(found) == ({"budget regressions": [ID]} if regressed else {})
-    assert found.ok
+    result = compare([synthetic.case(ID, budget_used=old)], [synthetic.case(ID, budget_used=new)])
+    assert groups(result) == ({"budget regressions": [ID]} if regressed else {})
+    assert result.ok
 
 
 def test_budget_regressions_come_worst_first(compare: Any) -> None:
     ids = [f"softmax_backward/a[{i}]" for i in range(4)]
     new = [synthetic.case(i, budget_used=b) for i, b in zip(ids, (0.4, 0.9, 0.5, 0.8), strict=True)]
-    found = compare([synthetic.case(i, budget_used=0.1) for i in ids], new)
-    assert [c.budget_after for c in found.groups["budget regressions"]] == [0.9, 0.8, 0.5, 0.4]
+    result = compare([synthetic.case(i, budget_used=0.1) for i in ids], new)
+    assert [c.budget_after for c in result.groups["budget regressions"]] == [0.9, 0.8, 0.5, 0.4]
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_what_makes_runs_incomparable_is_said(compare: Any, change: dict[str, An
 def test_the_three_forms_tell_the_same(compare: Any) -> None:
     old = [synthetic.case(f"softmax_backward/a[{i}]", budget_used=0.2) for i in range(6)]
     new = [{**old[0], "status": "fail", "reason": "bad | `x`\nsecond"}, {**old[1], "budget_used": 0.6}, *old[2:5]]
-    found = compare(old, [*new, synthetic.case("softmax_backward/new[1]")])
-    told = json.loads(diff.to_json(found))
-    assert [entry["id"] for entry in told["newly_failing"]] == ["softmax_backward/a[0]"]
-    assert told["budget_regressions"][0]["new_budget"] == 0.6
-    assert told["ok"] is False
-    assert told["unchanged"] == 3
-    text, markdown = diff.text(found), diff.markdown(found)
-    for group in told:
-        for entry in told[group] if isinstance(told[group], list) else []:
+    result = compare(old, [*new, synthetic.case("softmax_backward/new[1]")])
+    message = json.loads(diff.to_json(result))
+    assert [entry["id"] for entry in message["newly_failing"]] == ["softmax_backward/a[0]"]
+    assert message["budget_regressions"][0]["new_budget"] == 0.6
+    assert message["ok"] is False
+    assert message["unchanged"] == 3
+    text, markdown = diff.text(result), diff.markdown(result)
+    for group in message:
+        for entry in message[group] if isinstance(message[group], list) else []:
             if isinstance(entry, dict):
                 assert entry["id"] in text
                 assert f"`{entry['id']}`" in markdown
@@ -129,11 +129,11 @@ def test_the_three_forms_tell_the_same(compare: Any) -> None:
 
 def test_a_limit_says_what_it_leaves_out(compare: Any) -> None:
     cases = synthetic.catalogue(30)
-    found = compare(cases, [{**case, "status": "fail"} for case in cases])
-    assert "... and 25 more" in diff.text(found, limit=5)
-    assert "more" not in diff.text(found, limit=0)
+    result = compare(cases, [{**case, "status": "fail"} for case in cases])
+    assert "... and 25 more" in diff.text(result, limit=5)
+    assert "more" not in diff.text(result, limit=0)
 
 
 def test_control_characters_do_not_reach_the_terminal(compare: Any) -> None:
-    found = compare([], [synthetic.case("a/\x1b[31m[x]", "fail", reason="\x1b]0;title\x07")])
-    assert "\x1b" not in diff.text(found)
+    result = compare([], [synthetic.case("a/\x1b[31m[x]", "fail", reason="\x1b]0;title\x07")])
+    assert "\x1b" not in diff.text(result)

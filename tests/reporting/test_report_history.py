@@ -40,13 +40,13 @@ def test_records_are_ordered_by_time_and_kept_apart_by_what_ran(tmp_path: Path) 
     save(tmp_path, 9, [good()], backend="aclnn")
     save(tmp_path, 8, [good()], backend="aclnn", backend_options={"device": "1"})
     records, _ = history.read_all(tmp_path)
-    found = {series.label: [r.header.started[8:10] for r in series.records] for series in history.series_of(records)}
-    assert found == {
+    result = {series.label: [r.header.started[8:10] for r in series.records] for series in history.series_of(records)}
+    assert result == {
         "aclnn · ascend910b · mixed": ["09"],
         "aclnn · device=1 · ascend910b · mixed": ["08"],
         "torch · ascend910b · mixed": ["01", "02", "03"],
     }
-    assert next(iter(found)) == "aclnn · ascend910b · mixed"
+    assert next(iter(result)) == "aclnn · ascend910b · mixed"
 
 
 def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_a_case_is_flaky_only_where_nothing_that_decides_it_changed(
     other = good("softmax_backward/a[float32]")
     save(tmp_path, 1, [good(), other])
     save(tmp_path, 2, [synthetic.failing(ID), other], **change)
-    found = only(tmp_path).flaky
-    assert [case.id for case in found] == ([ID] if flaky else [])
+    result = only(tmp_path).flaky
+    assert [case.id for case in result] == ([ID] if flaky else [])
     if flaky:
-        assert [status for _record, status in found[0].statuses] == ["pass", "fail"]
+        assert [status for _record, status in result[0].statuses] == ["pass", "fail"]
 
 
 def test_trends_have_a_value_for_every_record(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_the_page_in_a_browser(visit: Any, tmp_path: Path, scheme: str, width: i
     (tmp_path / "h.html").write_text(history.render(*history.read_all(tmp_path / "records")), encoding="utf-8")
     page = visit(tmp_path / "h.html", color_scheme=scheme, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    found = axe.Axe().run(page).response["violations"]
-    assert [(rule["id"], node["html"][:160]) for rule in found for node in rule["nodes"]] == []
+    result = axe.Axe().run(page).response["violations"]
+    assert [(rule["id"], node["html"][:160]) for rule in result for node in rule["nodes"]] == []
     page.locator("#language").click()
     assert "趋势" in page.locator("main").inner_text()
     assert "不稳定" in page.locator("main").inner_text()

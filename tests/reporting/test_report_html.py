@@ -50,11 +50,11 @@ def mixed() -> list[dict[str, Any]]:
 
 
 def test_the_page_is_well_formed_and_says_what_happened(page: Any) -> None:
-    found = page(mixed())
-    assert "of 71 cases did not pass" in found.text or "never ran" in found.text
+    result = page(mixed())
+    assert "of 71 cases did not pass" in result.text or "never ran" in result.text
     for said in ("aclnnSoftmaxBackward", "torch 2.13.0+cpu", "ascend910b (Atlas A2", "71 planned =", "tail from 16384",
                  "pytest cases --backend torch", "the last tile of a row is not computed", "because skip"):  # fmt: skip
-        assert said in found.text
+        assert said in result.text
 
 
 def test_everything_a_failure_holds_can_be_read_with_scripts_off(page: Any) -> None:
@@ -66,20 +66,20 @@ def test_everything_a_failure_holds_can_be_read_with_scripts_off(page: Any) -> N
 
 
 def test_nothing_is_fetched_from_anywhere(page: Any) -> None:
-    found = page(mixed())
-    for tag, attrs in found.elements:
+    result = page(mixed())
+    for tag, attrs in result.elements:
         assert tag not in ("link", "img", "iframe", "object", "base", "embed"), tag
         for name in ("src", "action", "srcset", "data"):
             assert name not in attrs, (tag, attrs)
         assert attrs.get("href", "#").startswith("#"), attrs
-    for _, text in found.scripts:
+    for _, text in result.scripts:
         assert not re.search(r"https?:|fetch\(|XMLHttpRequest|import\(", text)
 
 
 def test_only_the_reports_own_script_may_run(page: Any) -> None:
-    found = page([synthetic.case("a/b[c]", "fail", reason=HOSTILE)])
-    (policy,) = (a["content"] for a in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
-    (script,) = (text for attrs, text in found.scripts if not attrs.get("type"))
+    result = page([synthetic.case("a/b[c]", "fail", reason=HOSTILE)])
+    (policy,) = (a["content"] for a in result.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    (script,) = (text for attrs, text in result.scripts if not attrs.get("type"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith("default-src 'none';")
     assert f"script-src 'sha256-{digest}';" in policy
@@ -98,12 +98,12 @@ def test_hostile_strings_stay_text(page: Any, tmp_path: Path) -> None:
     skipped = synthetic.case(HOSTILE, "skip", reason=HOSTILE)
     first = [failed, skipped]
     fields = dict.fromkeys(("backend", "soc", "standard", "command", "started", "tier", "host"), HOSTILE)
-    found = page(first, [failed], versions={HOSTILE: HOSTILE}, **fields)
-    assert len(found.scripts) == 2
-    assert not found.all("img")
-    assert not any(name.startswith("on") for _, attrs in found.elements for name in attrs)
-    assert found.data["reasons"] == [HOSTILE]
-    assert "{{ 7*7 }}" in found.text
+    result = page(first, [failed], versions={HOSTILE: HOSTILE}, **fields)
+    assert len(result.scripts) == 2
+    assert not result.all("img")
+    assert not any(name.startswith("on") for _, attrs in result.elements for name in attrs)
+    assert result.data["reasons"] == [HOSTILE]
+    assert "{{ 7*7 }}" in result.text
     raw = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert raw.count("<!--") == 0
     assert raw.count("</script>") == 2
@@ -125,14 +125,14 @@ def test_the_columns_give_back_every_case(page: Any) -> None:
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_numbers_that_are_not_finite_are_shown_and_carried(page: Any, value: str) -> None:
-    found = page([synthetic.failing("softmax_backward/a[float32]", budget_used=value)])
-    assert found.data["runs"][0]["err"] == [value]
+    result = page([synthetic.failing("softmax_backward/a[float32]", budget_used=value)])
+    assert result.data["runs"][0]["err"] == [value]
 
 
 def test_each_case_that_went_wrong_has_one_full_view(page: Any, tmp_path: Path) -> None:
-    found = page(mixed())
-    views = [a["data-row"] for tag, a in found.elements if "data-row" in a]
-    (run,) = found.data["runs"]
+    result = page(mixed())
+    views = [a["data-row"] for tag, a in result.elements if "data-row" in a]
+    (run,) = result.data["runs"]
     wrong = [row for row, s in enumerate(run["status"]) if STATUSES[s] not in ("pass", "skip")]
     assert sorted(map(int, views)) == wrong
 
@@ -143,8 +143,8 @@ def test_many_failures_share_the_full_views_fairly(page: Any, monkeypatch: Any) 
     large = 2 * html.FULL_VIEWS
     cases = [synthetic.failing(f"softmax_backward/a[float32-{n}]") for n in range(large)]
     cases += [synthetic.failing(f"nll_loss_backward/a[float32-{n}]") for n in range(2)]
-    found = page(cases)
-    views = {int(a["data-row"]) for tag, a in found.elements if "data-row" in a}
+    result = page(cases)
+    views = {int(a["data-row"]) for tag, a in result.elements if "data-row" in a}
     assert len(views) == html.FULL_VIEWS
     assert {large, large + 1} <= views
 
@@ -160,10 +160,10 @@ def test_a_run_that_died_is_told_so(page: Any, tmp_path: Path) -> None:
 def test_several_records_stand_side_by_side_and_are_compared(page: Any) -> None:
     good = synthetic.catalogue(12)
     bad = [*good[:-1], {**good[-1], "status": "crash", "reason": "signal 11"}]
-    found = page(good, bad)
-    assert "1 of 2 runs conform." in found.text
-    assert "1 newly failing; 11 unchanged." in found.text
-    labels = [run["label"] for run in found.data["runs"]]
+    result = page(good, bad)
+    assert "1 of 2 runs conform." in result.text
+    assert "1 newly failing; 11 unchanged." in result.text
+    labels = [run["label"] for run in result.data["runs"]]
     assert len(set(labels)) == 2
     assert all(label.startswith("torch · ascend910b") for label in labels)
 
@@ -177,18 +177,18 @@ def test_runs_with_different_cases_share_one_list(page: Any) -> None:
 
 def test_the_page_can_be_walked_without_seeing_it(page: Any) -> None:
     """One h1, headings without gaps, header cells with a scope, sections with a name, a language."""
-    found = page(mixed(), mixed())
-    levels = [int(tag[1]) for tag, _ in found.elements if re.fullmatch(r"h[1-6]", tag)]
+    result = page(mixed(), mixed())
+    levels = [int(tag[1]) for tag, _ in result.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1
     assert all(b - a <= 1 or b == 4 for a, b in itertools.pairwise(levels))
-    assert all(attrs.get("scope") in ("col", "row") for attrs in found.all("th"))
-    assert found.all("html")[0]["lang"] == "en"
-    ids = [attrs["id"] for _, attrs in found.elements if "id" in attrs]
+    assert all(attrs.get("scope") in ("col", "row") for attrs in result.all("th"))
+    assert result.all("html")[0]["lang"] == "en"
+    ids = [attrs["id"] for _, attrs in result.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
-    targets = [a["href"][1:] for a in found.all("a") if re.fullmatch(r"#[a-z-]+", a.get("href", ""))]
+    targets = [a["href"][1:] for a in result.all("a") if re.fullmatch(r"#[a-z-]+", a.get("href", ""))]
     assert set(targets) <= set(ids)
-    labelled = {attrs["for"] for attrs in found.all("label")}
-    assert labelled >= {attrs["id"] for attrs in found.all("input")}
+    labelled = {attrs["for"] for attrs in result.all("label")}
+    assert labelled >= {attrs["id"] for attrs in result.all("input")}
 
 
 def relative_luminance(colour: str) -> float:

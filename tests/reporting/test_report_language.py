@@ -122,8 +122,8 @@ def test_a_page_in_english_gives_its_script_what_switches_a_sentence_about_names
 def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
     """Each finds itself first, with names in its places."""
     for text in SENTENCES:
-        told = re.sub(r"\{\w+\}", "x", text)
-        first = next(form for found, form in CHINESE.sentences if found.fullmatch(told))
+        message = re.sub(r"\{\w+\}", "x", text)
+        first = next(form for result, form in CHINESE.sentences if result.fullmatch(message))
         assert first == CHINESE.sentences[SENTENCES.index(text)][1], text
 
 
@@ -133,28 +133,28 @@ def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
     ops = ("aclnnSoftmaxBackward", "aclnnNLLLossBackward")
     cases = tuple(case for case in select(load_all(tier="smoke"), tier="smoke") if case.op in ops)
     said = [failure.outcome.detail for failure in failures(chosen(ops, 3, 0), cases, Settings(), each=1)]
-    told = {
+    message = {
         text for detail in said if detail is not None for text in (detail.cause, detail.pattern, detail.rule) if text
     }
-    assert len(told) > 20
-    english = {text: found for text in told if ENGLISH_WORDS.search(found := CHINESE.say(Phrase(text)))}
+    assert len(message) > 20
+    english = {text: result for text in message if ENGLISH_WORDS.search(result := CHINESE.say(Phrase(text)))}
     assert english == {}
 
 
 def masks() -> list[np.ndarray]:
     """Bad elements that meet every rule of the patterns."""
-    found = []
+    result = []
     for where in ((slice(None), slice(5, None)), (slice(1, 2),), (slice(1, 3),), (slice(None, None, 2),),
                   (slice(None), slice(1, None, 3)), (slice(None), slice(2, 3)), ([0, 3, 5],),
                   (slice(7, 8), slice(3, 4)), ([0, 3], [1, 2]), (slice(None),), (slice(6, None),)):  # fmt: skip
         bad = np.zeros((8, 8), bool)
         bad[where] = True
-        found.append(bad)
+        result.append(bad)
     lane = np.zeros(64, bool)
     lane[3::8] = True
     flat = np.zeros(50, bool)
     flat[10:20] = True
-    return [*found, lane, flat, np.ones(1, bool)]
+    return [*result, lane, flat, np.ones(1, bool)]
 
 
 @pytest.mark.parametrize("bad", masks())
@@ -188,6 +188,6 @@ def test_a_reason_of_many_parts_is_taken_apart_once():
     """Marks by turns: every part is reached in many ways, which took twice as long with each of them."""
     from oracle.reporting.html.page import _parts
 
-    found = _parts("; ".join(f"part {k}: of it" for k in range(200)))
-    assert {"part 0", "part 199", "of it", "part 199: of it"} <= found
-    assert len(found) <= 5 * 200  # what begins after a mark, whole and up to either mark
+    result = _parts("; ".join(f"part {k}: of it" for k in range(200)))
+    assert {"part 0", "part 199", "of it", "part 199: of it"} <= result
+    assert len(result) <= 5 * 200  # what begins after a mark, whole and up to either mark

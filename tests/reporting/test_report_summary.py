@@ -71,8 +71,8 @@ def test_four_hundred_failures_read_as_six(record: Any) -> None:
     assert sum(cluster.size for cluster in clusters) == 400
     assert {cluster.pattern for cluster in clusters} == {"tail from element N of 20000", "every 8th row from N", "all"}
     assert [cluster.number for cluster in clusters] == [1, 2, 3, 4, 5, 6]
-    told = {(tuple(cluster.causes), cluster.cause_share == f"{cluster.size} / {cluster.size}") for cluster in clusters}
-    assert told == {((), False), (("wrong by N",), True)}
+    text = {(tuple(cluster.causes), cluster.cause_share == f"{cluster.size} / {cluster.size}") for cluster in clusters}
+    assert text == {((), False), (("wrong by N",), True)}
 
 
 def caused(case: dict[str, Any], cause: str) -> dict[str, Any]:
@@ -110,14 +110,14 @@ def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) ->
 )
 def test_the_sentence_above_the_kinds_says_what_makes_one(record: Any, one: Any, other: Any, alike: str) -> None:
     """It names what failures of one kind have in common, and nothing in which they differ."""
-    found = Summary(record([
+    result = Summary(record([
         caused(synthetic.failing(f"softmax_backward/f[{dtype}-{n}]", pattern=pattern), cause)
         for n, (dtype, pattern, cause) in enumerate((one, other))
     ])).clusters  # fmt: skip
-    told = str(kinds(found))
-    assert told.startswith("2 cases in 1 kind: " if alike else "2 cases in 2 kinds: ")
-    assert alike in told
-    assert "pattern" not in told
+    text = str(kinds(result))
+    assert text.startswith("2 cases in 1 kind: " if alike else "2 cases in 2 kinds: ")
+    assert alike in text
+    assert "pattern" not in text
 
 
 def test_crashes_without_detail_cluster_by_what_was_said(record: Any) -> None:
@@ -225,13 +225,13 @@ def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Pa
     cases = [synthetic.case(f"softmax_backward/a[float16-{i}]", "xfail", reason=r) for i, r in enumerate(reasons)]
     skips = [f"aten needs one dtype, not {dtype} and float32" for dtype in ("float16", "bfloat16")]
     cases += [synthetic.case(f"softmax_backward/b[float16-{i}]", "skip", reason=r) for i, r in enumerate(skips)]
-    found = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases))).excused
-    assert [(group.status, group.size, len(group.statements)) for group in found] == [
+    result = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases))).excused
+    assert [(group.status, group.size, len(group.statements)) for group in result] == [
         ("xfail", 2, 2),
         ("xfail", 1, 1),
         ("skip", 2, 2),
     ]
-    assert found[0].reason == "aten computes in 16 bits"
+    assert result[0].reason == "aten computes in 16 bits"
 
 
 def test_the_kernels_own_share_is_shown_where_a_record_has_it(tmp_path: Path) -> None:

@@ -29,22 +29,22 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(before, "default_dir", lambda: tmp_path / "cases")
     monkeypatch.setattr(before.os, "cpu_count", lambda: 2)
-    found = [tmp_path / f"cases/own{number}.yaml" for number in range(before.FEW)]
-    found[0].parent.mkdir()
-    for number, path in enumerate(found):
+    result = [tmp_path / f"cases/own{number}.yaml" for number in range(before.FEW)]
+    result[0].parent.mkdir()
+    for number, path in enumerate(result):
         path.write_text(f"{HEAD}{FAMILY}\n# {number}\n")
-    return found
+    return result
 
 
 def test_a_run_finds_what_was_expanded_ahead(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    before.expand_ahead(RUN, told.append)
-    assert len(told) == 1
+    texts: list[str] = []
+    before.expand_ahead(RUN, texts.append)
+    assert len(texts) == 1
     assert all(is_kept(file, "standard") for file in files)
     monkeypatch.setattr(catalogue, "expand", lambda *_: pytest.fail("expanded again"))
     assert len(load(files[0], tier="standard")) == 60
-    before.expand_ahead(RUN, told.append)  # all are kept: no process is started
-    assert len(told) == 1
+    before.expand_ahead(RUN, texts.append)  # all are kept: no process is started
+    assert len(texts) == 1
 
 
 @pytest.mark.parametrize("settings", [{"tier": "smoke"}, {"only": ("aclnnSoftmaxBackward",)}])

@@ -110,8 +110,8 @@ def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_ter
     quiet.close()
     assert (len(reporter.lines), quiet.kept_back) == (STRANGERS, 100 - STRANGERS)
     assert all(line.startswith(r"\x1b[2J worker down") and len(line) < LINE + 10 for line in reporter.lines)
-    told = few([f"{n}\n" for n in range(50)], 5, ENGLISH)
-    assert (len(told), told[-1]) == (5, "... and 46 more lines")
+    text = few([f"{n}\n" for n in range(50)], 5, ENGLISH)
+    assert (len(text), text[-1]) == (5, "... and 46 more lines")
 
 
 def test_a_case_that_never_ran_is_not_counted_as_failed() -> None:
@@ -126,10 +126,10 @@ def test_a_case_that_never_ran_is_not_counted_as_failed() -> None:
 
 
 def test_the_end_in_chinese_keeps_the_line_that_tools_read() -> None:
-    first, stopped, told = summary(counts(**{"pass": 2, "fail": 1, "notrun": 4}), CHINESE)
+    first, stopped, text = summary(counts(**{"pass": 2, "fail": 1, "notrun": 4}), CHINESE)
     assert first == "Total Task: 7, success 2, failed 1 (pass 2, fail 1, notrun 4)"
     assert stopped == "1 个失败后停止；4 个未运行"
-    assert told == "7 个用例：2 个通过，4 个未运行，1 个失败"
+    assert text == "7 个用例：2 个通过，4 个未运行，1 个失败"
 
 
 def test_a_record_that_is_there_is_kept_beside_the_new_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ VECTORS = json.loads(FILE.read_text())["vectors"] if FILE.exists() else []
 @pytest.mark.skipif(not VECTORS, reason="the vectors are not beside this checkout")
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 def test_vector_and_its_other_readings(vector):
-    found = mismatches(vector["expect"], apply(vector))
+    result = mismatches(vector["expect"], apply(vector))
     for reading, expect in vector.get("alt", {}).items():
-        found += [f"{reading}: {line}" for line in mismatches(expect, apply(vector, reading))]
-    assert not found, vector["note"]
+        result += [f"{reading}: {line}" for line in mismatches(expect, apply(vector, reading))]
+    assert not result, vector["note"]

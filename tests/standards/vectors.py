@@ -78,7 +78,7 @@ def apply(vector: dict[str, Any], reading: str | None = None) -> Verdict:
 
 def mismatches(expect: dict[str, Any], verdict: Verdict) -> list[str]:
     """Compare a verdict with what a vector expects; numbers there have 6 significant digits."""
-    found = []
+    result = []
     for key, value in expect.items():
         if key == "pass":
             right = verdict.passed == value
@@ -96,5 +96,5 @@ def mismatches(expect: dict[str, Any], verdict: Verdict) -> list[str]:
             actual = verdict.metrics[key]
             right = actual == float(value) or math.isclose(actual, float(value), rel_tol=6e-6)
         if not right:
-            found.append(f"{key}: expected {value}, {verdict}")
-    return found
+            result.append(f"{key}: expected {value}, {verdict}")
+    return result

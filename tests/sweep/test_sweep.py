@@ -23,8 +23,8 @@ OPS = ("aclnnLogSigmoidBackward", "aclnnBinaryCrossEntropyBackward", "aclnnSigmo
 
 
 def test_the_operands_that_vary_are_those_that_decide_and_the_main_one_has_the_columns():
-    found = {op: tuple(p.name for p in varying(OPERATORS[op])) for op in OPS}
-    assert found == {
+    result = {op: tuple(p.name for p in varying(OPERATORS[op])) for op in OPS}
+    assert result == {
         "aclnnLogSigmoidBackward": ("gradOutput", "self"),
         "aclnnBinaryCrossEntropyBackward": ("target", "self"),
         "aclnnSigmoidBackward": ("gradOutput", "output"),
@@ -154,9 +154,9 @@ def test_command_line(tmp_path, capsys):
     for wrong in (["--dtype", "float32"], ["--rows", "0"], ["--backend", "nope"], ["--soc", "x"]):
         assert main([*line, "--restart", *wrong]) == 2
     assert main(["sweep", "aclnnSoftmaxBackward", "--dtype", "float16", "--state", state]) == 2
-    told = capsys.readouterr().err
-    assert "aclnnSoftmaxBackward is not elementwise" in told
-    assert "aclnnLogSigmoidBackward" in told
+    text = capsys.readouterr().err
+    assert "aclnnSoftmaxBackward is not elementwise" in text
+    assert "aclnnLogSigmoidBackward" in text
 
 
 def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, tmp_path, capsys):
@@ -207,11 +207,11 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
                 assert np.isnan(low[row, column])
                 continue
             try:
-                found = enclosures.enclose(FORMULAS[name], {"x": x, "y": y}, 200)
+                result = enclosures.enclose(FORMULAS[name], {"x": x, "y": y}, 200)
             except Undefined:
                 assert low[row, column] == -np.inf
                 continue
-            assert low[row, column] <= found.high
-            assert high[row, column] >= found.low
-            wide += not high[row, column] - low[row, column] <= 2.0**-28 * abs(float(found.high)) + 1e-100
+            assert low[row, column] <= result.high
+            assert high[row, column] >= result.low
+            wide += not high[row, column] - low[row, column] <= 2.0**-28 * abs(float(result.high)) + 1e-100
     assert wide <= low.size // 50, wide

@@ -100,7 +100,7 @@ def test_a_cache_that_others_can_write_is_not_used_and_one_warning_says_so(place
         assert cache.recalled(entry) is None
     cache.store(entry, b"another")
     assert entry.read_bytes() == b"mine"
-    assert len({told.partition(":")[0] for told in cache.untrusted()}) == len(cache.untrusted()) == 1
+    assert len({text.partition(":")[0] for text in cache.untrusted()}) == len(cache.untrusted()) == 1
 
 
 def test_an_emulated_cann_that_others_could_have_written_is_refused(tmp_path):

@@ -166,19 +166,19 @@ class Drawer:
         """A shape for every input beside that of the whole: one that may be broadcast, is in one call of three; the
         main operand too where the output has the common shape."""
         free = [p for p in self.op.inputs() if isinstance(p.role, Role) and p.role.freedom == "broadcast"]
-        found = {p.name: self.op.shape_of(p.name, main, attrs) for p in self.op.inputs()}
+        result = {p.name: self.op.shape_of(p.name, main, attrs) for p in self.op.inputs()}
         if len(main) > 2 and self.op.attribute("lengths") is None and self._random.random() < 0.3:
             two = {LAST: main[-2:], ROWS: main[:-2]}  # a norm without lengths takes the axes of its weight
-            found |= {p.name: two[p.role] for p in self.op.inputs() if isinstance(p.role, Role) and p.role in two}
+            result |= {p.name: two[p.role] for p in self.op.inputs() if isinstance(p.role, Role) and p.role in two}
         chosen = [p.name for p in free] + ([self.op.main] if self.op.mutual else [])
         if chosen and self._random.random() < 0.6:
             if len(chosen) > 1 and len(main) > 1 and self._random.random() < 0.35:  # an outer product, either way round
                 column, row = self._random.sample(chosen, 2)
-                found[column], found[row] = (*main[:-1], 1), (1,) * (len(main) - 1) + main[-1:]
+                result[column], result[row] = (*main[:-1], 1), (1,) * (len(main) - 1) + main[-1:]
             else:
                 for name in self._random.sample(chosen, self._random.randint(1, len(chosen))):
-                    found[name] = self._shortened(found[name])
-        return found
+                    result[name] = self._shortened(result[name])
+        return result
 
     def _shortened(self, shape: Shape) -> Shape:
         """A shape that broadcasts to another: some axes of 1, some leading ones missing; at times of one element."""
@@ -312,14 +312,14 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
         case, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[1]])) - len(each[1]))
         met[own] = True
         tensors = {**case.inputs, **case.outputs}
-        told = hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
+        text = hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
         shape = next(iter(case.outputs.values()))
         assert shape is not None
         narrow = any(plan is not None and plan.dtype == "bfloat16" for plan in tensors.values())
         case = replace(
             case,
             soc=WITH_BFLOAT16 if narrow else (),
-            id=expander.planner.id(expander.name, case.dtype, shape.shape, {}, told),
+            id=expander.planner.id(expander.name, case.dtype, shape.shape, {}, text),
             family=expander.name,
             why=layer.keys["why"],
             tier=layer.keys.get("tier", "standard"),
@@ -337,7 +337,7 @@ def _met(case: Case) -> Array:
     plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]
     out = max(plans, key=lambda plan: size_of(plan.shape))  # where a reduction leaves one value, what it reduces
     size = size_of(out.shape)
-    found: list[Word] = [
+    result: list[Word] = [
         ("dtype", case.dtype),
         ("rank", min(len(out.shape), 4)),
         ("size", (size > 64) + (size > USUAL)),
@@ -345,21 +345,21 @@ def _met(case: Case) -> Array:
         ("last axis", sum(out.shape[-1:]) > 64),
     ]
     for name, value in case.attrs.items():
-        found.append((name, str(value)))
+        result.append((name, str(value)))
     for name, plan in {**case.inputs, **case.outputs}.items():
         if plan is None:
-            found.append((name, "absent"))
+            result.append((name, "absent"))
             continue
         layout, begin = _laid_out(plan)
         form = "one" if size_of(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
-        found += [
+        result += [
             (name, layout),
             (f"offset of {name}", bool(begin % 8)),
             (f"form of {name}", form),
             (f"type of {name}", plan.dtype),
         ]
-    codes = np.array([zlib.crc32(repr(word).encode()) for word in found], np.uint64)
-    return np.asarray((codes[_threes(len(found))] * FACTORS).sum(1, dtype=np.uint64) % np.uint64(THREES), np.int64)
+    codes = np.array([zlib.crc32(repr(word).encode()) for word in result], np.uint64)
+    return np.asarray((codes[_threes(len(result))] * FACTORS).sum(1, dtype=np.uint64) % np.uint64(THREES), np.int64)
 
 
 @cache

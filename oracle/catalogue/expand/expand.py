@@ -47,22 +47,22 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
         variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
     factors = design(expander, family, volume, tuple(variants))
     title = name if volume.rule == "ecosystem" else f"{name}_{volume.rule}"
-    found = 0
+    result = 0
     for row in islice(factors.rows(), 4 * volume.cases):  # of a class some rows may not be this operator's
         layer = _drawn(variants[row.variant], row, rule["draws"], expander.reader.names["output"], volume.rule)
         try:
             case = expander.planner.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(expander.attrs))
             for planned in expander.asked(layer, case):
-                found += 1
+                result += 1
                 yield planned
         except OracleError as error:
             if not expander.from_class:
                 raise expander.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
-        if found == volume.cases:
+        if result == volume.cases:
             return
     if not expander.from_class:
-        told = f"generate asks for {volume.cases} cases; of at most {factors.elements} elements there are {found}"
-        raise expander.document.error(f"family {name}: {told}", (*place, "generate"))
+        text = f"generate asks for {volume.cases} cases; of at most {factors.elements} elements there are {result}"
+        raise expander.document.error(f"family {name}: {text}", (*place, "generate"))
 
 
 def design(expander: Expander, family: Layer, volume: Volume, variants: tuple[str, ...]) -> Design:
@@ -155,13 +155,13 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
         yield from drawing.drawn(expander, expander.layered)
         return
     axes = expander.axes(family.keys.get("variants"), (*place, "variants"))
-    found = False
+    result = False
     for case in combining.combined(expander, family, axes):
-        found = True
+        result = True
         yield case
-    if not found and expander.impossible:
+    if not result and expander.impossible:
         raise expander.impossible
-    if not found and not expander.from_class:
+    if not result and not expander.from_class:
         raise expander.document.error(f"family {expander.name} expands to nothing: one of its axes is empty", place)
 
 
@@ -183,12 +183,12 @@ def designs(document: Document) -> list[Design]:
     """Return the designs of a document's generated families: what the ecosystem standard asks of the operator."""
     operator = operator_of(document)
     defaults = defaults_of(document, operator)
-    found = []
+    result = []
     for family in chosen(document, operator):
         if "generate" in family.keys:
             expander = Expander(family, operator, defaults, None, Asker(operator))
-            found.append(design(expander, expander.layered, Volume("ecosystem", 1), ()))
-    return found
+            result.append(design(expander, expander.layered, Volume("ecosystem", 1), ()))
+    return result
 
 
 def operator_of(document: Document) -> Operator:

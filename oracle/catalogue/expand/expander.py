@@ -106,10 +106,10 @@ class Expander:
                 for attrs in planning.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
                     yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
             except OracleError as error:
-                told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
+                text = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
                 if not self.from_class:
-                    raise told from None
-                self.impossible = self.impossible or told
+                    raise text from None
+                self.impossible = self.impossible or text
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Whether some SoC accepts a settled layer's plain call of a dtype and a shape, at its first attributes."""
@@ -118,8 +118,8 @@ class Expander:
             attrs = next(planning.values(self.operator, first, shape))
             case = self.planner.case(self.name, layer, dtype, shape, attrs, [])
         except OracleError as error:  # the operator's own data have no meaning in this shape
-            told = f"family {self.name}, shape {list(shape)}: {error}"
-            self.impossible = self.impossible or self.error(told, layer, ())
+            text = f"family {self.name}, shape {list(shape)}: {error}"
+            self.impossible = self.impossible or self.error(text, layer, ())
             return False
         return self.asker.where_accepted(case) is not None
 
@@ -138,8 +138,8 @@ class Expander:
         elif not self.from_class:
             planned = planning.as_written(case)
             if not planned.expect and (reason := self.asker.refusal(planned)):
-                told = f"the checks of {self.operator.name} refuse this call on every product: {reason}"
-                raise OracleError(f"{told}; write expect: validate if that is what the case is for")
+                text = f"the checks of {self.operator.name} refuse this call on every product: {reason}"
+                raise OracleError(f"{text}; write expect: validate if that is what the case is for")
             yield planned
         elif (accepted := self.asker.where_accepted(case)) is not None:
             yield accepted
@@ -214,13 +214,13 @@ def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iter
 def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield every combination of the axes; in the smoke tier few of them, in which every value occurs."""
     expander.require_few(math.prod(map(len, axes)), family)
-    found: list[tuple[Case, frozenset[Any]]] = []
+    result: list[tuple[Case, frozenset[Any]]] = []
     for combination in product(*axes):
         layer = expander.merged(combination)
         shown = [a for a in expander.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
         chosen = frozenset((k, part.name) for k, part in enumerate(combination))
-        found += ((case, chosen | values_of(case, expander.operator.main)) for case in expander.cases(layer, shown))
-    yield from with_few_in_smoke(found)
+        result += ((case, chosen | values_of(case, expander.operator.main)) for case in expander.cases(layer, shown))
+    yield from with_few_in_smoke(result)
 
 
 def values_of(case: Case, main: str) -> frozenset[Any]:
@@ -275,8 +275,8 @@ def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -
     for layer in chain(*axes):
         for key in keys:
             if key in layer.keys:
-                told = f"family {expander.name}: with cover, {key} stands in the family alone"
-                raise expander.error(told, layer, (key,))
+                text = f"family {expander.name}: with cover, {key} stands in the family alone"
+                raise expander.error(text, layer, (key,))
 
 
 def planning_of(expander: Expander, family: Layer, free: list[list[Any]], shown: list[str]) -> Planned:
@@ -364,8 +364,8 @@ def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values,
     for _ in range(rotation.tries):
         places = rotation.next(set(own))
         fixed = as_layer({**rotation.values(places), **own})
-        found = list(expander.cases(fixed.over(expander.merged(layers)), shown))
-        if found:
+        result = list(expander.cases(fixed.over(expander.merged(layers)), shown))
+        if result:
             rotation.taken(places)
-            yield from rotation.new(found)
+            yield from rotation.new(result)
             return

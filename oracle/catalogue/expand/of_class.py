@@ -50,31 +50,31 @@ class Template:
 @cache
 def templates() -> tuple[Document, ...]:
     """Return the class files, read and told apart by their name."""
-    found = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
-    for document in found:
+    result = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
+    for document in result:
         if document.data["class"] not in CLASSES:
             raise document.error(str(unknown("class", document.data["class"], CLASSES)), ("class",))
-    return found
+    return result
 
 
 @cache
 def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
     """Return the families of the operator's classes by name, at their lean level where it is asked for."""
-    found: dict[str, Template] = {}
+    result: dict[str, Template] = {}
     for document in templates():
         if not CLASSES[document.data["class"]](operator):
             continue
         families = leaner(document) if lean else document.data["families"]
         for name, written in families.items():
-            if name in found:
-                raise document.error(f"{found[name].document.path} has a family {name} too", ("families", name))
+            if name in result:
+                raise document.error(f"{result[name].document.path} has a family {name} too", ("families", name))
             try:
                 made = _Maker(operator).family(written)
             except OracleError as error:
                 raise document.error(f"{operator.name}: family {name}: {error}", ("families", name)) from None
             if made is not None:
-                found[name] = Template(document, name, made)
-    return found
+                result[name] = Template(document, name, made)
+    return result
 
 
 def leaner(document: Document) -> dict[str, dict[str, Any]]:
@@ -85,7 +85,7 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
     tier, as the class file writes them; those under ``more`` are at this level alone.
     """
     rule: Mapping[str, Any] | None = document.data.get("lean")
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     if rule is None:
         return dict(document.data["families"])
     for name, written in document.data["families"].items():
@@ -94,10 +94,10 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
             made = _in_tier(made, "full")
         elif name not in rule["smoke"] and made.get("tier") not in ("full", HUGE):
             made = _in_tier(made, "standard")
-        found[name] = made
+        result[name] = made
     for name in rule.get("whole", ()):
-        found[f"{name}_whole"] = _in_tier(document.data["families"][name], "full")
-    return {**found, **rule.get("more", {})}
+        result[f"{name}_whole"] = _in_tier(document.data["families"][name], "full")
+    return {**result, **rule.get("more", {})}
 
 
 def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
@@ -206,25 +206,25 @@ class _Maker:
 
     def axes(self, written: Any) -> list[dict[str, Any]]:
         """Return the axes of variants; one whose names all hold a role is repeated for each of its parameters."""
-        found = []
+        result = []
         for axis in written if isinstance(written, list) else [written]:
             held = [_ROLE.search(name) for name in axis]
             if isinstance(written, list) and all(held):
                 role = held[0][1]  # type: ignore[index]
-                found += [self.variants(axis, {role: name}) for name in self.named(role)]
+                result += [self.variants(axis, {role: name}) for name in self.named(role)]
             else:
-                found.append(self.variants(axis, {}))
-        return [axis for axis in found if axis]
+                result.append(self.variants(axis, {}))
+        return [axis for axis in result if axis]
 
     def variants(self, axis: Mapping[str, Any], bound: Mapping[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, written in axis.items():
             for title, binding in self.titles(name, bound):
                 try:
-                    found[title] = self.layer(written, binding, strict=True)
+                    result[title] = self.layer(written, binding, strict=True)
                 except _Lacking:
                     continue
-        return found
+        return result
 
     def titles(self, name: str, bound: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield a variant's names, each with what the roles inside it mean."""
@@ -276,7 +276,7 @@ class _Maker:
         made["output"] = {**made.get("output", {}), **given} if several else next(iter(given.values()))
 
     def by_name(self, written: Mapping[str, Any], bound: Mapping[str, str], *, strict: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key, value in written.items():
             names = self.names(key, bound)
             if strict and not names:
@@ -285,10 +285,10 @@ class _Maker:
                 parameter = self.op.by_name[name]
                 plan = _without_values(value) if parameter.is_whole else value
                 if plan or not value:
-                    found[name] = self.value(plan, parameter)
+                    result[name] = self.value(plan, parameter)
                 elif strict:
                     raise _Lacking
-        return found
+        return result
 
     def names(self, key: str, bound: Mapping[str, str]) -> tuple[str, ...]:
         match = _ROLE.fullmatch(key)
@@ -350,8 +350,8 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
             yield Chosen(document, name, _over(written, ofclass[name].written), True)
         else:
             known = ", ".join(ofclass) or "none: the file has no key classes"
-            told = f"family {name}: 'why' is missing; a family without one changes that of a class, which are: {known}"
-            raise document.error(told, ("families", name))
+            text = f"family {name}: 'why' is missing; a family without one changes that of a class, which are: {known}"
+            raise document.error(text, ("families", name))
     for name in _taken(document, ofclass):
         if name not in families:
             yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",)))

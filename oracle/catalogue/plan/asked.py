@@ -52,22 +52,22 @@ class Asker:
         """The SoCs of a case that accept it (as the case has them, where all of its do), None where none does; and
         whether there is a golden."""
         given = arguments(case)
-        found = self.answers(case, given)
-        refusing = {key.partition("@")[0] for key, name in (found | self.later(found, given)).items() if name != _OK}
-        accepting = tuple(soc for soc in found if soc not in refusing)
+        result = self.answers(case, given)
+        refusing = {key.partition("@")[0] for key, name in (result | self.later(result, given)).items() if name != _OK}
+        accepting = tuple(soc for soc in result if soc not in refusing)
         if not accepting or self._undefined(given):
             return None, False
-        return case.soc if len(accepting) == len(found) else accepting, self._served(case, given)
+        return case.soc if len(accepting) == len(result) else accepting, self._served(case, given)
 
     def with_answers(self, case: Case) -> Case | None:
         """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
         given = arguments(case)
-        found = self.answers(case, given)
-        if SUCCESS.name in found.values() and self._undefined(given):
+        result = self.answers(case, given)
+        if SUCCESS.name in result.values() and self._undefined(given):
             return None
-        most, _ = Counter(found.values()).most_common(1)[0]
-        expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
-        expect |= self.later(found, given)
+        most, _ = Counter(result.values()).most_common(1)[0]
+        expect = {"default": most, **{soc: name for soc, name in result.items() if name != most}}
+        expect |= self.later(result, given)
         if SUCCESS.name not in expect.values() or not self._served(case, given):
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
@@ -87,10 +87,10 @@ class Asker:
         socs, kind = case.soc or SOCS, _kind(given)
         if self._agree.get(kind, False):
             return dict.fromkeys(socs, self._answers(socs[:1], given)[0])
-        found = dict(zip(socs, self._answers(socs, given), strict=True))
+        result = dict(zip(socs, self._answers(socs, given), strict=True))
         if len(socs) == len(SOCS):
-            self._agree[kind] = set(found.values()) == {SUCCESS.name}  # what all refuse may hide what some would
-        return found
+            self._agree[kind] = set(result.values()) == {SUCCESS.name}  # what all refuse may hide what some would
+        return result
 
     def _undefined(self, given: Mapping[str, Any]) -> bool:
         """Whether a call that passes the checks does what no source tells."""
@@ -99,13 +99,13 @@ class Asker:
 
     def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
-        told = {
+        renamed = {
             f"{soc}@{cann}": name
             for cann in self.operator.changed
             if CANN.index(cann) > CANN.index(NEWEST)
             for soc, name in zip(found, self._answers(tuple(found), given, cann), strict=True)
         }
-        return {key: name for key, name in told.items() if name != found[key.partition("@")[0]]}
+        return {key: name for key, name in renamed.items() if name != found[key.partition("@")[0]]}
 
     def _answers(self, socs: Sequence[str], given: Mapping[str, Any], cann: str | None = None) -> list[str]:
         deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], given)
@@ -196,12 +196,12 @@ def pairs_named(name: str) -> list[Pair]:
     """Return the pairs of a forward, or of a gradient. Raises OracleError where there is none."""
     op = operator_named(name)
     every = [(forward.name, each.name) for each in OPERATORS.values() for forward in each.forwards]
-    found = [pair for pair in every if op.name in pair]
-    if not found:
+    result = [pair for pair in every if op.name in pair]
+    if not result:
         some = ", ".join(dict.fromkeys(forward for forward, _gradient in every))
-        told = f"no gradient reads a result of {op.name}; give --op for each operator, or one of: {some}"
-        raise OracleError(f"--pair {name}: {told}")
-    return found
+        text = f"no gradient reads a result of {op.name}; give --op for each operator, or one of: {some}"
+        raise OracleError(f"--pair {name}: {text}")
+    return result
 
 
 def with_gradients(cases: Iterable[Case], pairs: Iterable[Pair], soc: str, cann: str) -> Iterator[Case]:
@@ -215,8 +215,8 @@ def with_gradients(cases: Iterable[Case], pairs: Iterable[Pair], soc: str, cann:
 
 def case_before(case_id: str) -> tuple[str, str] | None:
     """Return the gradient's slug and the forward's case that the id of a pair names; None for other ids."""
-    found = _ID.fullmatch(case_id)
-    return None if found is None else (found[1], found[2])
+    result = _ID.fullmatch(case_id)
+    return None if result is None else (result[1], result[2])
 
 
 def after(case: Case, op: Operator) -> Case:

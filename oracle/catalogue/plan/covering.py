@@ -59,14 +59,14 @@ class Missing:
         """Return where each row has its values of each few axes."""
         held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64)
         held = held.reshape(len(rows), len(self._lengths))  # no rows have axes too
-        found = np.empty((len(rows), len(self.axes)), np.int64)
+        result = np.empty((len(rows), len(self.axes)), np.int64)
         for k, axes in enumerate(self.axes):
             place, open_ = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
             for axis in axes:
                 place = place * self._lengths[axis] + held[:, axis]
                 open_ |= held[:, axis] < 0
-            found[:, k] = np.where(open_, len(self.table) - 1, self._begins[k] + place)
-        return found
+            result[:, k] = np.where(open_, len(self.table) - 1, self._begins[k] + place)
+        return result
 
     def left(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Yield the meetings that are missing: earlier axes, their values, and the new axis' value."""
@@ -130,18 +130,20 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
     An index that is refused beside the first of every other axis, and beside any one of the others, leaves the design.
     A meeting that was lost with a refused row is looked for in other rows, with the two put in.
     """
-    found: list[Whole] = []
+    result: list[Whole] = []
     for wish in wishes:
         ask = cache(wish)
         kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
         rows = [_from(kept, row) for row in covering(tuple(map(len, kept)), 2)]
-        met = {pair for row in found for pair in _pairs(row)}
+        met = {pair for row in result for pair in _pairs(row)}
         for row in rows:
             if not met.issuperset(_pairs(row)) and ask(row):
-                found.append(row)
+                result.append(row)
                 met.update(_pairs(row))
-        _repair(found, [pair for pair in dict.fromkeys(p for row in rows for p in _pairs(row)) if pair not in met], ask)
-    return found
+        _repair(
+            result, [pair for pair in dict.fromkeys(p for row in rows for p in _pairs(row)) if pair not in met], ask
+        )
+    return result
 
 
 def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool]) -> None:
@@ -231,14 +233,14 @@ def _covering(
     for axis in order:
         known.add(fitting[axis])
         rows += _labelled_rows_of(lengthened(rows, known.missing(strength), known.fitting), known)
-    found = []
+    result = []
     for turn, (label, row) in enumerate(zip(known.in_turn(rows), rows, strict=True)):
         indices = [label, *(0 for _ in fitting)]
         for axis, index in zip(order, row[known.kinds :], strict=True):
             free = [v for v, labels in enumerate(fitting[axis]) if labels >> label & 1]
             indices[1 + axis] = free[turn % len(free)] if index is None else index
-        found.append(tuple(indices))
-    return tuple(dict.fromkeys(found))
+        result.append(tuple(indices))
+    return tuple(dict.fromkeys(result))
 
 
 def _numbered(classes: Sequence[tuple[str, ...]]) -> list[Label]:
@@ -298,14 +300,14 @@ class _Labels:
     def missing(self, strength: int) -> Missing:
         """Return what has yet to meet the values of the axis added last."""
         *earlier, last = self._columns
-        found = Missing(list(map(len, earlier)), len(last), strength)
+        result = Missing(list(map(len, earlier)), len(last), strength)
         place = 0
-        for axes in found.axes:
+        for axes in result.axes:
             for held in product(*(earlier[c] for c in axes)):
                 mask = reduce(int.__and__, held)
-                found.table[place] = [bool(mask & labels) for labels in last]
+                result.table[place] = [bool(mask & labels) for labels in last]
                 place += 1
-        return found
+        return result
 
 
 def _labelled_rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], known: _Labels) -> list[Row]:

@@ -49,12 +49,12 @@ class Turns:
 
     def next(self, written: set[str]) -> dict[str, int]:
         """Return the places of the next values of the axes that a variant does not write itself."""
-        found = {}
+        result = {}
         for key, values in self.axes.items():
             if key not in written:
-                found[key] = place(self._turn[key], len(values), self._skips[key])
+                result[key] = place(self._turn[key], len(values), self._skips[key])
                 self._turn[key] += 1
-        return found
+        return result
 
     def values(self, places: Mapping[str, int]) -> Values:
         return {key: self.axes[key][where] for key, where in places.items()}
@@ -82,14 +82,14 @@ def as_layer(values: Values) -> Layer:
 
 def own_axes(layers: Iterable[Layer], dtypes: Callable[[Layer], list[str]]) -> dict[str, list[Any]]:
     """Return the axes that variants write themselves, by key."""
-    found: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     for layer in layers:
         if "dtype" in layer.keys:
-            found["dtype"] = dtypes(layer)
+            result["dtype"] = dtypes(layer)
         if "shape" in layer.keys:
-            found["shape"] = list(main_shapes(layer.keys["shape"]))
-        found.update({name: listed(value) for name, value in layer.keys.get("attrs", {}).items()})
-    return found
+            result["shape"] = list(main_shapes(layer.keys["shape"]))
+        result.update({name: listed(value) for name, value in layer.keys.get("attrs", {}).items()})
+    return result
 
 
 def each_value(axes: list[list[Layer]], dtypes: Callable[[Layer], list[str]]) -> Iterator[tuple[list[Layer], Values]]:
@@ -113,12 +113,12 @@ def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
 def skips_of(sizes: Sequence[int]) -> list[int]:
     """Return after how many rows each axis skips a value (0: never), for axes whose lengths have a common divisor would
     stay in step."""
-    found, period = [], 1
+    result, period = [], 1
     for length in sizes:
         together = math.lcm(period, length)
-        found.append(together if together < period * length else 0)
+        result.append(together if together < period * length else 0)
         period = together
-    return found
+    return result
 
 
 def place(number: int, length: int, skip: int) -> int:
@@ -179,15 +179,15 @@ class ByClass:
         others = [k for k in range(len(free)) if k not in together]
         first = len(others) + 1 - len(self._variants)
         sizes = [len(free[k]) for k in others]
-        found = covering_classes(
+        result = covering_classes(
             [(*label, *self._rare_twos(row)) for label, row in zip(labels, joint, strict=True)],
             [sizes[0], len(joint), *sizes[1:]],
             place=1,
             strength=self._strength,
             fits=lambda label, axis, value: axis < first or own[label][axis - first][value],
         )
-        found += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in found})]
-        for dtype, label, *rest in found:
+        result += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in result})]
+        for dtype, label, *rest in result:
             yield _with(joint[label], others, (dtype, *rest))
 
     def variants_of(self, row: Row) -> list[Layer]:
@@ -208,9 +208,9 @@ class ByClass:
     def those_that(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
         """Return the rows that tell something, and for each other one the first row with another value of one axis that
         does, where any two classes and values meet in it that meet in no row before."""
-        found = [row for row in rows if tell(row)]
-        met = set().union(*map(self._twos, found))
-        kept = set(found)
+        result = [row for row in rows if tell(row)]
+        met = set().union(*map(self._twos, result))
+        kept = set(result)
         for row in (row for row in rows if row not in kept):
             others = (
                 _with(row, (k,), (value,))
@@ -220,9 +220,9 @@ class ByClass:
             )
             better = next((other for other in others if not self._twos(other) <= met and tell(other)), None)
             if better is not None:
-                found.append(better)
+                result.append(better)
                 met |= self._twos(better)
-        return found
+        return result
 
     def _twos(self, row: Row) -> set[tuple[Any, ...]]:
         """What meets in a row, in twos: its dtype, classes and values."""
@@ -276,16 +276,16 @@ class ByClass:
 
 def _placed(operator: Operator, shown: Sequence[str]) -> str:
     """The attribute whose place among the axes is a class: that of the axis, where it varies."""
-    found = operator.attribute("axis")
-    return found.name if found is not None and found.name in shown else ""
+    result = operator.attribute("axis")
+    return result.name if result is not None and result.name in shown else ""
 
 
 def _axis_of(operator: Operator, shown: Sequence[str]) -> str:
-    found = operator.attribute("axis")
-    if found is None or found.name not in shown:
-        name = "an attribute that is an axis, which it has not" if found is None else f"{found.name} in its attrs"
+    result = operator.attribute("axis")
+    if result is None or result.name not in shown:
+        name = "an attribute that is an axis, which it has not" if result is None else f"{result.name} in its attrs"
         raise OracleError(f"{OF_AXES} needs {name}")
-    return found.name
+    return result.name
 
 
 def _attributes_of(layers: Iterable[Layer]) -> set[str]:

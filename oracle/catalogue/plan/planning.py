@@ -37,7 +37,7 @@ def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iter
 
     Raises OracleError for a value that the attribute's C type cannot hold.
     """
-    parameters, found = operator.by_name, dict(written)
+    parameters, result = operator.by_name, dict(written)
     for name, value in written.items():
         parameter = parameters[name]
         if parameter.c == "int64" and value == "every":
@@ -45,8 +45,8 @@ def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iter
             for axis in range(-rank, rank):
                 yield from values(operator, {**written, name: axis}, shape)
             return
-        found[name] = _value(parameter, value, shape)
-    yield found
+        result[name] = _value(parameter, value, shape)
+    yield result
 
 
 def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
@@ -137,7 +137,7 @@ class Variants:
         shapes = [shape_of(tensor.name, tensor.draft) for tensor in self._tensors]
         each = [tensor.said(shape, main, attrs) for tensor, shape in zip(self._tensors, shapes, strict=True)]
         known: set[tuple[Said, ...]] = set()
-        found = []
+        result = []
         for variant, held in zip(self._variants, self._held, strict=True):
             said = tuple(each[k] for k in held)
             ignoring = {name for name, draft in variant.keys.get("inputs", {}).items() if "ignore" in draft.data}
@@ -146,9 +146,9 @@ class Variants:
                 for k in held
                 if ignoring and self._tensors[k].name in ignoring
             )
-            found.append(possible and (said not in known or bool(variant.keys.keys() - {"inputs"})))
+            result.append(possible and (said not in known or bool(variant.keys.keys() - {"inputs"})))
             known.add(said)
-        return found
+        return result
 
 
 class _Tensor:
@@ -397,7 +397,7 @@ def telling_alone(
     the last shape may have, where all products accept it that take the plain call, and it tells something."""
     telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
     usual = {case.soc for case in planned(plain)}
-    found = []
+    result = []
     for k, axis in enumerate(free[2:], 2):
         kept = []
         for i, value in enumerate(axis):
@@ -405,8 +405,8 @@ def telling_alone(
             cases = planned((*plain[:k], i, *plain[k + 1 :]))
             if any(telling(case, parts) and {case.soc} == usual for case in cases):
                 kept.append(value)
-        found.append(kept or list(axis[:1]))
-    return found
+        result.append(kept or list(axis[:1]))
+    return result
 
 
 def _is_one_value(plan: TensorPlan) -> bool:
@@ -416,21 +416,21 @@ def _is_one_value(plan: TensorPlan) -> bool:
 def _leaves(call: Call) -> bool:
     """Whether some element of a call's outputs is not 0, and specified: by a sketch, for a golden takes ten times as
     long, and by the golden where all that the sketch has is no finite number, which may be unspecified."""
-    found, special = sketch(call), False
+    result, special = sketch(call), False
     by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
     noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
-    for name, values in found.items():
-        told = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
-        if bool(np.any(told & np.isfinite(values))):
+    for name, values in result.items():
+        text = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
+        if bool(np.any(text & np.isfinite(values))):
             return True
-        special = special or bool(np.any(told))
+        special = special or bool(np.any(text))
     return special and any(map(_tells, references(call).values()))
 
 
 def _tells(reference: Reference) -> bool:
     """Whether some element is not 0, and specified."""
-    told = reference.golden != 0
-    return bool(np.any(told if reference.unspecified is None else told & ~reference.unspecified))
+    text = reference.golden != 0
+    return bool(np.any(text if reference.unspecified is None else text & ~reference.unspecified))
 
 
 def _largest(operand: Any) -> float:

@@ -34,22 +34,22 @@ def sets() -> Mapping[str, Mapping[str, Any]]:
     for name, written in document.data["sets"].items():
         if "why" not in written or sum(kind in written for kind in _KINDS) != 1 or len(written) != 2:
             raise document.error(f"set {name}: write why, and either lengths or shapes", ("sets", name))
-    found: Mapping[str, Mapping[str, Any]] = document.data["sets"]
-    return found
+    result: Mapping[str, Mapping[str, Any]] = document.data["sets"]
+    return result
 
 
 def lengths(name: str) -> list[int]:
     """Return a set of lengths. OracleError for an unknown name, or a set of shapes."""
-    found = _set(name)
-    if "lengths" not in found:
+    result = _set(name)
+    if "lengths" not in result:
         raise OracleError(f"sizes {name}: a set of shapes; inside a product only a set of lengths can stand")
-    return list(found["lengths"])
+    return list(result["lengths"])
 
 
 def shapes(name: str) -> list[tuple[int, ...]]:
     """Return a set of shapes; of a set of lengths the vectors."""
-    found = _set(name)
-    return [tuple(s) for s in found["shapes"]] if "shapes" in found else [(n,) for n in found["lengths"]]
+    result = _set(name)
+    return [tuple(s) for s in result["shapes"]] if "shapes" in result else [(n,) for n in result["lengths"]]
 
 
 def _set(name: str) -> Mapping[str, Any]:
@@ -325,10 +325,10 @@ class Reader:
 
     def known(self, keys: Mapping[str, Any], kind: str, place: Where) -> None:
         """Refuse names the operator does not have."""
-        told = {"attr": "attribute"}.get(kind, kind)
+        text = {"attr": "attribute"}.get(kind, kind)
         for key in keys:
             if key not in self.names[kind]:
-                error = unknown(f"{told} of {self.operator.name}", key, self.names[kind])
+                error = unknown(f"{text} of {self.operator.name}", key, self.names[kind])
                 raise self.document.error(str(error), (*place, key))
 
     def draft(self, value: Any, place: Where) -> Draft:

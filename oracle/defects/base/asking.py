@@ -70,22 +70,22 @@ def call_of(
 
 def checks_of(call: Call) -> Iterator[Check]:
     """Yield every check of a call's validator, in order."""
-    found = operator(call.op)
+    result = operator(call.op)
     specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    yield from found.checks(Asked(call.op, {**call.attrs, **specs}), platform(call.soc))
+    yield from result.checks(Asked(call.op, {**call.attrs, **specs}), platform(call.soc))
 
 
 @cache
 def usual_shape(op: Operator) -> Shape:
     """Return a shape of the main operand that the operator accepts beside operands of their usual shapes."""
     answers = [validate(call_of(op, shape)) for shape in USUAL]
-    found = next((shape for shape, answer in zip(USUAL, answers, strict=True) if answer.ok), None)
-    if found is None:
+    result = next((shape for shape, answer in zip(USUAL, answers, strict=True) if answer.ok), None)
+    if result is None:
         raise OracleError(
             f"{op.name}: its checks refuse every usual call, so nothing can be asked of them; of shape {USUAL[0]} they "
             f"say: {answers[0].reason}"
         )
-    return found
+    return result
 
 
 def usual(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> Call:
@@ -119,10 +119,10 @@ def ranks(op: Operator) -> tuple[int, ...]:
 
 def _of_rank(op: Operator, rank: int) -> list[Call]:
     shape = (2,) * rank
-    found = [call_of(op, shape)]
+    result = [call_of(op, shape)]
     if rank == 1 and op.inputs(CLASS_INDEX):  # a single sample: its class may be a scalar
-        found.append(call_of(op, shape, shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
-    return found
+        result.append(call_of(op, shape, shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
+    return result
 
 
 @cache
@@ -174,8 +174,8 @@ def rounds_to_another(op: Operator) -> bool:
 
 def where_accepted(op: Operator, calls: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the SoCs that accept one of some calls: all, where the one that is asked by default does."""
-    found = tuple(soc for soc in PLATFORMS if any(accepts(op, soc, **call) for call in calls))
-    return tuple(PLATFORMS) if DEFAULT_SOC in found else found
+    result = tuple(soc for soc in PLATFORMS if any(accepts(op, soc, **call) for call in calls))
+    return tuple(PLATFORMS) if DEFAULT_SOC in result else result
 
 
 @cache

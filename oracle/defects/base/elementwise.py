@@ -162,13 +162,13 @@ def switches(op: Operator) -> tuple[Parameter, ...]:
 @cache
 def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
     """Return what flags and choices may be, in words and as a formula gets them; the usual values first."""
-    found = []
+    result = []
     for p in switches(op):
         accepted = accepted_values(op, p.name, p.choices or (True, False))
         values = sorted(accepted, key=lambda value, usual=p.plain: value != usual)  # type: ignore[misc]
-        found.append([(f"{p.name} {v}", (p.symbol, p.choices.index(v) if p.choices else int(v))) for v in values])
+        result.append([(f"{p.name} {v}", (p.symbol, p.choices.index(v) if p.choices else int(v))) for v in values])
     return tuple(
-        (", ".join(word for word, _ in chosen), frozenset(value for _, value in chosen)) for chosen in product(*found)
+        (", ".join(word for word, _ in chosen), frozenset(value for _, value in chosen)) for chosen in product(*result)
     )
 
 
@@ -211,8 +211,8 @@ def orders(op: Operator) -> Mapping[str, Form]:
 
 def operands_of(op: Operator, a: Arguments) -> Operands:
     """Return a formula's operands in float32, in the output's shape."""
-    found = op.formula_operands(a)
-    return {n: v.astype(F, copy=False) if isinstance(v, np.ndarray) else v for n, v in found.items()}
+    result = op.formula_operands(a)
+    return {n: v.astype(F, copy=False) if isinstance(v, np.ndarray) else v for n, v in result.items()}
 
 
 def computing(op: Operator, formula: Formula | Function) -> Kernel:
@@ -233,8 +233,8 @@ def plain(op: Operator) -> Kernel:
 def own_order(op: Operator) -> Form | None:
     """Return an order that right kernels take: None for that of the formula itself, where it is one of them."""
     known, own = orders(op), value_of(op)
-    found = any(value_of(op, form) is own for form in known.values())
-    return None if found or not known else next(iter(known.values()))
+    result = any(value_of(op, form) is own for form in known.values())
+    return None if result or not known else next(iter(known.values()))
 
 
 def changing(op: Operator, change: Callable[[Operands, Arguments], Any]) -> Kernel:

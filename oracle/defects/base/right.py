@@ -249,8 +249,8 @@ def _factor_last(op: Operator) -> bool:
 
 def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
     """A graph that divides by several numbers, one after the other, wherever it divides by the count."""
-    found = [node for node in walk(root) if node.op == "/" and node.args[1] is symbol(COUNT)]
-    return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in found})
+    result = [node for node in walk(root) if node.op == "/" and node.args[1] is symbol(COUNT)]
+    return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in result})
 
 
 def _has_sum_of_product(root: Expression) -> bool:

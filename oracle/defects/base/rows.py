@@ -46,9 +46,9 @@ def fits(op: Operator) -> bool:
 def declared(op: Operator) -> Parts:
     """Return the parts of an operator that :func:`fits`."""
     assert reduces(op.computes)
-    found = _parts(op.computes)
-    assert found is not None
-    return found
+    result = _parts(op.computes)
+    assert result is not None
+    return result
 
 
 @lru_cache(maxsize=64)
@@ -64,9 +64,9 @@ def _parts(page: PageFormula) -> Parts | None:
 
 def axis_name(op: Operator) -> str:
     """Return the name of the attribute that is the axis."""
-    found = op.attribute("axis")
-    assert found is not None
-    return found.name
+    result = op.attribute("axis")
+    assert result is not None
+    return result.name
 
 
 def axis_of(op: Operator, a: Arguments) -> int:

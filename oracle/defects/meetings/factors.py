@@ -260,13 +260,13 @@ def class_factors(op: Operator) -> list[Factor]:
         return []
     known = [word for word in classes.RANKS if int(word) in ranks(op)]
     kinds_of = {**classes.SHAPE_FACTORS, "rank": tuple(known if len(known) > 1 else ())}
-    found = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
+    result = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
     if rows.fits(op):
         name = rows.axis_name(op)
-        found += [
+        result += [
             (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(classes.AXIS_FACTORS.items())
         ]
-    return [factor for factor in found if factor[2]]
+    return [factor for factor in result if factor[2]]
 
 
 def is_class(condition: Sequence[str]) -> bool:
@@ -299,15 +299,15 @@ def layout_factors(op: Operator) -> list[Factor]:
     """Return what the layouts of tensors can meet: dtype and attributes, then where each tensor begins in its storage
     and how its elements follow each other."""
     attributes = {p.name for p in op.parameters if p.kind == "attr"}
-    found = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
+    result = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
     vectors = {p.name for p in op.inputs() if is_vector(op, p)}
     for name in (*(p.name for p in op.inputs() if p.read), op.output):
-        found.append((f"{name}{BEGINS}", _begins(name), classes.OFFSETS))
+        result.append((f"{name}{BEGINS}", _begins(name), classes.OFFSETS))
         if op.by_name[name].role is not ONE_VALUE:
             known = classes.OF_VECTORS if name in vectors else classes.STRIDES
             words = classes.OF_OUTPUTS if name == op.output else known
-            found.append((f"{name}{FOLLOWS}", _follows(name), words))
-    return found
+            result.append((f"{name}{FOLLOWS}", _follows(name), words))
+    return result
 
 
 def _begins(name: str) -> Label:

@@ -119,10 +119,10 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
         if p.role == "choice":
             calls += [((p.name, w), usual(op, attrs={p.name: v})) for w, v in zip(p.words, p.choices, strict=True)]
     first = (op.whole or op).output
-    found = ((condition, {**call.inputs, "the output": call.outputs[first]}) for condition, call in calls)
+    result = ((condition, {**call.inputs, "the output": call.outputs[first]}) for condition, call in calls)
     return tuple(
         (condition, name)
-        for condition, specs in found
+        for condition, specs in result
         for name, spec in specs.items()
         if spec is not None and math.prod(spec.shape) == 1
     )
@@ -145,12 +145,12 @@ def _types(op: Operator) -> tuple[dict[str, str], ...]:
     """What the factors of dtype are in every call that the operator computes."""
     tensors = {**{type_of(p.name): p.name for p in op.operands if p.name != op.main}, OUTPUT_TYPE: op.output}
     mixing = {factor: name for factor, name in tensors.items() if mixes(op, name)}
-    found = []
+    result = []
     for kind, *own in product(kinds(op), *(kinds(op) for _ in mixing)):
         if computes(op, dtype=kind, dtypes=dict(zip(mixing.values(), own, strict=True))):
             same = (MIXED[own_kind != kind] for own_kind in own)
-            found.append({"dtype": kind, **dict(zip(mixing, same, strict=True))})
-    return tuple(found)
+            result.append({"dtype": kind, **dict(zip(mixing, same, strict=True))})
+    return tuple(result)
 
 
 def _of_types(op: Operator, *conditions: Condition) -> str:
@@ -250,13 +250,13 @@ def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
     known, draw = Known(list(factors.values())), random.Random(f"{seed}/fresh/{op.slug}")
     axis = op.attribute("axis")
     twofold = ("shape", "" if axis is None else axis.name)  # rank and size, place and sign
-    found: list[Defect] = []
+    result: list[Defect] = []
     for many in range(1, MOST_NAMED + 1):
         named = [met for met in meeting(op, list(factors.values()), many)
                  if sum(1 + (name in twofold) for name, _ in met) <= MOST_NAMED]  # fmt: skip
-        part = count * many // MOST_NAMED - len(found)
-        found += [_met(op, known, "fresh", met) for met in draw.sample(named, min(part, len(named)))]
-    return tuple(found)
+        part = count * many // MOST_NAMED - len(result)
+        result += [_met(op, known, "fresh", met) for met in draw.sample(named, min(part, len(named)))]
+    return tuple(result)
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
@@ -379,7 +379,7 @@ def _counts(op: Operator) -> dict[str, Count]:
     def size_of(name: str) -> Count:
         return lambda a: a[op.main].size if a.get(name) is None else a[name].size
 
-    found: dict[str, Count] = {
+    result: dict[str, Count] = {
         "count - 1": lambda a: math.prod(_dims(op, a)) - 1,
         "count + 1": lambda a: math.prod(_dims(op, a)) + 1,
         "last dim": lambda a: _dims(op, a)[-1],
@@ -387,7 +387,7 @@ def _counts(op: Operator) -> dict[str, Count]:
         "all but the first dim": lambda a: math.prod(_dims(op, a)[1:]),
         "rank": lambda a: max(1, a[op.main].ndim),
     }
-    return found | {f"{p.name}'s size": size_of(p.name) for p in op.operands if p.name != op.main}
+    return result | {f"{p.name}'s size": size_of(p.name) for p in op.operands if p.name != op.main}
 
 
 def _divisors(op: Operator) -> Iterator[Defect]:

@@ -37,15 +37,15 @@ def names(op: Operator) -> dict[str, tuple[str, ...]]:
 
     A check that has something to say against some dtype is only made where it has.
     """
-    found: dict[str, dict[str, None]] = {}
+    result: dict[str, dict[str, None]] = {}
     refused: dict[str, dict[str, None]] = {}
     for soc in PLATFORMS:
         for dtype in DTYPES:
             for check in checks_of(usual(op, soc, dtype)):
-                found.setdefault(check.name, {})[soc] = None
+                result.setdefault(check.name, {})[soc] = None
                 if check.status is not None and not check.status.ok:
                     refused.setdefault(check.name, {})[soc] = None
-    return {name: tuple(refused.get(name, socs)) for name, socs in found.items()}
+    return {name: tuple(refused.get(name, socs)) for name, socs in result.items()}
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
@@ -230,8 +230,8 @@ TOKENS = 1024  # rows from which A07's buffer overflows
 def seed_of(op: Operator, a: Arguments) -> int:
     """A number that depends on the call alone: nondeterminism that repeats."""
     first = np.ascontiguousarray(a[op.inputs()[0].name]).reshape(-1)[:64]
-    told = repr([(n, getattr(v, "shape", v)) for n, v in sorted(a.items())])
-    return zlib.crc32(first.tobytes() + told.encode())
+    text = repr([(n, getattr(v, "shape", v)) for n, v in sorted(a.items())])
+    return zlib.crc32(first.tobytes() + text.encode())
 
 
 def _stale_tile(op: Operator) -> Kernel:

@@ -44,8 +44,8 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEEDS) -> Defect:
     old, arrow, new = what.partition(" -> ")
-    told = f"`{old}` becomes `{new}`" if arrow else what
-    return Defect(f"formula/{op.slug}/{name}", op.name, "FORM", told, Device(name, kernel), needs)
+    text = f"`{old}` becomes `{new}`" if arrow else what
+    return Defect(f"formula/{op.slug}/{name}", op.name, "FORM", text, Device(name, kernel), needs)
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -79,11 +79,11 @@ def orders_of(op: Operator) -> dict[str, Form]:
     """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
     assert is_elementwise(op.computes)
     own = elementwise.value_of(op)
-    found = {"": Form(op.computes.formula)}
+    result = {"": Form(op.computes.formula)}
     for name, form in elementwise.orders(op).items():
         if is_public(name) and elementwise.value_of(op, form) is not own:
-            return {**found, f"{name}: ": form}
-    return found
+            return {**result, f"{name}: ": form}
+    return result
 
 
 def _means(op: Operator) -> Iterator[Defect]:
@@ -282,8 +282,8 @@ def factors_of(op: Operator) -> dict[str, Expression]:
     else:
         graphs = [rows.Formula(op).value if rows.fits(op) else samples.Formula(op).mean]
     names = {symbol(s): symbol(p.name) for p in op.parameters for s in p.symbols}
-    found = dict.fromkeys(f for graph in graphs for f in factors(graph) if _may_be_infinite(graph, f))
-    return {text(substitute(f, names)): f for f in found if any(node.op == "symbol" for node in walk(f))}
+    result = dict.fromkeys(f for graph in graphs for f in factors(graph) if _may_be_infinite(graph, f))
+    return {text(substitute(f, names)): f for f in result if any(node.op == "symbol" for node in walk(f))}
 
 
 SPECIAL = tuple(F(v) for v in (np.inf, -np.inf, 3e38, -3e38, 0.0, 1.0, -0.5))
@@ -317,8 +317,8 @@ def _masked_samples(op: Operator, name: str, reduction: int) -> Zero:
         if values is None:
             inside = np.clip(k.classes, 0, max(k.count - 1, 0))
             values = k.per_class[name][inside] if k.count else np.ones(k.classes.shape, F)
-        found = np.broadcast_to((values == 0)[:, None] & (k.reduction == reduction), k.out.shape)
-        return samples.restored(op, found, a)
+        result = np.broadcast_to((values == 0)[:, None] & (k.reduction == reduction), k.out.shape)
+        return samples.restored(op, result, a)
 
     return zero
 
@@ -357,11 +357,11 @@ def of_masks(op: Operator) -> Iterator[Defect]:
             needs, socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped, and 0 is right
         )  # fmt: skip
     if takes_complex(op):
-        for what, told, change in (
+        for what, text, change in (
             ("not written", "is not written", lambda given: given.imag.copy()),
             ("is one", "becomes one", lambda given: np.ones_like(given.imag)),
         ):
             yield Defect(
-                f"api/{op.slug}/imaginary part {what}", op.name, "DTY", f"a complex output's imaginary part {told}",
+                f"api/{op.slug}/imaginary part {what}", op.name, "DTY", f"a complex output's imaginary part {text}",
                 Device(what, plain(op), write=_half_written(change)), "a complex output",
             )  # fmt: skip

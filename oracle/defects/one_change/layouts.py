@@ -179,8 +179,8 @@ def _misreads(op: Operator) -> Iterator[Defect]:
             if p.role is ONE_VALUE or (is_vector(op, p) and label in ("row strides", "axis order")):
                 continue  # a single element, or a vector, has no rows
             device = Device(label, right, read=_misread(p.name, change))
-            told = f"{p.name}: {what}"
-            yield Defect(f"layout/{slug}/{p.name} {label}", op.name, "LAY", told, device, f"a {p.name} {needs}")
+            text = f"{p.name}: {what}"
+            yield Defect(f"layout/{slug}/{p.name} {label}", op.name, "LAY", text, device, f"a {p.name} {needs}")
         yield Defect(
             f"layout/{slug}/{p.name} offset", op.name, "LAY", f"{p.name}: the offset is ignored",
             Device("offset", right, read=_without_offset(p.name)), f"a {p.name} with an offset",
@@ -352,8 +352,8 @@ class Wrapping:
             - (self.limit if self.in_bytes else self.limit * item)
         )
         shape = (*given.shape[:own], given.shape[own] - first, *given.shape[own + 1 :])
-        found: Array = np.ndarray(shape, given.dtype, memory.data, start, given.strides)
-        return found
+        result: Array = np.ndarray(shape, given.dtype, memory.data, start, given.strides)
+        return result
 
 
 def _blocks(here: Array, there: Array, most: int = 1 << 22) -> Iterator[tuple[Array, Array]]:
@@ -369,8 +369,8 @@ def wrapping(op: Operator, bits: int = 31) -> Iterator[Wrapping]:
     limits.append((2 << bits, True, f"2^{bits + 1} bytes"))
     faults: list[tuple[Fault, str]] = [("count", op.output), ("write", op.output)]
     for fault, tensor in (*faults, *(("read", name) for name in _as_large(op))):
-        for limit, in_bytes, told in limits:
-            yield Wrapping(op.name, fault, tensor, limit, in_bytes, told)
+        for limit, in_bytes, text in limits:
+            yield Wrapping(op.name, fault, tensor, limit, in_bytes, text)
 
 
 def _as_large(op: Operator) -> list[str]:

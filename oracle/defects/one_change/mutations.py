@@ -48,14 +48,14 @@ class Change(NamedTuple):
 def changes(root: Expression) -> Iterator[Change]:
     """Yield every single change of a graph, operands before what uses them."""
     symbols = names_of(root)
-    found: dict[int, str] = {id(root): ""}
+    result: dict[int, str] = {id(root): ""}
     names: set[str] = set()
     for node in walk(root):
         for name, new in _alternatives(node, symbols, node is root):
             graph = substitute(root, {node: new})
-            if id(graph) in found or _meets(node, new, root, graph) or not _is_defined(graph):
+            if id(graph) in result or _meets(node, new, root, graph) or not _is_defined(graph):
                 continue
-            found[id(graph)] = name
+            result[id(graph)] = name
             while name in names:  # the same words at another place
                 name += " (again)"
             names.add(name)

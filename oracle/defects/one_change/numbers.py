@@ -217,13 +217,13 @@ def _changes(op: Operator) -> Iterator[Row]:
 
 
 def _of_means() -> Iterator[Row]:
-    for what, told, values, needs in (
+    for what, text, values, needs in (
         ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
         ("recomputed", "the sum of weights is made anew", _counted_weights, "another sum"),
         ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
         ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
     ):
-        yield what, "RED", told, _totals(values), f"mean with {needs}", EVERY_SOC
+        yield what, "RED", text, _totals(values), f"mean with {needs}", EVERY_SOC
     yield (
         "nothing counted", "RED", "mean of rows that are all ignored is 0/0", _nothing_counted,
         "mean with every row ignored and a sum of weights of 0", EVERY_SOC,
@@ -232,7 +232,7 @@ def _of_means() -> Iterator[Row]:
 
 def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
     """Yield what is wrong with the ignored class, the attribute ``word``, beside the classes, the input ``name``."""
-    for what, told, cast, needs in (
+    for what, text, cast, needs in (
         (f"{word} as {name}", f"{word} is cast to {name}'s type", lambda i, k, kind: int(np.int64(i).astype(kind)),
          f"an {word} beyond the type of {name} whose low bits occur"),
         (f"{word} clipped", f"{word} is clipped to the classes", lambda i, k, kind: min(max(i, 0), k.count - 1),
@@ -242,7 +242,7 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
         (f"{word} never a class", f"an {word} that is a class is never honoured",
          lambda i, k, kind: NEVER if 0 <= i < k.count else i, f"an {word} that is a class and occurs"),
     ):  # fmt: skip
-        yield what, "IDX", told, _ignore(cast, name), needs, EVERY_SOC
+        yield what, "IDX", text, _ignore(cast, name), needs, EVERY_SOC
     if "uint8" in index_types(op):
         needs = f"a uint8 {name} and an {word} above 127 that is a class"
         yield (
@@ -277,6 +277,6 @@ def of_indices(op: Operator) -> Iterator[Defect]:
     """Yield losses that misread classes or the ignored one."""
     if not samples.fits(op):
         return
-    for what, kind, told, change, needs, socs in _changes(op):
+    for what, kind, text, change, needs, socs in _changes(op):
         device = Device(what, samples.changing(op, change))
-        yield Defect(f"index/{op.slug}/{what}", op.name, kind, told, device, needs, socs=socs)
+        yield Defect(f"index/{op.slug}/{what}", op.name, kind, text, device, needs, socs=socs)

@@ -70,8 +70,8 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
     """The SoCs whose kernel does not compute inputs of a type in it."""
     forms = (op.computes.orders or {}) if is_elementwise(op.computes) else {}
-    found = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
-    return tuple(soc for soc, form in found.items() if not (isinstance(form, Form) and kind in form.native))
+    result = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
+    return tuple(soc for soc, form in result.items() if not (isinstance(form, Form) and kind in form.native))
 
 
 def _mixes(op: Operator) -> bool:

@@ -69,17 +69,17 @@ def _counting_ignored(op: Operator) -> Kernel:
     right = staged.plain_stages(op)
 
     def wrong(a: Arguments, target: Platform) -> Array:
-        found, ignored = right(a, target), a["target"] == a["ignoreIndex"]
+        result, ignored = right(a, target), a["target"] == a["ignoreIndex"]
         if (
             (a["reductionOptional"] or cross_entropy_loss.MEAN) != cross_entropy_loss.MEAN
             or a["ignoreIndex"] >= 0
             or ignored.all()
         ):
-            return found
+            return result
         weights = a["weightOptional"]
         counted = a["target"][~ignored]
         total = F(counted.size) if weights is None else weights[counted].sum(dtype=F)
-        return np.asarray(found * (total / (total + F(np.count_nonzero(ignored)))))
+        return np.asarray(result * (total / (total + F(np.count_nonzero(ignored)))))
 
     return wrong
 

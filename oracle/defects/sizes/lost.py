@@ -298,14 +298,14 @@ Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
 def _clamps_of(op: Operator) -> dict[str, Clamp]:
     """The clamps of kernels against a number, by how they are called, with what is clamped. A formula that kernels
     compute in another order may have clamps of its own, beyond which it does not change."""
-    found: dict[str, Clamp] = {}
+    result: dict[str, Clamp] = {}
     if elementwise.own_order(op) is not None:
-        return found
+        return result
     for node in walk(elementwise.value_of(op)):
         inner = [a for a in node.args if not a.is_constant]
         if node.op in ("min", "max") and len(inner) == 1:
-            found["clamp" if not found else f"clamp {text(node)}"] = node, inner[0]
-    return found
+            result["clamp" if not result else f"clamp {text(node)}"] = node, inner[0]
+    return result
 
 
 def _unclamped(op: Operator, lost: Lost, tile: int, *, clamp: Clamp) -> Device:

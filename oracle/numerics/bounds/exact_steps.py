@@ -249,7 +249,7 @@ def _are_held(values: Array, fmt: FloatFormat) -> Array:
 
 
 def _all(conditions: list[Any]) -> Any:
-    found = np.True_
+    result = np.True_
     for condition in conditions:
-        found = found & condition
-    return found
+        result = result & condition
+    return result

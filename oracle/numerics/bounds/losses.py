@@ -173,7 +173,7 @@ def doubts(
         rules.found[id(node)] = rules.of(node)
     compared = [(rules.doubt(node), node.args) for node in nodes if node.op in COMPARISONS]
     compared += [(rules.unsigned(node.args[0]), ()) for node in nodes if node.op == "sign"]
-    return tuple(dict.fromkeys(Doubt(found, sides) for found, sides in compared if found is not None))
+    return tuple(dict.fromkeys(Doubt(result, sides) for result, sides in compared if result is not None))
 
 
 @dataclass
@@ -385,9 +385,9 @@ class _Rules:
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
         """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
-        found = self._function(node, a, over(constant(0.75), node))
+        result = self._function(node, a, over(constant(0.75), node))
         below = plus(over(self.loss(a).underflow, node), self.quantum(node))
-        return Loss(found.relative, found.absolute, below, found.scaled)
+        return Loss(result.relative, result.absolute, below, result.scaled)
 
     # ---- choices ----
 

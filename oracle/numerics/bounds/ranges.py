@@ -71,10 +71,10 @@ def table(bound: Expression) -> Array:
         ends = first.astype(np.float64), last.astype(np.float64)
         every = dict.fromkeys(names, (np.minimum(*ends), np.maximum(*ends)))
         _, high = evaluated(bound, given=every)[bound]
-    found = np.array(np.broadcast_to(high, codes.shape)) * _SLACK
-    found[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # infinities and NaN are not a matter of bounds
-    found[np.isnan(found)] = np.inf
-    return found
+    result = np.array(np.broadcast_to(high, codes.shape)) * _SLACK
+    result[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # infinities and NaN are not a matter of bounds
+    result[np.isnan(result)] = np.inf
+    return result
 
 
 @lru_cache(maxsize=1024)
@@ -102,17 +102,17 @@ def _everywhere(root: Expression, count: str) -> Cells:
 
 def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression, Cells]:
     """Return the ends, on every cell, of every step of some graphs, a condition's as truth values."""
-    found: dict[Expression, Cells] = {}
+    result: dict[Expression, Cells] = {}
     for node in walk(*roots):
-        args = [found[a] for a in node.args]
+        args = [result[a] for a in node.args]
         if node.is_constant:
             value = (np.bool_ if node.is_condition else np.float64)(constant_value(node))
-            found[node] = np.asarray(value), np.asarray(value)
+            result[node] = np.asarray(value), np.asarray(value)
         elif node.op == "symbol":
-            found[node] = given[str(node.value)]
+            result[node] = given[str(node.value)]
         else:
-            found[node] = _OPERATIONS[node.op](*args)
-    return found
+            result[node] = _OPERATIONS[node.op](*args)
+    return result
 
 
 def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]:
@@ -207,13 +207,13 @@ Ranges = tuple[tuple[str, Range], ...]
 
 def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
     """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
-    found = []
+    result = []
     for name, value in operands.items():
         low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
         if not -SAFE < low <= high < SAFE:  # NaN and infinities among them
             return None
-        found.append((name, (-_outwards(-float(low)), _outwards(float(high)))))
-    return tuple(found)
+        result.append((name, (-_outwards(-float(low)), _outwards(float(high)))))
+    return tuple(result)
 
 
 def stays_inside(roots: tuple[Expression, ...], ranges: Ranges | None, *, by_parts: bool = False) -> bool:
@@ -225,8 +225,8 @@ def stays_inside(roots: tuple[Expression, ...], ranges: Ranges | None, *, by_par
 def largest(root: Expression, ranges: Ranges, enough: float = math.inf) -> float:
     """Return a number that a bound (a graph that is never negative) does not exceed; infinity if none is known. Where
     it is more than ``enough``, parts of an operand's range may tell a smaller one, for some milliseconds more."""
-    found = _largest(root, ranges)
-    return found if found <= enough else min(found, _largest_by_parts(root, ranges))
+    result = _largest(root, ranges)
+    return result if result <= enough else min(result, _largest_by_parts(root, ranges))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -239,14 +239,14 @@ def _largest(root: Expression, ranges: Ranges) -> float:
 
 @lru_cache(maxsize=1 << 10)
 def _largest_by_parts(root: Expression, ranges: Ranges) -> float:
-    found = _by_parts((root,), ranges)
-    return math.inf if found is None else max(0.0, float(np.max(found[root][1]))) * (1 + 2.0**-20)
+    result = _by_parts((root,), ranges)
+    return math.inf if result is None else max(0.0, float(np.max(result[root][1]))) * (1 + 2.0**-20)
 
 
 @lru_cache(maxsize=1 << 10)
 def _inside_by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> bool:
-    found = _by_parts(roots, ranges)
-    return found is not None and all(np.min(low) > -SAFE and np.max(high) < SAFE for low, high in found.values())
+    result = _by_parts(roots, ranges)
+    return result is not None and all(np.min(low) > -SAFE and np.max(high) < SAFE for low, high in result.values())
 
 
 def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression, Cells] | None:
@@ -260,8 +260,8 @@ def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression,
     ends = np.linspace(*dict(ranges)[name], PARTS + 1)
     given[name] = ends[:-1], ends[1:]
     with np.errstate(all="ignore"):
-        found = {node: ends for node, ends in evaluated(*roots, given=given).items() if not node.is_condition}
-    return found if all(np.isfinite(end).all() for ends in found.values() for end in ends) else None
+        result = {node: ends for node, ends in evaluated(*roots, given=given).items() if not node.is_condition}
+    return result if all(np.isfinite(end).all() for ends in result.values() for end in ends) else None
 
 
 def _outwards(value: float) -> float:
@@ -281,11 +281,11 @@ def _inside(roots: tuple[Expression, ...], ranges: Ranges) -> bool:
 
 
 def _walked(roots: tuple[Expression, ...], given: Mapping[str, Range]) -> dict[int, Range]:
-    found: dict[int, Range] = {}
+    result: dict[int, Range] = {}
     for node in walk(*roots):
         if not node.is_condition:
-            found[id(node)] = _range(node, [found[id(a)] for a in node.args if not a.is_condition], given)
-    return found
+            result[id(node)] = _range(node, [result[id(a)] for a in node.args if not a.is_condition], given)
+    return result
 
 
 def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> Range:

@@ -141,8 +141,8 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
     def path(self, signature: Any, target: Any) -> Path | None:
         """Return where the function compiled for a signature is kept; None where it is not, or the code has changed
         since it was loaded: what is kept would be that of other code."""
-        found = only_ours(folder() / self._name(signature, target.codegen()))
-        return None if found is None or not code_is_as_loaded() else found
+        result = only_ours(folder() / self._name(signature, target.codegen()))
+        return None if result is None or not code_is_as_loaded() else result
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, by the code that its name says."""
@@ -274,15 +274,15 @@ def _windows(
     numbers = tuple(zip((name for name in names if name not in kinds), values, strict=True))
     if slacks.first is NEAR:
         top = reaching((value, slacks.inside), tuple(kinds), numbers)
-        found = None if top is None else (0.0, min(top, slacks.top))
+        result = None if top is None else (0.0, min(top, slacks.top))
     elif slacks.first is SINGLE and are_single(values):
-        found = window(value, slacks.inside, formats, numbers)
+        result = window(value, slacks.inside, formats, numbers)
     else:
-        found = None
-    if found is None:
+        result = None
+    if result is None:
         return None
     return tuple(
-        (code(DTYPES[kinds[n]].numpy, found[0]), code(DTYPES[kinds[n]].numpy, found[1])) if n in kinds else (0, 0)
+        (code(DTYPES[kinds[n]].numpy, result[0]), code(DTYPES[kinds[n]].numpy, result[1])) if n in kinds else (0, 0)
         for n in names
     )
 

@@ -83,10 +83,10 @@ def in_two(values, high, low):
 
 @njit(fastmath={"reassoc", "nnan", "nsz"}, error_model="numpy")
 def largest(values):
-    found = -np.inf
+    result = -np.inf
     for i in range(values.size):
-        found = max(found, values[i])
-    return found
+        result = max(result, values[i])
+    return result
 
 
 @njit(error_model="numpy")
@@ -96,10 +96,10 @@ def same_zero(value, other):
 
 @njit(fastmath={"reassoc", "nnan", "nsz"}, error_model="numpy")
 def smallest(values):
-    found = np.inf
+    result = np.inf
     for i in range(values.size):
-        found = min(found, values[i])
-    return found
+        result = min(result, values[i])
+    return result
 
 
 # ---- source ----------------------------------------------------------------------------------------------------------

@@ -383,8 +383,8 @@ def constant_interval(node: Expression) -> tuple[mpq, mpq]:
     if is_rational(node):
         value = rational(node, {})
         return value, value
-    found = enclose(node, {}, 400)
-    return mpq(found.low), mpq(found.high)
+    result = enclose(node, {}, 400)
+    return mpq(result.low), mpq(result.high)
 
 
 def constant_value(node: Expression) -> float:

@@ -120,8 +120,8 @@ def zero(root: Expression, operands: Mapping[str, float]) -> float:
     """Return the zero that is a graph's exact value with the sign that IEEE arithmetic of unlimited exponents gives it:
     nothing underflows or overflows on the way, so a zero has the signs of what it was multiplied by."""
     with gmpy2.context(precision=_BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
-        found = _evaluated(root, operands)
-    return -0.0 if gmpy2.is_zero(found) and gmpy2.is_signed(found) else 0.0
+        result = _evaluated(root, operands)
+    return -0.0 if gmpy2.is_zero(result) and gmpy2.is_signed(result) else 0.0
 
 
 def _evaluated(root: Expression, operands: Mapping[str, float]) -> mpfr:

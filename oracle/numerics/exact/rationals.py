@@ -322,11 +322,11 @@ class Fraction64:
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
     """Return a rational graph's value at float64 vectors or numbers."""
-    found: dict[int, Fraction64] = {}
+    result: dict[int, Fraction64] = {}
     for node in walk(root):
-        args = [found[id(a)] for a in node.args]
-        found[id(node)] = _fraction_value(node, args, operands)
-    return found[id(root)]
+        args = [result[id(a)] for a in node.args]
+        result[id(node)] = _fraction_value(node, args, operands)
+    return result[id(root)]
 
 
 def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:

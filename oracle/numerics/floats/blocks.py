@@ -149,8 +149,8 @@ def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
         return np.empty(shape, dtype)
     raw: Array = np.empty(margin + size + _CACHE_LINE + margin, np.uint8)
     start = margin + (-raw.ctypes.data - margin) % _CACHE_LINE
-    found: Array = raw[start : start + size].view(dtype)
-    return found.reshape(shape)
+    result: Array = raw[start : start + size].view(dtype)
+    return result.reshape(shape)
 
 
 @contextmanager
@@ -174,10 +174,10 @@ def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
     kept: dict[str, Array] | None = _LOCAL.__dict__.get("scratch")
     if kept is None:
         return aligned(shape, dtype)
-    found = kept.get(slot)
-    if found is None or found.shape != shape or found.dtype != dtype:
-        found = kept[slot] = aligned(shape, dtype)
-    return found
+    result = kept.get(slot)
+    if result is None or result.shape != shape or result.dtype != dtype:
+        result = kept[slot] = aligned(shape, dtype)
+    return result
 
 
 def pool_for(shape: tuple[int, ...]) -> Pool:

@@ -76,8 +76,8 @@ def _functions() -> tuple[Any, Any] | None:
     """fegetenv and fesetenv; called without releasing the GIL, which would cost more than they do."""
     for library in (None, "libm.so.6", "libm.so"):
         try:
-            found = ctypes.PyDLL(library)
-            get, put = found.fegetenv, found.fesetenv
+            result = ctypes.PyDLL(library)
+            get, put = result.fegetenv, result.fesetenv
         except (OSError, AttributeError):
             continue
         get.argtypes = put.argtypes = (ctypes.c_void_p,)

@@ -63,16 +63,16 @@ def vectorized(compute: Callable[[Array], Array]) -> Callable[..., Any]:
 
     def function(x: Any, out: Array | None = None) -> Any:
         given = np.asarray(x)
-        found = np.empty(given.shape, given.dtype) if out is None else out
-        if not found.flags.c_contiguous:
-            found[...] = function(given.astype(np.float64))
-            return found
-        flat, into = given.reshape(-1), found.reshape(-1)
+        result = np.empty(given.shape, given.dtype) if out is None else out
+        if not result.flags.c_contiguous:
+            result[...] = function(given.astype(np.float64))
+            return result
+        flat, into = given.reshape(-1), result.reshape(-1)
         with np.errstate(all="ignore"):
             for start in range(0, flat.size, BLOCK):
                 part = slice(start, start + BLOCK)
                 into[part] = compute(flat[part].astype(np.float64, copy=False))
-        return found if out is not None else found[()]
+        return result if out is not None else result[()]
 
     function.__doc__ = compute.__doc__
     return function
@@ -121,11 +121,11 @@ def _log(x: Array) -> Array:
     """log x: x = 2^k m, then 2 artanh((m - 1) / (m + 1)). Within 4 ULP."""
     if lowest(x) > 0 and highest(x) < np.inf:
         return log_of_positive(x)
-    found = log_of_positive(np.where((x > 0) & (x < np.inf), x, 1.0))
-    found[x == 0] = -np.inf
+    result = log_of_positive(np.where((x > 0) & (x < np.inf), x, 1.0))
+    result[x == 0] = -np.inf
     special = ~(x < np.inf) | (x < 0)
-    found[special] = np.where(x[special] > 0, np.inf, np.nan)
-    return found
+    result[special] = np.where(x[special] > 0, np.inf, np.nan)
+    return result
 
 
 def log_of_positive(x: Array) -> Array:
@@ -148,29 +148,29 @@ def _log1p(x: Array) -> Array:
     """log(1 + x): that of the rounded sum, times what the rounding changed. Within 8 ULP."""
     total = 1.0 + x
     rest = total - 1.0
-    found = _log(total)
+    result = _log(total)
     nothing = rest == 0
     if lowest(total) > 0 and highest(total) < np.inf:
         if some(nothing):
-            return np.where(nothing, x, found * (x / np.where(nothing, 1.0, rest)))
-        found *= x / rest
-        return found
+            return np.where(nothing, x, result * (x / np.where(nothing, 1.0, rest)))
+        result *= x / rest
+        return result
     plain = nothing | ~(np.abs(x) < np.inf) | (total <= 0)
-    return np.where(plain, np.where(nothing, x, found), found * (x / np.where(plain, 1.0, rest)))
+    return np.where(plain, np.where(nothing, x, result), result * (x / np.where(plain, 1.0, rest)))
 
 
 def _expm1(x: Array) -> Array:
     """e^x - 1: its series below 1. Within 4 ULP."""
     small = (np.abs(x) < 1).nonzero()[0]
     if small.size < x.size:
-        found = _exp(x)
-        found -= 1.0
+        result = _exp(x)
+        result -= 1.0
     else:
-        found = np.empty_like(x)
+        result = np.empty_like(x)
     if small.size:
         near = x[small]
-        found[small] = np.where(near == 0, near, polynomial(_expm1_series(), near))
-    return found
+        result[small] = np.where(near == 0, near, polynomial(_expm1_series(), near))
+    return result
 
 
 def _tanh(x: Array) -> Array:
@@ -234,32 +234,32 @@ def _of_magnitude(x: Array) -> Array:
     """erfc of numbers in [0, END]; NaN of NaN."""
     upper = (x.view(np.int64) & _UPPER).view(np.float64)  # its square is exact
     rest = x - upper
-    found = x + upper
-    rest *= found  # x^2 less that square
+    result = x + upper
+    rest *= result  # x^2 less that square
     np.multiply(upper, upper, out=upper)
     np.negative(upper, out=upper)
-    place, found = power_and_rest(upper, rest)
+    place, result = power_and_rest(upper, rest)
     t = np.add(x, _PLACE, out=rest)
     np.divide(-(_SCALE + 1) * _PLACE, t, out=t)
     t += _SCALE
-    found *= polynomial(_scaled_series(), t)
+    result *= polynomial(_scaled_series(), t)
     t = np.multiply(x, _SLOPE, out=rest)
     t += 1.0
-    found /= t
+    result /= t
     place >>= 7
     if not highest(x) <= 25.0:  # below 2^-900: what is subnormal is rounded once
-        return np.asarray(np.ldexp(found, place))
+        return np.asarray(np.ldexp(result, place))
     place <<= 52
-    bits = found.view(np.int64)
+    bits = result.view(np.int64)
     bits += place
-    return found
+    return result
 
 
 def _erfc(x: Array) -> Array:
     """1 - erf x, small results as accurate as large ones. Within 8 ULP."""
     size = np.minimum(np.abs(x), END)
-    found = _of_magnitude(size)
-    return np.where(x < 0, 2.0 - found, found)
+    result = _of_magnitude(size)
+    return np.where(x < 0, 2.0 - result, result)
 
 
 def _erf(x: Array) -> Array:
@@ -267,15 +267,15 @@ def _erf(x: Array) -> Array:
     size = np.abs(x)
     small = (size < 1).nonzero()[0]
     if small.size < x.size:
-        found = _of_magnitude(np.minimum(size, END))
-        np.subtract(1.0, found, out=found)
-        np.copysign(found, x, out=found)
+        result = _of_magnitude(np.minimum(size, END))
+        np.subtract(1.0, result, out=result)
+        np.copysign(result, x, out=result)
     else:
-        found = np.empty_like(x)
+        result = np.empty_like(x)
     if small.size:
         near = x[small]
-        found[small] = near * polynomial(_erf_series(), near * near)
-    return found
+        result[small] = near * polynomial(_erf_series(), near * near)
+    return result
 
 
 erf, erfc = map(vectorized, (_erf, _erfc))

@@ -255,13 +255,13 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
     """Whether float64 values lie exactly halfway between two numbers of a narrower format."""
     dropped = 52 - fmt.mant
     bits = np.ascontiguousarray(value).view(np.int64)
-    found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
+    result = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
     subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
     if some(subnormal):  # subnormals are multiples of the quantum
         small = np.flatnonzero(subnormal)
         steps = value.reshape(-1)[small] / (fmt.quantum / 2)
-        found.reshape(-1)[small] = np.abs(steps) % 2 == 1
-    return np.asarray(found)
+        result.reshape(-1)[small] = np.abs(steps) % 2 == 1
+    return np.asarray(result)
 
 
 def classes_differ(forms: list[Array]) -> Array:

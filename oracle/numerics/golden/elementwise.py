@@ -247,8 +247,8 @@ class _Work:
         strict = StrictBound(self.graphs, wide, part.narrow, self.device, self.mean)
         running = strict.running if judged else ZERO
         departure = self.graphs.departure if judged else ZERO
-        found, error, lost, apart = part._evaluated(target.shape, absolute, running, departure, fast=not judged)
-        value = np.asarray(found)
+        result, error, lost, apart = part._evaluated(target.shape, absolute, running, departure, fast=not judged)
+        value = np.asarray(result)
         if absolute is ZERO:
             region.put_relative(block, value, relative)
         else:
@@ -268,8 +268,8 @@ class _Work:
         """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
         asked = [graph for graph in others if graph is not ZERO]
         roots = self.graphs.value, *asked
-        value, *found = programs.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
-        return [value, *(0.0 if graph is ZERO else found.pop(0) for graph in others)]
+        value, *result = programs.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
+        return [value, *(0.0 if graph is ZERO else result.pop(0) for graph in others)]
 
     def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """The formula's value in float64 and what it may lose."""
@@ -312,10 +312,10 @@ class _Work:
         value, slack = self._enclosed(few, where[0].shape)
         if is_rational(self.graphs.value):
             exact = rationals.evaluate(self.graphs.value, few)
-            found = rationals.refined(value, exact, self.dtype, slack)
+            result = rationals.refined(value, exact, self.dtype, slack)
         else:
-            found = double_double.refined(self.graphs.value, few, self.dtype, slack)
-        return _where_finite(*found)
+            result = double_double.refined(self.graphs.value, few, self.dtype, slack)
+        return _where_finite(*result)
 
     # ---- the compiled engine ----
 
@@ -372,14 +372,14 @@ class _Work:
 
     def marked(self, doubts: tuple[Doubt, ...], sink: Sink) -> Array:
         """The elements on which a right kernel may depart by more than a rounding, for one of some doubts holds."""
-        found = sink.lost > np.abs(sink.value) * DEPARTURE
-        where = np.nonzero(found)
+        result = sink.lost > np.abs(sink.value) * DEPARTURE
+        where = np.nonzero(result)
         if where[0].size:
             few = changed(pick(self.operands, where), widen)
             with np.errstate(all="ignore"):
                 holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in doubts]
-            found[where] = np.logical_or.reduce(holds)
-        return found
+            result[where] = np.logical_or.reduce(holds)
+        return result
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
         """Where a doubt holds, and a side of the comparison is rounded, or infinite: a product may saturate it."""

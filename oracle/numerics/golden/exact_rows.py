@@ -39,19 +39,19 @@ class ExactRow:
             kept = rows.totals(self.graph, FLOAT64, row, rows.loaded(row))
         self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
         for stage in self.graph.stages:
-            found = self._as_parts(stage)
-            if found is None:
+            result = self._as_parts(stage)
+            if result is None:
                 self.enclosed.append(stage)
             else:
-                self.parts[stage.name] = found
+                self.parts[stage.name] = result
         graph = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
         self.outer = self.graph.written_with(graph)
 
     def operands(self, column: int) -> dict[str, float]:
         """The operands of an element, and the parts of the stages."""
-        found = {name: float(values[column]) for name, values in self.columns.items()}
+        result = {name: float(values[column]) for name, values in self.columns.items()}
         named = {f"{name} {k}": part for name, parts in self.parts.items() for k, part in enumerate(parts)}
-        return {**found, **named, LENGTH: float(self.rows.length)}
+        return {**result, **named, LENGTH: float(self.rows.length)}
 
     def _as_parts(self, stage: Stage) -> list[float] | None:
         """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
@@ -60,8 +60,8 @@ class ExactRow:
         if stage.kind == TOTAL:
             assert self.rows.beyond is not None
             return self.rows.beyond.parts(self.graph, stage)
-        if stage.kind == "sum" and (found := self._added_exactly(stage)) is not None:
-            return found
+        if stage.kind == "sum" and (result := self._added_exactly(stage)) is not None:
+            return result
         if stage.terms.op == "symbol":
             return [self.plain[stage.name]]  # the largest, or the smallest, operand
         known = {name: sum(map(mpq, parts), mpq(0)) for name, parts in self.parts.items()}
@@ -72,10 +72,10 @@ class ExactRow:
         except Undefined:
             return None
         value = sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
-        found = parts_of(value)
-        if found is None:
+        result = parts_of(value)
+        if result is None:
             self.ratios[stage.name] = value
-        return found
+        return result
 
     def _added_exactly(self, stage: Stage) -> list[float] | None:
         """The sum of terms that float64 computes without rounding; None where it rounds one."""
@@ -102,20 +102,20 @@ class ExactRow:
     def ends(self, precision: int) -> dict[str, enclosures.Interval]:
         """Enclosures of the other stages."""
         if precision not in self._ends:
-            found: dict[str, enclosures.Interval] = {}
-            self._ends[precision] = found
+            result: dict[str, enclosures.Interval] = {}
+            self._ends[precision] = result
             exact_parts = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
             for stage in self.enclosed:
                 if stage.kind == TOTAL:
                     assert self.rows.beyond is not None
-                    found[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
+                    result[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
                     continue
                 terms = Graph(stage.terms).written_with(exact_parts)
                 each = [
-                    enclosures.enclose(terms, self.operands(k), precision, lambda _: found)
+                    enclosures.enclose(terms, self.operands(k), precision, lambda _: result)
                     for k in range(self.rows.length)
                 ]
-                found[stage.name] = enclosures.reduced(stage.kind, each, precision)
+                result[stage.name] = enclosures.reduced(stage.kind, each, precision)
         return self._ends[precision]
 
     def value(self, column: int) -> Any:

@@ -37,9 +37,9 @@ def _stays(node: Expression) -> bool:
 def evaluate(graph: Expression, operands: Operands, terms: Shape, kept: Shape) -> Array:
     """Return a graph's values as int64. ``operands``: integers, or numbers, which lose their fraction in the host's
     cast. ``terms``: the values' shape; ``kept``: the output's in the same axes, 1 along those that are summed."""
-    found = np.broadcast_to(simulate(graph, changed(operands, lambda v: v.astype(np.int64)), np.int64), terms)
+    result = np.broadcast_to(simulate(graph, changed(operands, lambda v: v.astype(np.int64)), np.int64), terms)
     summed = tuple(k for k, n in enumerate(terms) if kept[k] != n)
-    return found.sum(axis=summed, keepdims=True) if summed else found
+    return result.sum(axis=summed, keepdims=True) if summed else result
 
 
 def unspecified(scheme: Formula, operands: Operands, shape: Shape, form: str, kind: str) -> Array | None:
@@ -49,5 +49,5 @@ def unspecified(scheme: Formula, operands: Operands, shape: Shape, form: str, ki
     condition = condition_of(Formula(scheme.formula, unspecified=stated), form, kind)
     if condition is None:
         return None
-    (found,) = program(trace(condition))(changed(operands, lambda v: v.astype(np.float64)), shape)
-    return np.broadcast_to(found, shape)
+    (result,) = program(trace(condition))(changed(operands, lambda v: v.astype(np.float64)), shape)
+    return np.broadcast_to(result, shape)

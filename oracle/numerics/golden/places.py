@@ -59,8 +59,8 @@ def evaluate(
         where = np.flatnonzero(places >= 0)
         if where.size:
             own, where = places[where], where + start
-            found = values(rows.at(where, own), where.size) if table is None else table
-            target.scatter(where, own, found, slice(None) if table is None else own)
+            result = values(rows.at(where, own), where.size) if table is None else table
+            target.scatter(where, own, result, slice(None) if table is None else own)
 
 
 def kernel(
@@ -79,9 +79,9 @@ def kernel(
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
         own, where = places[where], where + start
-        found = strict.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
+        result = strict.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
         at = *np.unravel_index(where, lines.shape[:-1]), own
-        lines[at] = found
+        lines[at] = result
     return out
 
 
@@ -132,8 +132,8 @@ def kernel_sums(
     where, few = rows.counting()
     if not per_row:
         of_all = few or rows.nothing()
-        found = reductions.kernel(rows.value, of_all, (0,), form, compute, flushing, per_row=True)
-        return np.asarray(found + np.zeros((), compute))
+        result = reductions.kernel(rows.value, of_all, (0,), form, compute, flushing, per_row=True)
+        return np.asarray(result + np.zeros((), compute))
     out = np.zeros(math.prod(rows.lead), compute)
     if where.size:
         out[where] = strict.kernel(formula.of_one_row, few, form, compute, flushing)
@@ -241,10 +241,10 @@ class _Rows:
 
     def at(self, where: Array, places: Array) -> dict[str, Any]:
         """The operands at the places of some rows."""
-        found = {**self.numbers, **{n: v[where] for n, v in self.by_row.items()}}
-        found |= {n: v[places] for n, v in self.by_place.items()}
+        result = {**self.numbers, **{n: v[where] for n, v in self.by_row.items()}}
+        result |= {n: v[places] for n, v in self.by_place.items()}
         at = *np.unravel_index(where, self.lead), places
-        return found | {n: v[at] for n, v in self.by_both.items()}
+        return result | {n: v[at] for n, v in self.by_both.items()}
 
     def at_each_place(self) -> dict[str, Any]:
         """The operands that do not differ between rows, at every place."""

@@ -172,12 +172,12 @@ class Rows(Stages):
         fmt = FORMATS[dtype_of(self.kind).name]
         around = slack + 4 * U * np.abs(high)  # where float64 is close enough, the value itself is what verdicts see
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
-        told = double_double.beside(high, low, slack, fmt, np.inf)
+        text = double_double.beside(high, low, slack, fmt, np.inf)
         ends = high, high - around, high + around
         known = np.isfinite(high) & np.isfinite(around)  # pairs know nothing of an infinite operand in the row
         value, least, most = (
             np.where(known, np.where(plain, e, t), nothing)
-            for e, t, nothing in zip(ends, told, (0.0, -np.inf, np.inf), strict=True)
+            for e, t, nothing in zip(ends, text, (0.0, -np.inf, np.inf), strict=True)
         )
         return value, least, most
 

@@ -58,7 +58,7 @@ class RowBound:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
         which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
-        answers, found = [], []
+        answers, result = [], []
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
@@ -75,12 +75,12 @@ class RowBound:
                 unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
             unspecified |= own.doubtful | self._overflowing(graph, arithmetic, given, own)
             answers += own_answers
-            found.append((graph, own))
+            result.append((graph, own))
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
         for answer in answers:
             suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
         if suspect.any():
-            moved = [answer for each in found for answer in _beside(*each, few, suspect)]
+            moved = [answer for each in result for answer in _beside(*each, few, suspect)]
             apart = classes_differ([*(a[suspect] for a in answers), *moved, value[suspect].astype(np.float32)])
             unspecified[suspect] |= apart
             bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
@@ -95,12 +95,12 @@ class RowBound:
         term does not, the axis kept."""
         if not graph.stages:
             return np.zeros((), bool)
-        found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
+        result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
         known = {**given, **totals.known}
         levels = {stage.terms: level for stage, level in graph.levels(arithmetic)[0] if stage.kind != TOTAL}
         stored = {root for root in levels if any(node.op in FORMATS for node in walk(root))}
         if not stored and stays_inside(tuple(levels), ranges_of({name: known[name] for name in names_of(*levels)})):
-            return found
+            return result
         for part in [None] if self.stages.length <= TERMS else self.stages.parts():
             some = {**(given if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
@@ -115,8 +115,8 @@ class RowBound:
                 apart = classes_differ([*ends, right.astype(np.float32)])
                 if root in stored:
                     apart |= _elsewhere(ends, right, margin)
-                found |= apart.any(axis=-1, keepdims=True)
-        return found
+                result |= apart.any(axis=-1, keepdims=True)
+        return result
 
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
         """What an order gives in float32 beside the rows' totals, flushing and not, overflowing early and late."""

@@ -85,10 +85,10 @@ class Stages:
 
     def loaded(self, index: Index) -> dict[str, Any]:
         """The operands of some elements in float64, and the length."""
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             name: widen(v[index]) if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()
         }
-        return {**found, LENGTH: np.float64(self.length)}
+        return {**result, LENGTH: np.float64(self.length)}
 
     def parts(self) -> list[slice]:
         """The parts of a row that are in memory at once."""
@@ -137,7 +137,7 @@ class Stages:
         """Reduce the terms of a stage, part by part, with what each may be off, and what float64 loses in adding."""
         add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
         worst = np.add if stage.kind == "sum" else np.maximum
-        found: list[Array] = []
+        result: list[Array] = []
         for value, lost in terms:
             spread = np.broadcast_to(lost, value.shape) if np.ndim(lost) else None  # a number: 0
             if stage.kind == "sum":
@@ -150,12 +150,12 @@ class Stages:
                 parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
             release(value, lost)
             steps = (add, worst, np.add)
-            found = [step(one, part) for step, one, part in zip(steps, found, parts, strict=False)] or parts
-        total, slack = found[0], found[1] * SECOND_ORDER
+            result = [step(one, part) for step, one, part in zip(steps, result, parts, strict=False)] or parts
+        total, slack = result[0], result[1] * SECOND_ORDER
         if stage.kind == "sum":
-            totals.sizes[stage.name] = found[2]
+            totals.sizes[stage.name] = result[2]
             steps64 = RUN + TERMS // RUN + -(-self.length // TERMS)
-            slack += 1.01 * U * steps64 * found[2]
+            slack += 1.01 * U * steps64 * result[2]
         totals.known |= {stage.name: total, stage.error: slack}
 
     def _terms(
@@ -201,18 +201,18 @@ class Stages:
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
         """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
-        found = [
+        result = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
             for start in range(0, len(rows[0]), at_once)
         ]
         pairs = {
             stage.name: (
-                np.concatenate([p[stage.name][0] for p, _ in found]),
-                np.concatenate([p[stage.name][1] for p, _ in found]),
+                np.concatenate([p[stage.name][0] for p, _ in result]),
+                np.concatenate([p[stage.name][1] for p, _ in result]),
             )
             for stage in self.graph.stages
         }
-        errors = {stage.error: np.concatenate([e[stage.error] for _, e in found]) for stage in self.graph.stages}
+        errors = {stage.error: np.concatenate([e[stage.error] for _, e in result]) for stage in self.graph.stages}
         return pairs, errors
 
     def _pairs_of(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
@@ -265,19 +265,19 @@ def evaluated(
     known = {**given, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
     roots = [level.graph, *(g for g in (level.running, level.loss.underflow) if g is not ZERO)]
     value, *others = program(*roots, fast=fast)(known, shape)
-    found = np.asarray(value)
-    if found.shape != shape or level.graph.op == "symbol":  # not a buffer of ours
-        found = np.array(np.broadcast_to(found, shape))
+    result = np.asarray(value)
+    if result.shape != shape or level.graph.op == "symbol":  # not a buffer of ours
+        result = np.array(np.broadcast_to(result, shape))
     if not others and level.loss.relative == 0:
-        return found, np.float64(0.0)
-    margin = np.abs(found, out=spare(shape))
+        return result, np.float64(0.0)
+    margin = np.abs(result, out=spare(shape))
     margin *= level.loss.relative
     scaled = spare(shape)
     for other in others:
         margin += np.multiply(other, SECOND_ORDER, out=scaled)
     theirs = {id(v) for v in known.values()}  # a graph that is one of its operands
     release(scaled, *(v for v in others if id(v) not in theirs))
-    return found, margin
+    return result, margin
 
 
 def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:

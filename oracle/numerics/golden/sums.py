@@ -165,8 +165,8 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str
     def arranged(array: Array) -> Array:
         return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, length))
 
-    found = {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
-    return found, (count, length)
+    result = {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
+    return result, (count, length)
 
 
 class _Rows:
@@ -205,11 +205,11 @@ class _Rows:
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
         """The sums of some rows from pairs of float64 numbers; of one that float64 does not hold nothing is known."""
-        found = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
+        result = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
         finite = np.isfinite(self.total[where])
-        for all_rows, some in zip(found, self._refined(where[finite]), strict=True):
+        for all_rows, some in zip(result, self._refined(where[finite]), strict=True):
             all_rows[finite] = some
-        return found
+        return result
 
     def _refined(self, where: Array) -> tuple[Array, Array, Array]:
         if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
@@ -272,9 +272,9 @@ class _Rows:
             if is_rational(root):
                 low = high = rational(root, numbers(term))
             else:
-                found = enclosures.enclose(root, term, precision)
-                low = enclosures.rational_end(found.low, upwards=False)
-                high = enclosures.rational_end(found.high, upwards=True)
+                result = enclosures.enclose(root, term, precision)
+                low = enclosures.rational_end(result.low, upwards=False)
+                high = enclosures.rational_end(result.high, upwards=True)
         except Undefined:
             low = high = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
         return low, high
@@ -304,11 +304,11 @@ class _Rows:
         name = self.graphs.scheme.gradient
         if not is_linear(self.graphs.value, name):
             return [(mpq(1), term) for term in given]
-        found: dict[tuple[tuple[str, float], ...], mpq] = {}
+        result: dict[tuple[tuple[str, float], ...], mpq] = {}
         for term in given:
             others = tuple((n, v) for n, v in term.items() if n != name)
-            found[others] = found.get(others, mpq(0)) + mpq(term[name])
-        return [(times, {**dict(others), name: 1.0}) for others, times in found.items() if times]
+            result[others] = result.get(others, mpq(0)) + mpq(term[name])
+        return [(times, {**dict(others), name: 1.0}) for others, times in result.items() if times]
 
     def freedom(self) -> tuple[Array, Array]:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
@@ -333,10 +333,10 @@ class _Rows:
 
     def _rounded(self, size: Array) -> Array:
         """What rounding terms to the type in which they are added may change: never more than all of them."""
-        found = np.zeros(size.shape)
+        result = np.zeros(size.shape)
         for scale in self.scales:
-            found = np.maximum(found, np.minimum(half_ulp(size * scale, self.added) / scale, size))
-        return found
+            result = np.maximum(result, np.minimum(half_ulp(size * scale, self.added) / scale, size))
+        return result
 
     def _stored(self) -> Iterator[Array]:
         """Yield the terms as a kernel adds them, rounded to a type; 0 where they are not finite."""
@@ -348,10 +348,10 @@ class _Rows:
     def _disputed(self, part: Operands, shape: Shape) -> Array:
         """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special
         value."""
-        found = np.zeros(shape[0], bool)
+        result = np.zeros(shape[0], bool)
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(part, shape)
-            found |= np.broadcast_to(unknown, shape).any(axis=-1)
+            result |= np.broadcast_to(unknown, shape).any(axis=-1)
         (reach,) = program(self.graphs.reach)(part, shape)
         special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
         most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
@@ -361,5 +361,5 @@ class _Rows:
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
             if self.graphs.native is not None:
                 answers.append(self.graphs.natively(few, {}).astype(np.float32))
-            found[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
-        return found
+            result[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
+        return result

@@ -84,8 +84,8 @@ class Every:
         scheme, kind, device, soc = self._made
         asked = [(scheme.value, FLOAT64)]
         if sink.judged:
-            found = scheme.orders(soc, dtype_of(kind).name, types_of(self._operands))
-            asked += [(order.graph, order.narrow or device) for order in found]
+            result = scheme.orders(soc, dtype_of(kind).name, types_of(self._operands))
+            asked += [(order.graph, order.narrow or device) for order in result]
         for graph, arithmetic in asked:
             for stage in graph.stages:
                 if stage.kind == TOTAL:
@@ -122,11 +122,11 @@ class Every:
             return self._pairs[key]
 
     def _paired(self, graph: Graph) -> tuple[float, float, float]:
-        found = []
+        result = []
         for rows in self._rows(AGAIN, graph):
             index = np.indices(rows.lead).reshape(len(rows.lead), -1)
-            found.append(rows.in_pairs((*index, np.zeros(index.shape[1], np.int64))))
-        high, low, slack = (np.concatenate([p[k] for p in found]) for k in range(3))
+            result.append(rows.in_pairs((*index, np.zeros(index.shape[1], np.int64))))
+        high, low, slack = (np.concatenate([p[k] for p in result]) for k in range(3))
         error = slack.sum() * 1.01 + high.size * 2.0**-102 * np.abs(high).sum()
         one, other = pair_sum(high, low)
         return float(one[0]), float(other[0]), float(error)
@@ -145,14 +145,14 @@ class Every:
         own = graph.of_row(stage)
         if not own.is_rational:
             return None
-        found: list[float] = []
+        result: list[float] = []
         for row in self._looked_at(graph, stage):
             value = row.value(0)
             part = parts_of(mpq(value)) if isinstance(value, (float, type(mpq()))) else None
             if part is None:
                 return None
-            found += part
-        return expanded(found)
+            result += part
+        return expanded(result)
 
     def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
         """Return an enclosure of the sum."""

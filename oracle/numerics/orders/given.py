@@ -43,17 +43,17 @@ class Given:
         }
         where = place_of(self.function)
         try:
-            found = np.asarray(self.function(operands))
-            if found.dtype == object:
-                found = np.array([_odd(number) for number in found.ravel()], np.float64).reshape(found.shape)
+            result = np.asarray(self.function(operands))
+            if result.dtype == object:
+                result = np.array([_odd(number) for number in result.ravel()], np.float64).reshape(result.shape)
         except OracleError:
             raise
         except Exception as error:
             raise OracleError(f"{where}: the given function fails: {type(error).__name__}: {error}") from error
-        if found.shape != shape or found.dtype.kind not in "fiub":
-            told = f"an array of {found.dtype} of shape {found.shape}"
-            raise OracleError(f"{where}: the given function returns {told}; return float64 or mpfr of shape {shape}")
-        return found.astype(np.float64)
+        if result.shape != shape or result.dtype.kind not in "fiub":
+            text = f"an array of {result.dtype} of shape {result.shape}"
+            raise OracleError(f"{where}: the given function returns {text}; return float64 or mpfr of shape {shape}")
+        return result.astype(np.float64)
 
     def evaluate(self, a: Mapping[str, Any], sink: Sink) -> None:
         """Fill the sink: the golden, and as a bound the host's roundings, by which an overflow is told."""

@@ -106,18 +106,18 @@ class Formula:
     @cached_property
     def at_place(self) -> Chosen | None:
         """What the formula is at the one place of each row where it is not zero; None for any other formula."""
-        found = at_place(trace(self.formula)) if self.knows_places else None
-        if found is None:
+        result = at_place(trace(self.formula)) if self.knows_places else None
+        if result is None:
             return None
-        return Chosen.of(found, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
+        return Chosen.of(result, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
 
     @cached_property
     def picked(self) -> Chosen | None:
         """The formula of the rows that count, where it sums along places and is zero but at one place of each row."""
-        found = picked(trace(self.formula)) if self.knows_places else None
-        if found is None:
+        result = picked(trace(self.formula)) if self.knows_places else None
+        if result is None:
             return None
-        return Chosen.of(found[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
+        return Chosen.of(result[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
 
     @cached_property
     def of_one_row(self) -> Formula:
@@ -220,8 +220,8 @@ class Graphs:
         self._known = known
         self.value = self._graph(scheme.formula)
         if self.value.is_condition:
-            told = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
-            raise OracleError(f"{place_of(scheme.formula)}: {told}")
+            text = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
+            raise OracleError(f"{place_of(scheme.formula)}: {text}")
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
         written = scheme.orders or {"": Form(scheme.formula)}
         forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
@@ -242,8 +242,8 @@ class Graphs:
         condition = condition_of(scheme, soc, dtype)
         self.unspecified = None if condition is None else trace(condition, self._of(condition))
         if not (self.unspecified is None or self.unspecified.is_condition):
-            told = "where an answer is unspecified is a condition, as x > 3 or equal(x, 3); this is a number"
-            raise OracleError(f"{place_of(scheme.formula)}: unspecified: {self.unspecified!r}: {told}")
+            text = "where an answer is unspecified is a condition, as x > 3 or equal(x, 3); this is a number"
+            raise OracleError(f"{place_of(scheme.formula)}: unspecified: {self.unspecified!r}: {text}")
 
     def _graph(self, formula: Function) -> Expression:
         result = trace(formula, self._of(formula))
@@ -266,8 +266,8 @@ class Graphs:
 
     def form(self, kernel: str) -> Expression:
         """Return the form of a SoC's kernel."""
-        found = named(self.forms, kernel)
-        return next(iter(self.forms.values())) if found is None else found
+        result = named(self.forms, kernel)
+        return next(iter(self.forms.values())) if result is None else result
 
     def summed(self, kernel: str) -> tuple[Expression, Expression]:
         """Return what a SoC's kernel sums, and what it multiplies the sum by."""
@@ -328,10 +328,10 @@ class Graphs:
     def bound(self, arithmetic: Arithmetic) -> Loss:
         """What a right kernel may lose before its last rounding: the worst of all orders."""
         count = frozenset([COUNT])
-        found = losses(list(self.orders), arithmetic, self.facts, count)
+        result = losses(list(self.orders), arithmetic, self.facts, count)
         if self.native is not None:
-            found += losses([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
-        return worst(found)
+            result += losses([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
+        return worst(result)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic) -> Expression:
@@ -342,10 +342,10 @@ class Graphs:
     def undecided(self, arithmetic: Arithmetic) -> tuple[Doubt, ...]:
         """Where right kernels may choose differently, for they compare rounded quantities."""
         count = frozenset([COUNT])
-        found = doubts(list(self.orders), arithmetic, self.facts, count, frozenset())
+        result = doubts(list(self.orders), arithmetic, self.facts, count, frozenset())
         if self.native is not None:
-            found += doubts([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
-        return found
+            result += doubts([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
+        return result
 
     @cached_property
     def departure(self) -> Expression:
@@ -376,10 +376,10 @@ class Graphs:
     @cached_property
     def reach(self) -> Expression:
         """The largest magnitude on the way of any order."""
-        found: dict[Expression, Expression] = {}
+        result: dict[Expression, Expression] = {}
         for step in walk(*self.orders):
-            found[step] = _reach(step, found)
-        reached = dict.fromkeys(found[order] for order in self.orders)
+            result[step] = _reach(step, result)
+        reached = dict.fromkeys(result[order] for order in self.orders)
         return reduce(larger, reached, ZERO)
 
     @cached_property
@@ -427,8 +427,8 @@ def loses_signs(value: Expression) -> bool:
 def _underflows(value: Expression) -> Mapping[Expression, Expression]:
     """What underflow in float64 may make of each step of a graph."""
     nodes, count = walk(value), frozenset([COUNT])
-    found = losses(list(nodes), UNDERFLOWING, Facts(count), count)
-    return {node: lost.underflow for node, lost in zip(nodes, found, strict=True)}
+    result = losses(list(nodes), UNDERFLOWING, Facts(count), count)
+    return {node: lost.underflow for node, lost in zip(nodes, result, strict=True)}
 
 
 def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
@@ -480,9 +480,9 @@ def named(forms: Mapping[str, T], kernel: str) -> T | None:
     name, _, cann = kernel.partition("@")
     versions = CANN[CANN.index(cann) :] if cann else ()
     while True:
-        found = next((key for key in (*(f"{name}@{v}" for v in versions), name) if key in forms), None)
-        if found is not None or not name:
-            return None if found is None else forms[found]
+        result = next((key for key in (*(f"{name}@{v}" for v in versions), name) if key in forms), None)
+        if result is not None or not name:
+            return None if result is None else forms[result]
         name = name.rpartition("_")[0]
 
 

@@ -36,8 +36,8 @@ class Reducing:
 
     def form(self, kernel: str, types: Types = frozenset()) -> Graph:
         """The order in which a SoC's kernel answers. ``types``: of the operands of 16 bits."""
-        found = named(self._answers, kernel)
-        return (next(iter(self._answers.values())) if found is None else found).stored_in(types)
+        result = named(self._answers, kernel)
+        return (next(iter(self._answers.values())) if result is None else result).stored_in(types)
 
     @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
     def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
@@ -45,7 +45,7 @@ class Reducing:
         bits."""
         own = named(self._written, soc)
         counted = {name: form for name, form in self._written.items() if form is own or not form.departs}
-        found = [
+        result = [
             Order(
                 self.forms[name].stored_in(types),
                 NARROW[dtype] if form is own and dtype in form.native else None,
@@ -53,7 +53,7 @@ class Reducing:
             )
             for name, form in counted.items()
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(result))
 
     def unspecified(self, soc: str, dtype: str) -> Expression | None:
         """The condition of operands under which the answer of a SoC's kernel is not known."""
@@ -170,5 +170,5 @@ def types_of(operands: Mapping[str, Any]) -> Types:
 
 def coarsest(scheme: Formula, operands: Mapping[str, Any], soc: str) -> str:
     """Return the type of 16 bits that a kernel of a SoC rounds to on the way; empty if none does."""
-    found = reducing(scheme, constants_of(scheme, operands)).orders(soc, "", types_of(operands))
-    return next((node.op for order in found for node in walk(order.graph.root) if node.op in ROUNDINGS), "")
+    result = reducing(scheme, constants_of(scheme, operands)).orders(soc, "", types_of(operands))
+    return next((node.op for order in result for node in walk(order.graph.root) if node.op in ROUNDINGS), "")

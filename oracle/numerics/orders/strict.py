@@ -150,10 +150,10 @@ class StrictBound:
             self._underflowing(underflow, bound)
 
     def _underflowing(self, underflow: Expression, bound: Array) -> None:
-        found = self._run(underflow, bound.shape)
-        above = ~(found <= bound * VANISHING)  # NaN is
-        bound[...] = np.where(above, bound + found, bound * (1 + VANISHING))
-        release(found)
+        result = self._run(underflow, bound.shape)
+        above = ~(result <= bound * VANISHING)  # NaN is
+        bound[...] = np.where(above, bound + result, bound * (1 + VANISHING))
+        release(result)
 
     def _flushes(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a

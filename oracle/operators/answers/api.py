@@ -89,15 +89,15 @@ def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> 
 
 def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -> list[Check | None]:
     """Return the check that decides on each of some platforms."""
-    found = operator(op)
-    bind(found, params, POINTERS)
+    result = operator(op)
+    bind(result, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
             return [Check("no null pointer", nullptr(f"{name} is a null pointer"))] * len(targets)
-    args, wrong = _described_all(found, params)
+    args, wrong = _described_all(result, params)
     if wrong is not None:
         return [Check("parameters", wrong)] * len(targets)
-    answers = (found.checks(args, target) for target in targets)
+    answers = (result.checks(args, target) for target in targets)
     return [next((check for check in checks if check.status is not None), None) for checks in answers]
 
 
@@ -180,32 +180,32 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     if isinstance(op, Call):
         _accepted(op.op, op.soc, validate(op))
         return golden(op.op, soc=op.soc, cann=op.cann, **op.inputs, **op.attrs, **op.outputs)
-    found = operator(op)
+    result = operator(op)
     target = platform(soc, cann)
-    bind(found, params)
-    args = {p.name: params.get(p.name) for p in found.parameters}
-    for name in found.names("input"):
+    bind(result, params)
+    args = {p.name: params.get(p.name) for p in result.parameters}
+    for name in result.names("input"):
         if isinstance(args[name], TensorSpec):
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
-    for parameter in (p for p in found.attributes if p.c in ("aclIntArray", "aclBoolArray")):
+    for parameter in (p for p in result.attributes if p.c in ("aclIntArray", "aclBoolArray")):
         args[parameter.name], problem = _attribute(parameter, args[parameter.name])
         if problem is not None:
             raise OracleError(f"{op}: {problem.reason}")
-    specs = {each.output: _output(each, args) for each in found.each}
+    specs = {each.output: _output(each, args) for each in result.each}
     args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
-    served(found, args)
+    served(result, args)
     outputs = {
         each.output: _empty(each, specs[each.output], whole=_computes_integers(each, args, target))
-        for each in found.each
+        for each in result.each
         if not each.skips(args)
     }
-    if found.ends_early(args):
-        fills = {each.output: each.fill_of(args, target) for each in found.each if each.output in outputs}
+    if result.ends_early(args):
+        fills = {each.output: each.fill_of(args, target) for each in result.each if each.output in outputs}
         if any(value is not None for value in fills.values()):
-            defined(found, args)
+            defined(result, args)
         for name, value in fills.items():
             if value is not None:
                 outputs[name].fill(value)
@@ -214,8 +214,8 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
             return outputs
         shape = outputs[unwritten].shape
         raise OracleError(f"{op}: an empty input leaves {unwritten} of shape {shape} unwritten; no golden")
-    defined(found, args)
-    for each in found.each:
+    defined(result, args)
+    for each in result.each:
         if each.output in outputs:
             fill = _in_integers if _computes_integers(each, args, target) else _evaluate
             fill(each, args, target, outputs[each.output])
@@ -264,8 +264,8 @@ def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
         if parameter.role != "number" or value is None:
             continue
         if not (math.isfinite(value) and limits.min <= math.trunc(value) <= limits.max):
-            told = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
-            raise Unserved(f"{op.name}: {told}")
+            text = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
+            raise Unserved(f"{op.name}: {text}")
 
 
 def defined(op: Operator, args: Arguments) -> None:
@@ -417,9 +417,9 @@ def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
     """Integers rounded once to a float type: by way of float64, which holds all that 16 bits do not end below."""
     if dtype == np.float32:
         return whole.astype(np.float32)
-    found = np.empty(whole.shape, dtype)
-    convert(whole.astype(np.float64), found)
-    return found
+    result = np.empty(whole.shape, dtype)
+    convert(whole.astype(np.float64), result)
+    return result
 
 
 def references(call: Call) -> dict[str, Reference]:
@@ -470,8 +470,8 @@ def reference(call: Call, output: str = "") -> Reference:
 
 def _asked(call: Call, output: str) -> Operator:
     """The operator of a call, as it would be if it had the asked output alone."""
-    found = operator(call.op)
-    return found.of(output) if output else found
+    result = operator(call.op)
+    return result.of(output) if output else result
 
 
 def _written_to(op: Operator, call: Call) -> TensorSpec:
@@ -520,17 +520,17 @@ def sketch(call: Call) -> dict[str, Array]:
     """Return every output of a call that must succeed, by its name, in float64 and without a proof: what the SoC's
     public kernel gives when no intermediate is narrower. Outputs that nothing is written to are left out."""
     target = platform(call.soc, call.cann)
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     for name in written(call):
         op, args = _asked(call, name), {**call.inputs, **call.attrs}
         shape = _written_to(op, call).shape
         if op.ends_early(args):
-            found[name] = np.full(shape, op.fill_of(args, target), np.float64)
+            result[name] = np.full(shape, op.fill_of(args, target), np.float64)
         elif _computes_integers(op, args, target):
-            found[name] = _of_integers(op, _ready(op, args, target), target)[0].astype(np.float64)
+            result[name] = _of_integers(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
-            found[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
-    return found
+            result[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
+    return result
 
 
 def device_kernel(
@@ -553,13 +553,13 @@ def device_kernel(
         operands, axes = op.formula_operands(args, spread=False), op.reduced_axes(args)
         shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
         per_row = len(shape) > 1 and axes == (axis,)
-        found = places.kernel_sums(op.computes, operands, shape, axis, form, compute, flushing, per_row=per_row)
-        return found.reshape(op.output_shape(args))
+        result = places.kernel_sums(op.computes, operands, shape, axis, form, compute, flushing, per_row=per_row)
+        return result.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
         operands, axes = op.formula_operands(args), op.reduced_axes(args)
-        found = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
+        result = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
         # A sum of all rows is the same for each.
-        return found.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else found
+        return result.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else result
     shape = op.output_shape(args) or (1,)
     return op.computes.value(args, shape).astype(compute)
 

@@ -134,11 +134,11 @@ def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **
     the host's roundings included; ``unspecified``, bool, where right kernels disagree and no layer judges.
     Raises OracleError where ``oracle.golden`` does.
     """
-    outputs, found = golden(op, soc=soc, cann=cann, **params), operator(op)
-    given = {name: params.get(name) for name in found.by_name}
-    inputs = {n: None if given[n] is None else np.asarray(given[n]) for n in found.names("input")}
+    outputs, result = golden(op, soc=soc, cann=cann, **params), operator(op)
+    given = {name: params.get(name) for name in result.by_name}
+    inputs = {n: None if given[n] is None else np.asarray(given[n]) for n in result.names("input")}
     target = platform(soc, cann)
-    call = Call(op, target.soc, inputs, {n: given[n] for n in found.names("attr")}, outputs, cann=target.cann)
+    call = Call(op, target.soc, inputs, {n: given[n] for n in result.names("attr")}, outputs, cann=target.cann)
     return {name: _whole(one, outputs[name].copy()) for name, one in references(call).items()}
 
 

@@ -96,9 +96,9 @@ class Registry(Mapping[str, Operator]):
     def add(self, text: str) -> Operator:
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
         self._all()
-        found = self._outside(text, f"--operator {text}")
-        self._added[text] = found.name
-        return found
+        result = self._outside(text, f"--operator {text}")
+        self._added[text] = result.name
+        return result
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -106,16 +106,16 @@ class Registry(Mapping[str, Operator]):
         return tuple(self._added)
 
     def _outside(self, text: str, origin: str) -> Operator:
-        found = _imported(text, origin)
+        result = _imported(text, origin)
         module = sys.modules[text.partition(":")[0]]
-        known = self._found.get(found.name)
-        if known is not None and not known.is_built_in and self._folders.get(found.name) == _folder(module):
+        known = self._found.get(result.name)
+        if known is not None and not known.is_built_in and self._folders.get(result.name) == _folder(module):
             return known  # named twice
         from ..definition.page_checks import accepted  # the pages of this package need none of it
 
-        self._add(accepted(replace(found, origin=origin)))
-        self._folders[found.name] = _folder(module)
-        return self._found[found.name]
+        self._add(accepted(replace(result, origin=origin)))
+        self._folders[result.name] = _folder(module)
+        return self._found[result.name]
 
     def _add(self, found: Operator) -> None:
         known = self.clash(found.name, found.slug)
@@ -158,9 +158,9 @@ def register(operators: Iterable[str]) -> None:
 
 def operator_named(name: str) -> Operator:
     """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
-    found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
-    if found is not None:
-        return found
+    result = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
+    if result is not None:
+        return result
     raise unknown_operator(name)
 
 
@@ -172,11 +172,11 @@ def unknown_operator(name: object) -> OracleError:
     likely = likely or closest(begins, by_letters, likeness=0.85)
     close = by_letters[likely[0]] if likely else None
     names = [] if close is None else [each for each in (close.name, close.slug) if each != name]
-    told = [f"did you mean {', or '.join(names)}?"] if names else []
-    told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
-    if not told:
-        told = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
-    return OracleError(f"unknown operator {name!r}; {'; '.join(told)}")
+    text = [f"did you mean {', or '.join(names)}?"] if names else []
+    text += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if not text:
+        text = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+    return OracleError(f"unknown operator {name!r}; {'; '.join(text)}")
 
 
 def _letters(name: str) -> str:
@@ -186,8 +186,8 @@ def _letters(name: str) -> str:
 @cache
 def pages() -> tuple[str, ...]:
     """Return the modules of this package that are an operator's page, in alphabetical order."""
-    found = (m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if not m.ispkg)
-    return tuple(sorted(found))
+    result = (m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if not m.ispkg)
+    return tuple(sorted(result))
 
 
 def _folder(module: object) -> Path:
@@ -202,10 +202,10 @@ def _imported(text: str, origin: str) -> Operator:
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise OracleError(f"{origin}: write module:NAME, for example my_op_backward:OPERATOR")
-    found = attribute_of(origin, module, name, first=True)
-    if not isinstance(found, Operator):
-        raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
-    return found
+    result = attribute_of(origin, module, name, first=True)
+    if not isinstance(result, Operator):
+        raise OracleError(f"{origin}: {name} is a {type(result).__name__}; it must be an oracle.operators.Operator")
+    return result
 
 
 OPERATORS = Registry()

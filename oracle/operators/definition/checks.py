@@ -118,11 +118,11 @@ class Asked(dict[str, Any]):
         self.operator, self.field, self.parameters = operator, field, tuple(parameters)
 
     def __missing__(self, name: object) -> Any:
-        told = f"{self.operator}: its {self.field} {'ask' if self.field.endswith('s') else 'asks'} for {name!r}, which "
+        text = f"{self.operator}: its {self.field} {'ask' if self.field.endswith('s') else 'asks'} for {name!r}, which "
         if name in self.parameters:
-            raise OracleError(f"{told}is not known yet when it is asked; known are: {', '.join(self)}")
+            raise OracleError(f"{text}is not known yet when it is asked; known are: {', '.join(self)}")
         names = self.parameters or tuple(self)
-        raise OracleError(f"{told}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
+        raise OracleError(f"{text}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a parameter's value; the default where it has none yet."""
@@ -151,8 +151,8 @@ def tiled(name: str, problem: str | None) -> Check:
 
 def unconfigured(platform: Platform, *socs: str) -> Check:
     """A generated interface finds no kernel on a SoC that its definition does not have: 561003."""
-    told = f"the definition has no kernel for {platform.soc}"
-    return Check("a SoC of the definition", Status(561003, told) if platform.soc in socs else None)
+    text = f"the definition has no kernel for {platform.soc}"
+    return Check("a SoC of the definition", Status(561003, text) if platform.soc in socs else None)
 
 
 def launched(name: str, problem: str | None) -> Check:
@@ -180,12 +180,12 @@ def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> b
     """Whether a dtype is one of some. Raises OracleError, before it is not, where those are no tuple of dtypes."""
     if not isinstance(allowed, str) and dtype in allowed:
         return True
-    told = f"{getattr(a, 'operator', 'a page')}: its checks ask whether the dtype of {what} is in {allowed!r}"
+    text = f"{getattr(a, 'operator', 'a page')}: its checks ask whether the dtype of {what} is in {allowed!r}"
     if isinstance(allowed, str):
-        raise OracleError(f"{told}, which is a text; it must be a tuple of dtypes, as ({allowed!r},)")
+        raise OracleError(f"{text}, which is a text; it must be a tuple of dtypes, as ({allowed!r},)")
     wrong = next((each for each in allowed if each not in DTYPES), None)
     if wrong is not None:
-        raise OracleError(f"{told}: {wrong!r} is no dtype{meant(wrong, DTYPES)}")
+        raise OracleError(f"{text}: {wrong!r} is no dtype{meant(wrong, DTYPES)}")
     return False
 
 
@@ -297,9 +297,9 @@ def same_format(a: Args, name: str, other: str) -> Check:
 
 def public_format(a: Args, name: str) -> Check:
     """IsPrivateFormat: a storage format of CANN's own is refused."""
-    found = a[name].format
-    private = found in PRIVATE_FORMATS or found.startswith("FRACTAL_NZ_")
-    return check(f"public format of {name}", f"{name} has the private format {found}" if private else None)
+    result = a[name].format
+    private = result in PRIVATE_FORMATS or result.startswith("FRACTAL_NZ_")
+    return check(f"public format of {name}", f"{name} has the private format {result}" if private else None)
 
 
 def max_rank(a: Args, name: str) -> Check:

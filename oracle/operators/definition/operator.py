@@ -237,11 +237,11 @@ class Operator:
     @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
-        found = tuple(p for p in self.inputs() if p.read and p.symbol and not p.holds("classes"))
+        result = tuple(p for p in self.inputs() if p.read and p.symbol and not p.holds("classes"))
         if self.whole is None or not isinstance(self.computes, Formula):
-            return found
+            return result
         entering = self.computes.entering  # one output may need fewer
-        return tuple(p for p in found if entering_any(p, entering))
+        return tuple(p for p in result if entering_any(p, entering))
 
     @cached_property
     def gradient(self) -> str | None:
@@ -408,15 +408,15 @@ class Operator:
         if self.by_name[name].role == "reduction":
             return (class_axis(shape),) if attributes[name] == NONE else tuple(range(rank))
         if self.by_name[name].role == "axis":
-            found: tuple[int, ...] = (int(attributes[name]) % rank,)
+            result: tuple[int, ...] = (int(attributes[name]) % rank,)
         elif self.by_name[name].role == "lengths":
-            found = tuple(range(len(shape) - len(attributes[name]), len(shape)))
+            result = tuple(range(len(shape) - len(attributes[name]), len(shape)))
         elif self.by_name[name].role == "groups":
-            found = tuple(range(1, rank))
+            result = tuple(range(1, rank))
         else:
             own = shapes.get(name) or self.shape_of(name, shape, attributes)  # an operand may be absent
-            found = tuple(k for k in self.axes_of(name, shape, own, attributes) if k is not None)
-        return tuple(k for k in range(rank) if (k in found) is not bool(but))
+            result = tuple(k for k in self.axes_of(name, shape, own, attributes) if k is not None)
+        return tuple(k for k in range(rank) if (k in result) is not bool(but))
 
     def kept_shape(self, a: Arguments) -> Shape:
         """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""
@@ -428,43 +428,43 @@ class Operator:
     def constants(self, a: Arguments) -> dict[str, int]:
         """Return a formula's operands that are constants, by symbol: flags and choices, and operands that are
         absent."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for parameter in self.parameters:
             value = a.get(parameter.name)
             constant = _constant(parameter, value) if parameter.kind == "attr" else parameter.absent
             if (parameter.kind == "attr" or value is None) and isinstance(constant, int):
-                found[parameter.symbol] = constant
-        return found
+                result[parameter.symbol] = constant
+        return result
 
     def formula_operands(self, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
         """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
         it), numbers, the mean's divisor."""
         assert isinstance(self.computes, Formula)
         shape = self.terms_shape(a)
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for parameter in self.parameters:
             value = a.get(parameter.name)
             if not entering_any(parameter, self.computes.symbols):
                 continue
             if parameter.kind == "attr":
-                found[parameter.symbol] = _constant(parameter, value)
+                result[parameter.symbol] = _constant(parameter, value)
             elif value is None:
                 if parameter.absent != 1:
-                    found[parameter.symbol] = parameter.absent
+                    result[parameter.symbol] = parameter.absent
             elif parameter.parts:
-                found |= self._parts(parameter, value, shape, a)
+                result |= self._parts(parameter, value, shape, a)
             else:
-                found[parameter.symbol] = self._operand(parameter, value, shape, a, spread=spread)
+                result[parameter.symbol] = self._operand(parameter, value, shape, a, spread=spread)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
-            found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+            result["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if PART in self.computes.symbols:
-            found[PART] = self._part_of_each(shape, a)
+            result[PART] = self._part_of_each(shape, a)
         if self.scalars is not None:
-            found.update(self.scalars(a))
+            result.update(self.scalars(a))
         if reduces(self.computes) and self.computes.knows_places:
             axes = self.reduced_axes(a) if self.class_index is None else (class_axis(shape),)
-            found[PLACE] = self._places(shape, axes)
-        return found
+            result[PLACE] = self._places(shape, axes)
+        return result
 
     def _operand(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments, *, spread: bool) -> Array:
         """An operand in the shape of the formula's values, or in one that broadcasts to it."""

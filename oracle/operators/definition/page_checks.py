@@ -40,8 +40,8 @@ def accepted(op: Operator) -> Operator:
 
 
 def _refuse(op: Operator, problems: Iterable[str]) -> None:
-    if told := "; ".join(dict.fromkeys(problems)):
-        raise OracleError(f"operator {op.name} of {op.origin}: {told}")
+    if text := "; ".join(dict.fromkeys(problems)):
+        raise OracleError(f"operator {op.name} of {op.origin}: {text}")
 
 
 # ---- kinds ----
@@ -317,7 +317,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         return
     known = {symbol for p in op.parameters for symbol in p.symbols} | {COUNT} | made
     known |= {PART} if any(p.parts for p in op.inputs()) else set()
-    told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
+    text = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
     each = op.each if op.outputs else (op,)
     schemes = [one.computes for one in each if isinstance(one.computes, Formula)]
     taken: set[str] = set()
@@ -328,11 +328,11 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         taken.update(symbols_of(formula))
         for name in symbols_of(formula):
             if name not in known:
-                yield f"its {place} reads {name}, the symbol of no parameter; {told}"
+                yield f"its {place} reads {name}, the symbol of no parameter; {text}"
         if problem:
             yield f"its {place}: {problem}"
     pointed = known | {p.symbol for p in op.inputs()}
-    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in pointed)
+    yield from (f"points names {name}, the symbol of no parameter; {text}" for name in op.points if name not in pointed)
     for name in sorted(taken & known - used):
         yield f"its formula takes {name} and never uses it"
     if len(schemes) == len(each):

@@ -101,8 +101,8 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
         try:
             made = function(asked, platform)
             if isinstance(made, (Check, str, Mapping)) or not isinstance(made, Iterable):
-                told = f"{op.name}: its {field}, {place_of(function)}, gave {made!r}; it must be a generator"
-                raise OracleError(f"{told}: write yield before every check")
+                text = f"{op.name}: its {field}, {place_of(function)}, gave {made!r}; it must be a generator"
+                raise OracleError(f"{text}: write yield before every check")
             for each in made:
                 if not isinstance(each, Check):
                     raise OracleError(_no_check(op, field, function, made, each))
@@ -119,18 +119,18 @@ def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any],
     where = place_of(function)
     if isinstance(made, GeneratorType) and made.gi_frame is not None:
         where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
-    told = f"{op.name}: its {field} yielded {found!r} at {where}, which is no check"
-    return f"{told}; yield one of oracle.operators.definition.checks, or check(name, problem)"
+    text = f"{op.name}: its {field} yielded {found!r} at {where}, which is no check"
+    return f"{text}; yield one of oracle.operators.definition.checks, or check(name, problem)"
 
 
 def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
     """What went wrong at which line of the page, and which of the arguments were null pointers."""
-    told = f"{asked.operator}: its {asked.field} failed at {_line_of(function, error)}: {type(error).__name__}: {error}"
+    text = f"{asked.operator}: its {asked.field} failed at {_line_of(function, error)}: {type(error).__name__}: {error}"
     absent = [name for name, value in asked.items() if value is None]
     if absent and "NoneType" in str(error):
-        told += f"; None, a null pointer, in this call: {', '.join(absent)}"
-        told += "; yield not_null(...) before, or ask `if a[...] is not None`"
-    return Failed(told)
+        text += f"; None, a null pointer, in this call: {', '.join(absent)}"
+        text += "; yield not_null(...) before, or ask `if a[...] is not None`"
+    return Failed(text)
 
 
 def _line_of(function: Function, error: Exception) -> str:

@@ -66,16 +66,16 @@ class Series:
     @cached_property
     def cells(self) -> list[tuple[str, str]]:
         """Operators with the types that any of their records judges by value."""
-        found = {(op, dtype) for s in self.summaries for op, cells in s.matrix.items() for dtype in cells
+        result = {(op, dtype) for s in self.summaries for op, cells in s.matrix.items() for dtype in cells
                  if dtype not in s.refused}  # fmt: skip
-        rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in found))}
-        return sorted(found, key=lambda cell: (cell[0], rank[cell[1]]))
+        rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in result))}
+        return sorted(result, key=lambda cell: (cell[0], rank[cell[1]]))
 
     def layer_trend(self, op: str, dtype: str) -> dict[str, list[float | None]]:
         """Per layer the share of cases it accepts, a value for every record, None where it judged none."""
-        told = [summary.scores_of(op, dtype) for summary in self.summaries]
-        names = [name for name in LAYERS if any(name in scores for scores in told)]
-        return {name: [_share(*scores.get(name, (0, 0))) for scores in told] for name in names}
+        rows = [summary.scores_of(op, dtype) for summary in self.summaries]
+        names = [name for name in LAYERS if any(name in scores for scores in rows)]
+        return {name: [_share(*scores.get(name, (0, 0))) for scores in rows] for name in names}
 
     def worst_trend(self, op: str, dtype: str) -> list[Number | None]:
         """The worst share of the kernel in every record, or of the bound where a record has no shares."""
@@ -99,10 +99,10 @@ class Series:
     def _since(self, cluster: Cluster) -> tuple[Record, int]:
         first, runs = self.records[-1], 1
         for record in reversed(self.records[:-1]):
-            found = [case for each in cluster.cases if (case := record.by_id.get(each.id)) is not None]
-            if not found:  # another shard, or a run of a few cases: it tells nothing
+            result = [case for each in cluster.cases if (case := record.by_id.get(each.id)) is not None]
+            if not result:  # another shard, or a run of a few cases: it tells nothing
                 continue
-            if all(case.ok for case in found):
+            if all(case.ok for case in result):
                 break
             first, runs = record, runs + 1
         return first, runs
@@ -115,7 +115,7 @@ class Series:
             head = record.header
             versions, options = tuple(sorted(head.versions.items())), (head.layers, head.cann, head.replay_arguments)
             groups[head.catalogue_sha256, head.seed, versions, options].append(record)
-        return [found for records in groups.values() if len(records) > 1 for found in _flaky(records)]
+        return [result for records in groups.values() if len(records) > 1 for result in _flaky(records)]
 
     @property
     def title(self) -> Text:
@@ -132,12 +132,12 @@ def _share(accepted: int, judged: int) -> float | None:
 
 
 def _flaky(records: Sequence[Record]) -> list[Flaky]:
-    found = []
+    result = []
     for case_id in dict.fromkeys(case.id for record in records for case in record.cases):
-        told = [(record, case.status) for record in records if (case := record.by_id.get(case_id)) is not None]
-        if len({status for _record, status in told}) > 1:
-            found.append(Flaky(case_id, told))
-    return found
+        statuses = [(record, case.status) for record in records if (case := record.by_id.get(case_id)) is not None]
+        if len({status for _record, status in statuses}) > 1:
+            result.append(Flaky(case_id, statuses))
+    return result
 
 
 def series_of(records: Sequence[Record]) -> list[Series]:
@@ -147,8 +147,8 @@ def series_of(records: Sequence[Record]) -> list[Series]:
         head = record.header
         options = " ".join(f"{key}={value}" for key, value in sorted(head.backend_options.items()))
         groups[head.backend, options, head.soc, head.standard].append(record)
-    found = [Series(" · ".join(part for part in key if part), members) for key, members in groups.items()]
-    return sorted(found, key=lambda series: series.records[-1].header.started, reverse=True)
+    result = [Series(" · ".join(part for part in key if part), members) for key, members in groups.items()]
+    return sorted(result, key=lambda series: series.records[-1].header.started, reverse=True)
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
@@ -190,8 +190,8 @@ def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]
     drawn = [_axis()]
     for style, values in zip(STYLES, trend.values(), strict=False):
         drawn.append(_line(values, style))
-    told = ", ".join(f"{name} {percent(values[0])} → {percent(values[-1])}" for name, values in trend.items())
-    return Panel(op, dtype, "".join(drawn), _("accepted: {list}", list=told))
+    text = ", ".join(f"{name} {percent(values[0])} → {percent(values[-1])}" for name, values in trend.items())
+    return Panel(op, dtype, "".join(drawn), _("accepted: {list}", list=text))
 
 
 def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:
@@ -199,8 +199,8 @@ def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:
     rule = f'<path class="rule" d="M{LEFT} {_y(0.5):.1f}H{WIDTH - LEFT}"/>'
     points = [None if v is None else _log(v) for v in values]
     first, last = (percent(values[place]) if values else NONE for place in (0, -1))
-    told = _("worst error of the bound: {before} → {last}", before=first, last=last)
-    return Panel(op, dtype, _axis() + rule + _line(points, STYLES[0]), told)
+    text = _("worst error of the bound: {before} → {last}", before=first, last=last)
+    return Panel(op, dtype, _axis() + rule + _line(points, STYLES[0]), text)
 
 
 def _log(value: Number) -> float:

@@ -103,16 +103,16 @@ class Bilingual:
 
 def _parts(text: str) -> set[str]:
     """A phrase and what it is made of, as Language.phrase takes it apart."""
-    found: set[str] = set()
+    result: set[str] = set()
     left = [text]
     while left:
         part = left.pop()
-        if part not in found:  # many ways lead to one part: without this a reason of forty took for ever
-            found.add(part)
+        if part not in result:  # many ways lead to one part: without this a reason of forty took for ever
+            result.add(part)
             for mark in ("; ", ": "):
                 first, separator, rest = part.partition(mark)
                 left += [first, rest] if separator else []
-    return found
+    return result
 
 
 # The case list as columns: what is the same in all runs once, then what each run found. The script reads it.
@@ -142,8 +142,8 @@ class CaseTable:
         self.cases = runs[0][1].record.by_id
         for _name, summary in runs[1:]:
             self.cases = {**self.cases, **{i: case for i, case in summary.record.by_id.items() if i not in self.cases}}
-        found = {name for _name, summary in runs for case in summary.record.cases for name in case.verdicts}
-        self.layers = known({*LAYERS, *found})
+        result = {name for _name, summary in runs for case in summary.record.cases for name in case.verdicts}
+        self.layers = known({*LAYERS, *result})
 
     def rows_of(self, ids: Collection[str]) -> dict[str, int]:
         """Return the row of each of some cases."""

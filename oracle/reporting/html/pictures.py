@@ -66,7 +66,7 @@ class Picture:
 def pictures(summary: Summary) -> list[Picture]:
     """All pictures for which the record has the figures."""
     groups = _groups(summary)
-    found = [
+    result = [
         _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
         _spread(groups, lambda case: case.kernel_share, _("The kernel's own share of the error"), SHARES, _own),
         _ulps(groups),
@@ -74,7 +74,7 @@ def pictures(summary: Summary) -> list[Picture]:
         _against(groups, "magnitude", _("Error against the magnitude of the data"), _magnitude),
         _time(summary),
     ]
-    return [picture for picture in found if picture.panels]
+    return [picture for picture in result if picture.panels]
 
 
 Groups = dict[tuple[str, str], list[CaseRecord]]
@@ -82,13 +82,13 @@ Groups = dict[tuple[str, str], list[CaseRecord]]
 
 def _groups(summary: Summary) -> Groups:
     """Judged cases by operator and type, types in the usual order."""
-    found: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
+    result: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
     for case in summary.record.cases:
         if case.budget_used is not None:
-            found[case.op, case.dtype].append(case)
-    rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in found))}
-    ops = list(dict.fromkeys(op for op, _dtype in found))
-    return {key: found[key] for key in sorted(found, key=lambda key: (ops.index(key[0]), rank[key[1]]))}
+            result[case.op, case.dtype].append(case)
+    rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in result))}
+    ops = list(dict.fromkeys(op for op, _dtype in result))
+    return {key: result[key] for key in sorted(result, key=lambda key: (ops.index(key[0]), rank[key[1]]))}
 
 
 # how errors spread ----------------------------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ def _ulps(groups: Groups) -> Picture:
             counts.update({name: int(n) for name, n in ulps.items()})
         if counts:
             names = [name for name in ULPS if name in ULPS[:5] or counts[name]]
-            told = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),
+            text = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),
                      list=", ".join(f"{name}: {counts[name]:,}" for name in names if counts[name]))  # fmt: skip
-            panels.append(Panel(op, dtype, _bars([counts[name] for name in ULPS], 2, ("0", ">65536")), told))
+            panels.append(Panel(op, dtype, _bars([counts[name] for name in ULPS], 2, ("0", ">65536")), text))
     return Picture(_("Distance from the golden in ULP"), ELEMENTS, panels[:PANELS])
 
 
@@ -208,10 +208,10 @@ def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, 
 
 def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
     """Values by the power of two of their figure, in order."""
-    found: defaultdict[int, list[float]] = defaultdict(list)
+    result: defaultdict[int, list[float]] = defaultdict(list)
     for x, y in points:
-        found[math.floor(math.log2(x))].append(y)
-    return dict(sorted(found.items()))
+        result[math.floor(math.log2(x))].append(y)
+    return dict(sorted(result.items()))
 
 
 def _height(value: float, low: float, high: float) -> float:
@@ -237,9 +237,9 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
 
 def elements(case: CaseRecord) -> int | None:
     """How many elements a case has: what the record says, else the shape in its id."""
-    told: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
-    if told:
-        return told
+    text: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
+    if text:
+        return text
     match = _SHAPE.search(case.id)
     return math.prod(map(int, match[0].split("x"))) if match else None
 
@@ -261,9 +261,9 @@ def _time(summary: Summary) -> Picture:
         drawing += _tick(LEFT, f"{2 ** min(golden):,}") + _tick(WIDTH - LEFT, f"{2 ** max(golden):,}", "end")
         last = max(golden)
         taken, device = seconds(10 ** golden[last]), seconds(10 ** backend[last])
-        told = _("{cases} cases; at {elements} elements: golden {golden}, backend {backend}", cases=len(points),
+        text = _("{cases} cases; at {elements} elements: golden {golden}, backend {backend}", cases=len(points),
                  elements=f"{2**last:,}", golden=taken, backend=device)  # fmt: skip
-        panels.append(Panel(op, "", drawing, told))
+        panels.append(Panel(op, "", drawing, text))
     legend = [('<path class="line worst" d="M0 5H20"/>', _("golden")),
               ('<path class="line median" d="M0 5H20"/>', _("backend"))]  # fmt: skip
     note = _("The median of each power of two of elements; both scales are logarithmic.")

@@ -307,12 +307,12 @@ class Language:
         if form is not None:
             return form.format(*FIGURE.findall(text))
         for pattern, form in self.sentences:
-            if found := pattern.fullmatch(text):
-                return form.format(**{name: self.phrase(part) or part for name, part in found.groupdict().items()})
+            if result := pattern.fullmatch(text):
+                return form.format(**{name: self.phrase(part) or part for name, part in result.groupdict().items()})
         for mark, separator in (("; ", self.semicolon), (": ", self.colon)):
             first, marked, rest = text.partition(mark)
-            if marked and (told := (self.phrase(first), self.phrase(rest))) != ("", ""):
-                return (told[0] or first) + separator + (told[1] or rest)
+            if marked and (message := (self.phrase(first), self.phrase(rest))) != ("", ""):
+                return (message[0] or first) + separator + (message[1] or rest)
         return ""
 
     @lru_cache(maxsize=4096)  # noqa: B019  as above
@@ -322,8 +322,8 @@ class Language:
         if form is not None or not any(pattern.fullmatch(text) for pattern, _ in self.sentences):
             return form
         places = count(PLACE)
-        told = self.phrase(FIGURE.sub(lambda _: str(next(places)), text))
-        return re.sub(r"10{12}(\d{3})", lambda place: f"{{{int(place[1])}}}", told)
+        message = self.phrase(FIGURE.sub(lambda _: str(next(places)), text))
+        return re.sub(r"10{12}(\d{3})", lambda place: f"{{{int(place[1])}}}", message)
 
 
 ENGLISH = Language("en", "en", "English", ", ", ": ", "; ")

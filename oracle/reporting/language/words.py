@@ -160,8 +160,8 @@ def plain(text: str) -> str:
 
 def objections(case: CaseRecord) -> tuple[str, ...]:
     """Names of the layers that reject a case, in the order they are judged."""
-    found = [name for name, verdict in case.verdicts.items() if not verdict.passed]
-    return tuple(known(found)) if found else ()
+    result = [name for name, verdict in case.verdicts.items() if not verdict.passed]
+    return tuple(known(result)) if result else ()
 
 
 def known(names: Iterable[str]) -> list[str]:

@@ -115,8 +115,8 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
     for case in generated(150, rule):
         specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
         inputs, outputs = ({n: specs.get(n) for n in names} for names in (case.inputs, case.outputs))
-        found = validate(Call(case.op, "ascend910b", inputs, dict(case.attrs), outputs, specs))
-        assert found.ok, f"{case.id}: {found.reason}"
+        result = validate(Call(case.op, "ascend910b", inputs, dict(case.attrs), outputs, specs))
+        assert result.ok, f"{case.id}: {result.reason}"
 
 
 def test_models_are_every_third_case_of_l2() -> None:
@@ -142,10 +142,10 @@ def test_a_wrong_volume_is_told(text: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_outliers_are_one_in_a_thousand_and_fit(n: int, count: int, dtype: str) -> None:
     values = np.full(n, 100.0)
-    found = outliers(values, 1000.0, dtype, Stream(0, "case", "x"))
+    result = outliers(values, 1000.0, dtype, Stream(0, "case", "x"))
     limit = 65504.0 if dtype == "float16" else 100_000.0
-    assert np.count_nonzero(found != 100) == count
-    assert math.isclose(found.max(), limit)
+    assert np.count_nonzero(result != 100) == count
+    assert math.isclose(result.max(), limit)
 
 
 def test_data_of_a_generated_case_follow_from_its_id() -> None:

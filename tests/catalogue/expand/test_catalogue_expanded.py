@@ -41,10 +41,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Count how often a file is expanded."""
-    told: list[str] = []
+    texts: list[str] = []
     real = module.expand
-    monkeypatch.setattr(module, "expand", lambda document, *rest: told.append(document.path) or real(document, *rest))
-    return told
+    monkeypatch.setattr(module, "expand", lambda document, *rest: texts.append(document.path) or real(document, *rest))
+    return texts
 
 
 def test_cases_are_expanded_once_and_are_the_same_from_every_folder(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

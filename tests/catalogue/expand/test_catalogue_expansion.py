@@ -204,8 +204,8 @@ def test_every_error_names_file_and_line(tmp_path: Path, families: str, line: in
 
 def test_an_offset_stands_beside_any_view_that_has_none(tmp_path: Path) -> None:
     inputs = "{gradOutput: {offset: 8}, output: {view: padded, offset: 3}}"
-    (found,) = cases(tmp_path, family(dtype="float32", inputs=inputs, output="{view: strided, offset: 65600}"))
-    views = {name: plan.view for name, plan in {**found.inputs, **found.outputs}.items() if plan is not None}
+    (result,) = cases(tmp_path, family(dtype="float32", inputs=inputs, output="{view: strided, offset: 65600}"))
+    views = {name: plan.view for name, plan in {**result.inputs, **result.outputs}.items() if plan is not None}
     assert set(views.values()) == {"offset:8", "padded+3", "strided+65600"}
     for view in ("as:7,1@0/21", "offset:2"):
         with pytest.raises(OracleError, match=r"says its own offset"):
@@ -219,14 +219,14 @@ def test_cover_keeps_every_pair_of_values(tmp_path: Path) -> None:
         variants="[{a: {}, b: {inputs: {output: {view: strided}}}, c: {inputs: {output: {view: padded}}}}, "
         "{x: {}, y: {output: {view: transposed}}}]",
     )  # fmt: skip
-    found = cases(tmp_path, written)
-    rows = [(c.dtype, c.inputs["gradOutput"].shape, c.attrs["dim"], *c.id[:-1].split("-")[-2:]) for c in found]
+    result = cases(tmp_path, written)
+    rows = [(c.dtype, c.inputs["gradOutput"].shape, c.attrs["dim"], *c.id[:-1].split("-")[-2:]) for c in result]
     assert len(rows) < 20
     axes = [{row[i] for row in rows} for i in range(5)]
     assert [len(axis) for axis in axes] == [3, 4, 2, 3, 2]
     for i, j in combinations(range(5), 2):
         assert {(row[i], row[j]) for row in rows} == set(product(axes[i], axes[j]))
-    views = {c.id[:-1].split("-")[-2]: c.inputs["output"].view for c in found}
+    views = {c.id[:-1].split("-")[-2]: c.inputs["output"].view for c in result}
     assert views == {"a": "contiguous", "b": "strided", "c": "padded"}
 
 

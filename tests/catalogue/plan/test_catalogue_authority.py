@@ -35,13 +35,13 @@ def test_a_call_that_only_the_source_accepts_is_the_sources() -> None:
 
 def test_families_tell_of_the_rules_that_only_the_source_or_the_device_knows() -> None:
     cases = load(default_dir() / "binary_cross_entropy_backward.yaml")
-    found = {case.id: authority_of(case, SOC) for case in cases if not case.soc or SOC in case.soc}
-    assert set(found.values()) == {"document", "device", "source"} < set(AUTHORITIES)
-    assert found["binary_cross_entropy_backward/clamp[float32-20x25-random_target]"] == "source"
-    assert {v for k, v in found.items() if "/mixed_inputs[" in k} == {"source"}
-    assert {v for k, v in found.items() if "/first_look[" in k or "/reduction_refused[" in k} == {"document"}
-    kept = {case.id for case in demanded((c for c in cases if c.id in found), SOC)}
-    assert kept == {name for name, authority in found.items() if authority != "source"}
+    result = {case.id: authority_of(case, SOC) for case in cases if not case.soc or SOC in case.soc}
+    assert set(result.values()) == {"document", "device", "source"} < set(AUTHORITIES)
+    assert result["binary_cross_entropy_backward/clamp[float32-20x25-random_target]"] == "source"
+    assert {v for k, v in result.items() if "/mixed_inputs[" in k} == {"source"}
+    assert {v for k, v in result.items() if "/first_look[" in k or "/reduction_refused[" in k} == {"document"}
+    kept = {case.id for case in demanded((c for c in cases if c.id in result), SOC)}
+    assert kept == {name for name, authority in result.items() if authority != "source"}
 
 
 def test_an_output_of_another_type_is_the_documents_error_and_the_sources_success() -> None:

@@ -49,8 +49,8 @@ def test_a_variant_that_changes_nothing_for_a_shape_stands_for_nothing(tmp_path)
     views = {"outer": 0, "second": 1, "inner": -1}
     variants = ", ".join(f'{k}: {{inputs: {{output: {{view: "expanded:{v}"}}}}}}' for k, v in views.items())
     written = family(shape="[{classes: [2, 4]}]", cover="triples_of_classes", variants=f"{{plain: {{}}, {variants}}}")
-    found = cases(tmp_path, written)
-    for case in found:
+    result = cases(tmp_path, written)
+    for case in result:
         shape, view = case.inputs["output"].shape, case.inputs["output"].view
         assert view == "contiguous" or shape[int(view.partition(":")[2])] > 1, case.id
 
@@ -66,14 +66,14 @@ def test_a_family_meets_every_three_classes_of_its_axis_and_views(tmp_path):
     for case in cases(tmp_path, written):
         shape, dim = case.output.shape, case.attrs["dim"]
         place = "last" if dim % len(shape) == len(shape) - 1 else "middle"
-        told = (
+        texts = (
             *axis_classes.axis_classes(shape, dim % len(shape)),
             place,
             dim < 0,
             case.output.view,
             case.inputs["gradOutput"].view,
         )
-        met |= set(combinations(enumerate(told), 3))
+        met |= set(combinations(enumerate(texts), 3))
     lengths, views = ("of one element", "up to 16", "65 to 128"), ("contiguous", "strided")
     for length, (behind, place), sign in product(lengths, (("nothing", "last"), ("below 16", "middle")), (True, False)):
         for view in views:
@@ -97,10 +97,10 @@ def test_a_family_meets_every_three_classes_dtypes_and_views(tmp_path):
         cover="triples_of_classes",
         variants="{o: {}, o_strided: {output: {view: strided}}}",
     )
-    found = cases(tmp_path, written)
-    told = [(*shape_classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in found]
-    met = {three for each in told for three in combinations(enumerate(each), 3)}
-    for two in {two for each in told for two in combinations(enumerate(each[:5]), 2)}:
+    result = cases(tmp_path, written)
+    texts = [(*shape_classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in result]
+    met = {three for each in texts for three in combinations(enumerate(each), 3)}
+    for two in {two for each in texts for two in combinations(enumerate(each[:5]), 2)}:
         for other in [(5, "float16"), (5, "float32"), (6, "contiguous"), (6, "strided")]:
             assert (*two, other) in met
 
@@ -161,9 +161,9 @@ def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtyp
         place = axis_classes.place(case.output.shape, axis), case.attrs["dim"] < 0
         return [*enumerate((*shape_classes(case.output.shape), place, case.output.view)), case.dtype]
 
-    found = cases(tmp_path, written)
-    few = [case for case in found if case.tier == "standard"]
-    twos = {two for case in found for two in combinations(told(case), 2)}
+    result = cases(tmp_path, written)
+    few = [case for case in result if case.tier == "standard"]
+    twos = {two for case in result for two in combinations(told(case), 2)}
     places = [(5, place) for place in (("last", True), ("middle", False), ("middle", True))]
     assert {one for two in twos for one in two if one[:1] == (3,)} == {(3, "above 65536")}
     for one in {one for two in twos for one in two if isinstance(one, tuple)}:
@@ -171,9 +171,9 @@ def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtyp
         if one[0] in (0, 1, 2, 4) and one != (0, "2"):
             assert {(one, place) for place in places} <= twos
             assert (one, (6, "strided")) in twos
-    assert 0 < len(few) < len(found)
-    assert len({case.id for case in found}) == len(found)
-    rows = {(*shape_classes(case.output.shape), case.output.view) for case in found}
+    assert 0 < len(few) < len(result)
+    assert len({case.id for case in result}) == len(result)
+    rows = {(*shape_classes(case.output.shape), case.output.view) for case in result}
     assert any(row[1:3] == ("above 8192", "above 48") and row[-1] == "strided" for row in rows)
 
 

@@ -62,9 +62,9 @@ def test_families_of_a_class_reduce_tensors_of_every_rank(reducing: Any, tmp_pat
 
 def test_reduced_outputs_are_computed_and_judged(reducing: Any, tmp_path: Path) -> None:
     cases = own(tmp_path, reducing.HUBER_CASES, shape="[[9, 21]]", attrs="{reduction: [0, 1, 2], delta: [0.5, 10]}")
-    found = {case.id: run_case(case, Backend(), Settings()) for case in cases}
-    assert {name: (report.status, report.reason) for name, report in found.items()} == dict.fromkeys(
-        found, ("pass", "")
+    result = {case.id: run_case(case, Backend(), Settings()) for case in cases}
+    assert {name: (report.status, report.reason) for name, report in result.items()} == dict.fromkeys(
+        result, ("pass", "")
     )
 
 
@@ -83,10 +83,10 @@ def test_a_call_that_every_product_refuses_needs_a_status(
     reducing: Any, tmp_path: Path, head: str, keys: dict[str, str], names: str
 ) -> None:
     keys = {"shape": "[[6, 35]]", **keys}
-    told = (
+    text = (
         rf"c.yaml:\d+: family own, shape \[6, 35\]: the checks of aclnn\w+ refuse this call .*{names}.*expect: validate"
     )
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=text):
         own(tmp_path, getattr(reducing, head), **keys)
     assert own(tmp_path, getattr(reducing, head), **keys, expect="validate")
 

@@ -104,9 +104,9 @@ def test_a_wrong_choice_is_told_with_its_line(tmp_path: Path, text: str, says: s
 
 def test_lean_has_every_family_in_fewer_cases_and_each_dtype_length_and_variant(tmp_path: Path) -> None:
     every, lean = ({}, {})  # type: dict[str, list[Case]], dict[str, list[Case]]
-    for found, line in ((every, "classes: all\n"), (lean, "classes: lean\n")):
+    for result, line in ((every, "classes: all\n"), (lean, "classes: lean\n")):
         for case in loaded(tmp_path, line + SOME):
-            found.setdefault(case.family, []).append(case)
+            result.setdefault(case.family, []).append(case)
     whole = {name: lean.pop(name) for name in list(lean) if name.endswith("_whole")}
     more = {name for document in templates() for name in document.data.get("lean", {}).get("more", ())}
     assert lean.keys() - every.keys() <= more
@@ -158,9 +158,9 @@ def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_cla
     assert all(case.computes("ascend910b") for case in cases)
     assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)
     few = [case for case in cases if case.tier == "standard"]
-    told = {case.id: [*enumerate(shape_classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
-    every = {one for case in cases for one in told[case.id]}
-    assert {(case.dtype, one) for case in few for one in told[case.id]} == set(product(FLOATS, every))
+    texts = {case.id: [*enumerate(shape_classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
+    every = {one for case in cases for one in texts[case.id]}
+    assert {(case.dtype, one) for case in few for one in texts[case.id]} == set(product(FLOATS, every))
     assert len(few) <= 40 < len(cases)
     kinds = [set(SHAPE_FACTORS[name]) for name in ("last axis", "leading axis", "axes")]
     assert all({(k, name) for name in names} <= every for k, names in zip((1, 2, 4), kinds, strict=True))
@@ -192,8 +192,8 @@ def test_a_pair_that_one_product_alone_accepts_is_planned_beside_those_that_all_
 
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS.values()), ids=lambda op: op.slug)
 def test_class_families_are_well_formed_for_every_operator(op: Operator) -> None:
-    made = {name: dict(found.written) for name, found in made_for(op).items()}
-    made |= {f"lean_{name}": dict(found.written) for name, found in made_for(op, lean=True).items()}
+    made = {name: dict(result.written) for name, result in made_for(op).items()}
+    made |= {f"lean_{name}": dict(result.written) for name, result in made_for(op, lean=True).items()}
     head = {"aclnn_oracle": 1, "operator": op.name, "defaults": {"inputs": dict.fromkeys(op.names("input"), "normal")}}
     follows_the_schema(Document("classes", {**head, "families": made}, {}))
     assert all(family["why"] and not family["why"].endswith(".") for family in made.values())

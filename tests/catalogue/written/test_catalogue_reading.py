@@ -77,10 +77,10 @@ def test_a_surprise_is_an_error_with_its_line(tmp_path: Path, written: str, says
 
 @pytest.mark.parametrize(("written", "value"), PLAIN)
 def test_plain_values(tmp_path: Path, written: str, value: object) -> None:
-    found = read(write(tmp_path, f"a: {written}\n")).data["a"]
-    assert found == value
-    assert type(found) is type(value)
-    assert str(found) == str(value), "the sign of zero"
+    result = read(write(tmp_path, f"a: {written}\n")).data["a"]
+    assert result == value
+    assert type(result) is type(value)
+    assert str(result) == str(value), "the sign of zero"
 
 
 BROKEN = [

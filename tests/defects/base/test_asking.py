@@ -31,8 +31,8 @@ OUTPUTS = [
 @pytest.mark.parametrize(("name", "output", "element", "column", "words"), OUTPUTS)
 def test_what_an_output_is_in_every_call(name, output, element, column, words):
     op = OPERATORS[name].of(output)
-    found = has_one_element(op), not element and has_one_column(op), unwritten_words(op)
-    assert found == (element, column, words)
+    result = has_one_element(op), not element and has_one_column(op), unwritten_words(op)
+    assert result == (element, column, words)
 
 
 def test_one_number_has_no_tiles_and_no_share_to_lose():

@@ -105,5 +105,5 @@ def test_pytorch_gets_contiguous_copies():
         "ignoreIndex": -100,
         "totalWeight": np.ones(1, np.float32),
     }
-    found = torch.kernel(a, PLATFORMS["ascend910b"])
-    assert (found == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()
+    result = torch.kernel(a, PLATFORMS["ascend910b"])
+    assert (result == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()

@@ -27,8 +27,8 @@ CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + PAIRED[::9]
 
 def prepared(op: str, most: int) -> list[Prepared]:
     own = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
-    found: list[Case] = [c for c in own if c.family.startswith("pairs") and size_of(c) < SMALL]
-    return [Prepared.make(case, Settings()) for case in found[:: max(1, len(found) // most)]]
+    result: list[Case] = [c for c in own if c.family.startswith("pairs") and size_of(c) < SMALL]
+    return [Prepared.make(case, Settings()) for case in result[:: max(1, len(result) // most)]]
 
 
 @pytest.mark.parametrize("op", some(CATALOGUED, 4))

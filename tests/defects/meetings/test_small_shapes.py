@@ -28,7 +28,7 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
             )
             if own != shape and form in (*ALONG, MIDDLE):
                 held = [
-                    (name, found(Call(op.name, "", {op.main: whole}, {}, {}))) for name, found, _ in class_factors(op)
+                    (name, result(Call(op.name, "", {op.main: whole}, {}, {}))) for name, result, _ in class_factors(op)
                 ]
                 assert meet(op, [("target", form), *held]), (shape, own, form)
                 met.add(form)

@@ -19,8 +19,8 @@ OF_TABLES = [f"aclnn{name}Backward" for name in ("BinaryCrossEntropy", "LogSigmo
 
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS.values()), ids=lambda op: op.slug)
 def test_each_check_is_its_own_mutant(op):
-    found = list(missing(op))
-    assert len({d.id for d in found}) == len(found) == len(names(op)) + 4  # two pointers, the order, the codes
+    result = list(missing(op))
+    assert len({d.id for d in result}) == len(result) == len(names(op)) + 4  # two pointers, the order, the codes
     assert set(names(op)) >= {check.name for check in checks_of(usual(op))}
 
 
@@ -42,21 +42,21 @@ def test_a_missing_check_accepts_what_only_it_refuses():
 
 
 def test_a_check_of_some_products_is_left_out_on_those():
-    found = names(OPERATORS["aclnnSoftmaxBackward"])
-    assert set(found["bfloat16 gradOutput where the product has it"]) == {"ascend310p", "ascend910"}
-    assert "ascend910b" in found["dtype of gradOutput"]
+    result = names(OPERATORS["aclnnSoftmaxBackward"])
+    assert set(result["bfloat16 gradOutput where the product has it"]) == {"ascend310p", "ascend910"}
+    assert "ascend910b" in result["dtype of gradOutput"]
 
 
 @pytest.mark.parametrize("op", OF_TABLES)
 def test_a_check_called_redundant_is_so_for_every_mixture_of_common_dtypes(op):
-    found = OPERATORS[op]
-    tensors = found.names("input", "output")
+    result = OPERATORS[op]
+    tensors = result.names("input", "output")
     kinds = [k for k in ("float32", "float16", "bfloat16", "float64", "int32", "bool", "complex64") if k in DTYPES]
-    told = {n: redundant(found, n, socs) for n, socs in names(found).items()}
-    assert LAST_CHECK in told.values()
-    for name, why in told.items():
+    texts = {n: redundant(result, n, socs) for n, socs in names(result).items()}
+    assert LAST_CHECK in texts.values()
+    for name, why in texts.items():
         if why and why != LAST_CHECK:
             lacking = without(lambda other, name=name: other != name)
             for chosen in product(kinds, repeat=len(tensors)):
-                call = usual(found, names(found)[name][0], dtypes=dict(zip(tensors, chosen, strict=True)))
+                call = usual(result, names(result)[name][0], dtypes=dict(zip(tensors, chosen, strict=True)))
                 assert lacking(call).code == validate(call).code, (name, chosen)

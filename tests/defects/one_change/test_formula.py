@@ -34,9 +34,9 @@ def names(op):
 @pytest.mark.parametrize("slug", EXPECTED)
 def test_the_expected_mutants_are_there(slug):
     (op,) = (op for op in OPS if op.slug == slug)
-    found = names(op)
-    assert [n for n in EXPECTED[slug] if n not in found] == []
-    assert len(set(found)) == len(found) >= 40
+    result = names(op)
+    assert [n for n in EXPECTED[slug] if n not in result] == []
+    assert len(set(result)) == len(result) >= 40
 
 
 def formula(g, x, y):
@@ -51,10 +51,10 @@ def test_every_operation_of_a_formula_is_changed():
 
 def test_every_change_gives_another_graph_and_has_a_name_of_its_own():
     root = trace(formula)
-    found = list(changes(root))
-    assert len({id(c.graph) for c in found}) == len({c.name for c in found}) == len(found) > 40
-    assert all(c.graph is not root for c in found)
-    assert all(set(names_of(c.graph)) <= {"g", "x", "y"} for c in found)
+    result = list(changes(root))
+    assert len({id(c.graph) for c in result}) == len({c.name for c in result}) == len(result) > 40
+    assert all(c.graph is not root for c in result)
+    assert all(set(names_of(c.graph)) <= {"g", "x", "y"} for c in result)
 
 
 def test_a_comparison_whose_branches_meet_is_not_changed_at_their_meeting():
@@ -87,10 +87,10 @@ def test_most_mutants_of_an_elementwise_formula_compute_something_else(op):
     for _, value, _ in elementwise.roots(op):
         given = {n: rng.uniform(-0.95, 0.95, 200).astype(np.float32) for n in names_of(value)}
         right = simulate(value, given, np.float32)
-        found = [c for c in changes(value) if c.graph.op != "constant"]
-        made = [simulate(c.graph, {**given}, np.float32) for c in found]
-        differ = [c for c, values in zip(found, made, strict=True) if np.any(values != right)]
-        assert len(differ) > 0.3 * len(found)
+        result = [c for c in changes(value) if c.graph.op != "constant"]
+        made = [simulate(c.graph, {**given}, np.float32) for c in result]
+        differ = [c for c, values in zip(result, made, strict=True) if np.any(values != right)]
+        assert len(differ) > 0.3 * len(result)
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.slug)

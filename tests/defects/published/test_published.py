@@ -21,8 +21,8 @@ def test_a_truncated_beta_and_selfs_own_count_are_noticed() -> None:
     cases = {c.id: c for slug in ("swish_backward", "kl_div_backward") for c in load(files[slug])}
     entries = {d.id: d for name in ("aclnnSwishBackward", "aclnnKlDivBackward") for d in defects(name)}
     for defect, case in NOTICED_BY.items():
-        found, soc = entries[defect], entries[defect].soc()
+        result, soc = entries[defect], entries[defect].soc()
         assert soc is not None
-        assert OPERATORS[found.op].slug == case.partition("/")[0]
+        assert OPERATORS[result.op].slug == case.partition("/")[0]
         prepared = Prepared.make(cases[case], Settings(soc=soc))
-        assert outcome_on(prepared, found.device).status == "fail", defect
+        assert outcome_on(prepared, result.device).status == "fail", defect

@@ -121,13 +121,13 @@ def test_a_double_buffer_needs_a_third_tile_on_a_core():
 @pytest.mark.parametrize("op", some(one_of_each_kind(OPERATORS), 4))
 def test_no_kernel_of_several_tiles_is_wrong_on_a_small_tensor(op, prepared):
     """On the stated inputs, which are small, the plain kernel runs, or the operand is read as it is."""
-    found = [d for d in defects(op) if d.id.startswith("counter/") or of_two_sizes(d.id)]
-    assert found
+    result = [d for d in defects(op) if d.id.startswith("counter/") or of_two_sizes(d.id)]
+    assert result
     for case in prepared(op):
         call = case.memory.call
         if not all(isinstance(v, np.ndarray | type(None)) for v in call.inputs.values()):
             continue
-        for d in found:
+        for d in result:
             assert not isinstance(d.device.kernel, Where) or not d.device.kernel.holds({**call.attrs, **call.inputs})
             assert all(reads_plainly(d, name, call) for name, v in call.inputs.items() if v is not None)
 

@@ -26,8 +26,8 @@ def test_what_stands_for_steps_of_a_slack_is_no_less():
         assert windows.cheap(root, root) is root  # a value's own is computed anyway
         for value in (0.0, 1e-300, -1e-16, 0.1, 0.999, 1.0, -1.5, 700.0, np.nan):
             with np.errstate(over="ignore"):
-                (least,), (found,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
-            assert not found * SECOND_ORDER < least
+                (least,), (result,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
+            assert not result * SECOND_ORDER < least
 
 
 def test_numbers_gathered_into_one_per_term_leave_the_value():
@@ -39,10 +39,10 @@ def test_numbers_gathered_into_one_per_term_leave_the_value():
         (3 * where(a < b, 2 * a, 5 * b), 3),
         (2 * abs(a) + (5 * abs(b) + 3 * abs(a)), 2),  # terms that differ in their number alone
     ):
-        found = windows.gathered(root, set())
-        assert sum(node.op == "*" for node in walk(found)) <= multiplications, text(found)
+        result = windows.gathered(root, set())
+        assert sum(node.op == "*" for node in walk(result)) <= multiplications, text(result)
         for values in ({"a": np.float64(0.3), "b": np.float64(-7.1)}, {"a": np.float64(2.0), "b": np.float64(1e-30)}):
-            (wanted,), (got,) = (program(graph)(values, (1,)) for graph in (root, found))
+            (wanted,), (got,) = (program(graph)(values, (1,)) for graph in (root, result))
             assert abs(got - wanted) <= 8 * 2.0**-53 * abs(wanted)  # at most eight roundings, all of one sign
 
 
@@ -50,8 +50,8 @@ def test_an_error_that_is_small_in_all_ranges_is_one_number():
     x = symbol("x")
     root = expm1(2.0**-50 * abs(x)) * 3
     for ranges, constant in (((("x", (-8.0, 8.0)),), True), ((("x", (-4096.0, 8.0)),), False), ((), False)):
-        found = windows.cheap(root, x, ranges)
-        assert found.is_constant == constant, text(found)
+        result = windows.cheap(root, x, ranges)
+        assert result.is_constant == constant, text(result)
         for value in (0.0, 0.1, -8.0):
-            (least,), (most,) = (program(g)({"x": np.float64(value)}, (1,)) for g in (root, found))
+            (least,), (most,) = (program(g)({"x": np.float64(value)}, (1,)) for g in (root, result))
             assert most * SECOND_ORDER >= least

@@ -57,10 +57,10 @@ def data(rng) -> tuple[np.ndarray, np.ndarray]:
 
 def distance(computed, root, names, values) -> float:
     """|computed - exact|, rounded up a little."""
-    found = exact(root, dict(zip(names, values, strict=True)))
-    if isinstance(found, type(mpq())):
-        return float(abs(mpq(float(computed)) - found))
-    low, high, *_ = next(found)
+    result = exact(root, dict(zip(names, values, strict=True)))
+    if isinstance(result, type(mpq())):
+        return float(abs(mpq(float(computed)) - result))
+    low, high, *_ = next(result)
     return float(max(abs(mpq(float(computed)) - low), abs(mpq(float(computed)) - high)))
 
 

@@ -52,8 +52,8 @@ def test_what_is_held_is_exact(formula, name, data):
     chosen = {each: data.draw(operand(name, window.get(each))) for each in names}
     assume(all(np.isfinite(value) for value in chosen.values()))
     assume(all(2.0**least <= abs(chosen[each]) <= 2.0**exact_steps.LARGEST for each, least in window.items()))
-    (found,) = program(formula)({each: np.float64(value) for each, value in chosen.items()}, (1,))
-    assert mpq(float(found)) == exact(formula, chosen)
+    (result,) = program(formula)({each: np.float64(value) for each, value in chosen.items()}, (1,))
+    assert mpq(float(result)) == exact(formula, chosen)
 
 
 def test_probabilities_of_16_bits_are_held_down_to_tiny_ones():
@@ -86,13 +86,13 @@ def steps_are_exact(root, chosen: dict[str, float], fmt) -> bool:
         """The rational value of a node, or its truth, and whether every step on its way is exact."""
         if node.op == "where":
             (holds, known), branches = value(node.args[0]), node.args[1:]
-            found, rest = value(branches[0] if holds else branches[1])
-            return found, known and rest and fits(found)
+            result, rest = value(branches[0] if holds else branches[1])
+            return result, known and rest and fits(result)
         args, exacts = zip(*map(value, node.args), strict=True) if node.args else ((), ())
-        found = (
+        result = (
             OPERATIONS[node.op](*args) if node.args else mpq(chosen[node.value] if node.op == "symbol" else node.value)
         )
-        return found, found is not None and all(exacts) and (node.is_condition or fits(found))
+        return result, result is not None and all(exacts) and (node.is_condition or fits(result))
 
     def fits(number) -> bool:
         far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
@@ -118,12 +118,12 @@ def test_steps_are_exact_where_rationals_say_so(formula, name, numbers):
     chosen = {each: float(np.float32(value)) for each, value in zip(names_of(formula), numbers, strict=False)}
     with np.errstate(all="ignore"):
         given = {each: np.array([value, 1.0]) for each, value in chosen.items()}
-        found = exact_steps.is_exact_in([formula], given, FORMATS[name])
+        result = exact_steps.is_exact_in([formula], given, FORMATS[name])
     try:
         wanted = steps_are_exact(formula, chosen, FORMATS[name])
     except TypeError:  # something divided by zero is no number, nor is what follows from it
         wanted = False
-    assert found[0] == wanted
+    assert result[0] == wanted
 
 
 def test_a_step_that_is_irrational_or_whose_order_rounds_is_not_exact():

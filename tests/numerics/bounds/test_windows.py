@@ -33,13 +33,13 @@ def slack_of(value: Expression) -> Expression:
 def given_in(names: tuple[str, ...], dtype: str, ends: tuple[float, float], size: int = 400) -> dict[str, np.ndarray]:
     """Operands of all digits in a window, both ends and zeros among them."""
     r = np.random.default_rng(len(names))
-    found = {}
+    result = {}
     for name in names:
         values = np.exp2(r.uniform(*np.log2(ends), size)) * r.choice([-1, 1], size)
         values[: size // 4] = r.choice([-1, 1], size // 4) * r.choice([*ends, 0.0, 0.5, 1.0], size // 4)
         kept = np.clip(np.abs(values.astype(TYPES[dtype]).astype(np.float32)), *ends) * np.sign(values)
-        found[name] = kept.astype(TYPES[dtype]).astype(np.float32)
-    return found
+        result[name] = kept.astype(TYPES[dtype]).astype(np.float32)
+    return result
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -52,11 +52,11 @@ def test_no_step_leaves_float32s_normal_numbers(op, dtype):
     numbers = {name: np.float32(1) for name in names_of(value) if name in NUMBERS}
     arrays = tuple(name for name in names_of(value) if name not in numbers)
     slack = slack_of(value)
-    found = window(value, slack, tuple((name, dtype) for name in arrays), tuple((n, 1.0) for n in numbers))
-    assert found is not None
-    assert found[0] <= 2.0**-12, found
-    assert found[1] >= 4, found
-    given = {**given_in(arrays, dtype, found), **numbers}
+    result = window(value, slack, tuple((name, dtype) for name in arrays), tuple((n, 1.0) for n in numbers))
+    assert result is not None
+    assert result[0] <= 2.0**-12, result
+    assert result[1] >= 4, result
+    given = {**given_in(arrays, dtype, result), **numbers}
     for node in walk(value):
         if not node.is_condition and node.op not in ("symbol", "constant"):
             size = np.abs(simulate(node, given, np.float32))

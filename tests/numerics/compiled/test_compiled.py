@@ -178,10 +178,10 @@ def test_numbers_that_float32_does_not_hold_are_none_of_its_window(slope, dtype,
 def test_a_rows_zeros_have_the_sign_of_the_formula(dtype, monkeypatch):
     g, y = (np.array(rows, TYPES[dtype]) for rows in ([[-0.0, 0.75], [0.0, -0.5]], [[1, 0.0], [1, 0.0]]))
     same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g, output=y, dim=-1)
-    (found,) = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=y, dim=-1).values()
+    (result,) = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=y, dim=-1).values()
     with np.errstate(all="ignore"):
         wide, total = g.astype(float) * y, (g.astype(float) * y).sum(-1, keepdims=True)
-    assert list(np.signbit(found).ravel()) == list(np.signbit(wide - total * y.astype(float)).ravel())
+    assert list(np.signbit(result).ravel()) == list(np.signbit(wide - total * y.astype(float)).ravel())
 
 
 def test_products_below_float32s_numbers_are_not_taken_for_ties(monkeypatch):

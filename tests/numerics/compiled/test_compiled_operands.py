@@ -46,5 +46,5 @@ def test_elements_are_picked_and_numbers_stand_for_themselves():
         return elements.picked(array, places, rooms[0]), elements.picked(number, places, rooms[1])
 
     array = np.arange(100, dtype=np.uint16)
-    found, number = gather(array, 2.5, np.array([3, 99, 3]))
-    assert (list(found), number) == ([3, 99, 3], 2.5)
+    result, number = gather(array, 2.5, np.array([3, 99, 3]))
+    assert (list(result), number) == ([3, 99, 3], 2.5)

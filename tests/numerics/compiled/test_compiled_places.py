@@ -86,11 +86,11 @@ def test_maps_whose_classes_lie_side_by_side_because_other_axes_have_length_1(sh
 
 @pytest.mark.parametrize("wrong", [CLASSES, -1, 2**31])
 def test_a_target_that_is_no_class_is_refused_in_the_same_words(wrong, monkeypatch):
-    params, told = call("float32", 0), []
+    params, text = call("float32", 0), []
     params["target"][77] = wrong
     for engine in ("numpy", "compiled"):
         monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
         with pytest.raises(OracleError, match=r"target\[77\]") as error:
             oracle.golden("aclnnNLLLossBackward", **params)
-        told.append(str(error.value))
-    assert told[0] == told[1]
+        text.append(str(error.value))
+    assert text[0] == text[1]

@@ -135,8 +135,8 @@ def test_ends_in_float32_leave_midpoints_and_the_sign_of_zero_in_doubt(name):
     assert encode(np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(2)))[1]
     assert encode(np.float32(-1e-30), np.float32(1e-30))[1]
     for zero, code in ((np.float32(0.0), 0), (np.float32(-0.0), 0x8000)):
-        found, doubt = encode(zero, zero)
-        assert (int(found) & 0xFFFF, doubt) == (code, False)
+        result, doubt = encode(zero, zero)
+        assert (int(result) & 0xFFFF, doubt) == (code, False)
 
 
 def test_ends_in_float64_that_differ_as_float32_are_in_doubt():

@@ -26,11 +26,11 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
     exec(f"def run(a, b):\n    return ({', '.join(f'1.0 * ({text})' for text in written)})", made)
     run = compiled.njit(error_model="numpy")(made["run"])
     for a, b in [(0.5, 0.25), (-0.5, 0.5), (0.0, -0.0), (-0.0, 2.0), (3.0, 3.0), (1e-300, -7.5)]:
-        for op, found in zip(names, run(a, b), strict=True):
+        for op, result in zip(names, run(a, b), strict=True):
             with np.errstate(all="ignore"):
                 wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
             rtol = compiled.EXP_RELATIVE if op == "exp" else 1e-14  # the others are the C library's, or one rounding
-            np.testing.assert_allclose(found, wanted, rtol=rtol, err_msg=f"{op} of {a}, {b}")
+            np.testing.assert_allclose(result, wanted, rtol=rtol, err_msg=f"{op} of {a}, {b}")
     at = {op: k for k, op in enumerate(names)}
     for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
         assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))

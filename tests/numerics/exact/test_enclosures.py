@@ -64,8 +64,8 @@ def test_enclosures_hold_the_value_and_shrink(name, value):
     root, truth = FORMULAS[name]
     with gmpy2.context(precision=2000):
         expected = mpq(truth(mpfr(value)))
-    found = exact(root, {"x": value})
-    ends = [Ends(found, found)] if isinstance(found, type(mpq())) else list(islice(found, 3))
+    result = exact(root, {"x": value})
+    ends = [Ends(result, result)] if isinstance(result, type(mpq())) else list(islice(result, 3))
     for low, high, above, below in ends:
         assert low <= expected + abs(expected) / mpq(2) ** 1900
         assert high >= expected - abs(expected) / mpq(2) ** 1900
@@ -158,10 +158,10 @@ def test_products_and_quotients_are_the_hull_of_their_corners():
             for b in intervals:
                 if op == "/" and b.low <= 0 <= b.high:
                     continue
-                found = OPERATIONS[op]([a, b], down, up)
+                result = OPERATIONS[op]([a, b], down, up)
                 corners = [(one, other) for one in (a.low, a.high) for other in (b.low, b.high)]
-                assert found.low == min(getattr(down, operation)(*corner) for corner in corners)
-                assert found.high == max(getattr(up, operation)(*corner) for corner in corners)
+                assert result.low == min(getattr(down, operation)(*corner) for corner in corners)
+                assert result.high == max(getattr(up, operation)(*corner) for corner in corners)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_products_and_quotients_are_the_hull_of_their_corners():
     ],
 )
 def test_powers_and_roots_that_are_numbers_are_exact(root, x, wanted):
-    found = next(exact(root, {"x": x, "y": 1.0}))
-    assert found.low == found.high == wanted
+    result = next(exact(root, {"x": x, "y": 1.0}))
+    assert result.low == result.high == wanted
 
 
 def test_a_root_of_what_is_below_zero_has_no_value_even_squared():

@@ -73,14 +73,14 @@ def test_a_gradient_of_logits_that_is_rational_is_rounded_as_the_rational_is(dty
     size = 400
     g, w, x = (given.uniform(-2, 2, size).astype(dtype) for _ in range(3))
     t, p = np.full(size, 0.5, dtype), np.full(size, -1.0, dtype)
-    found = oracle.golden(
+    result = oracle.golden(
         "aclnnBinaryCrossEntropyWithLogitsBackward",
         gradOutput=g, self=x, target=t, weightOptional=w, posWeightOptional=p, reduction=0,
     )["out"]  # fmt: skip
     products = [Fraction(float(a)) * Fraction(float(b)) / 2 for a, b in zip(g, w, strict=True)]
     exactly = np.asarray([float(each) for each in products])  # 48 bits: float64 holds them
     assert [Fraction(each) for each in exactly] == products
-    assert found.tobytes() == exactly.astype(dtype).tobytes()
+    assert result.tobytes() == exactly.astype(dtype).tobytes()
 
 
 def test_a_rational_that_is_no_number_of_ours_is_not_told():
@@ -88,8 +88,8 @@ def test_a_rational_that_is_no_number_of_ours_is_not_told():
 
 
 def test_a_hidden_zero_is_positive():
-    found = round_enclosures(exact(w * (SIGMOID + MIRRORED) - w, GIVEN), FORMATS["float32"])
-    assert (found, np.signbit(found)) == (0, False)
+    result = round_enclosures(exact(w * (SIGMOID + MIRRORED) - w, GIVEN), FORMATS["float32"])
+    assert (result, np.signbit(result)) == (0, False)
 
 
 HALFWAY = 1 + 2.0**-11  # between two numbers of float16
@@ -115,14 +115,14 @@ def test_a_gradient_of_logits_far_out_is_rounded_as_40000_bits_say(dtype, x, t):
     is e^-20000."""
     bits = 7 if dtype is ml_dtypes.bfloat16 else {2: 10, 4: 23}[np.dtype(dtype).itemsize]
     g, w = np.asarray([1 + 2.0**-bits], dtype), np.asarray([1.5], dtype)
-    found = oracle.golden(
+    result = oracle.golden(
         "aclnnBinaryCrossEntropyWithLogitsBackward",
         gradOutput=g, self=np.asarray([x], dtype), target=np.asarray([t], dtype), weightOptional=w, reduction=0,
     )["out"]  # fmt: skip
     with gmpy2.context(precision=40000):
         value = (1 / (1 + gmpy2.exp(-mpfr(float(np.asarray(x, dtype))))) - t) * mpfr(float(g[0])) * mpfr(1.5)
     with gmpy2.context(precision=bits + 1):
-        assert float(found[0]) == float(+value)
+        assert float(result[0]) == float(+value)
 
 
 def test_other_operands_make_no_other_graphs():
@@ -156,8 +156,8 @@ def test_a_sum_that_is_halfway_is_rounded_to_even(dtype):
     """Terms with e^target cancel, and what a target of 0 leaves lies between two numbers."""
     bits = {2: 10, 4: 23}[np.dtype(dtype).itemsize] if dtype is not ml_dtypes.bfloat16 else 7
     g = np.asarray([1, -1, 1, 2.0 ** -(bits + 1)], dtype)
-    found = oracle.golden(
+    result = oracle.golden(
         "aclnnKlDivBackward", gradOutput=g, self=np.zeros(1, dtype), target=np.asarray([0.5, 0.5, 0, 0], dtype),
         reduction=0, logTarget=True,
     )["out"]  # fmt: skip
-    assert found.astype(np.float64).tolist() == [-1.0]
+    assert result.astype(np.float64).tolist() == [-1.0]

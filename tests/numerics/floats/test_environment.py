@@ -161,16 +161,16 @@ print(*said)
 def test_settings_of_libraries_change_no_golden(right, spoil, monkeypatch):
     for name, value in THREADS.items():
         monkeypatch.setenv(name, value)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
 
     def in_a_thread() -> None:  # these settings are a thread's own
-        exec(f"{GOLDENS}\n{spoil}\nsaid = digest()", found)
+        exec(f"{GOLDENS}\n{spoil}\nsaid = digest()", result)
 
     with warnings.catch_warnings():
         thread = threading.Thread(target=in_a_thread)
         thread.start()
         thread.join()
-    assert found.get("said") == right
+    assert result.get("said") == right
 
 
 def test_a_locale_with_decimal_commas_changes_no_golden(right, tmp_path):
@@ -203,13 +203,13 @@ def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computi
 
 
 def test_a_thread_of_ours_has_the_arithmetic_of_goldens():
-    found = []
+    result = []
 
     def thread() -> None:
         environment.set_thread()
-        found.append((environment.is_right(), np.geterr()["over"]))
+        result.append((environment.is_right(), np.geterr()["over"]))
 
     worker = threading.Thread(target=thread)
     worker.start()
     worker.join()
-    assert found == [(True, "ignore")]
+    assert result == [(True, "ignore")]

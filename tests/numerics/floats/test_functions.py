@@ -35,10 +35,10 @@ def arguments(name: str, count: int = 2000) -> np.ndarray:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_loses_no_more_than_the_proofs_allow_it(name: str) -> None:
     x = arguments(name)
-    found = FUNCTIONS[name](x)
+    result = FUNCTIONS[name](x)
     with gmpy2.context(precision=120, emin=-5000, emax=5000):
         exact = [getattr(gmpy2, name)(gmpy2.mpfr(v)) for v in x.tolist()]
-        pairs = [(gmpy2.mpfr(a), e) for a, e in zip(found.tolist(), exact, strict=True) if np.isfinite(a)]
+        pairs = [(gmpy2.mpfr(a), e) for a, e in zip(result.tolist(), exact, strict=True) if np.isfinite(a)]
         assert len(pairs) > len(x) * 0.9
         assert all(abs(a - e) <= abs(e) * FLOAT64.accuracy[name] * 2.0**-53 + 2.0**-1074 for a, e in pairs)
 
@@ -47,13 +47,13 @@ def test_a_function_loses_no_more_than_the_proofs_allow_it(name: str) -> None:
 def test_special_values_and_types_are_those_of_numpy(name: str) -> None:
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, -1, -2, 1, 1e-300])
     with np.errstate(all="ignore"):
-        found, expected = (
+        result, expected = (
             FUNCTIONS[name](x),
             np.vectorize(SPECIAL[name])(x) if name in SPECIAL else getattr(np, name)(x),
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        np.testing.assert_allclose(result, expected, rtol=1e-15)
         zeros = expected == 0
-        assert (np.signbit(found) == np.signbit(expected))[zeros].all()
+        assert (np.signbit(result) == np.signbit(expected))[zeros].all()
     half = np.linspace(0.25, 4, 60).reshape(3, 20).astype(np.float16)
     out = np.empty((20, 3)).T
     assert FUNCTIONS[name](half).dtype == np.float16
@@ -65,6 +65,6 @@ def test_special_values_and_types_are_those_of_numpy(name: str) -> None:
 def test_everybody_gets_the_same_bits() -> None:
     digest = hashlib.sha256()
     for name in FUNCTIONS:
-        found = FUNCTIONS[name](arguments(name))
-        digest.update(np.where(np.isnan(found), 0, found).tobytes())
+        result = FUNCTIONS[name](arguments(name))
+        digest.update(np.where(np.isnan(result), 0, result).tobytes())
     assert digest.hexdigest() == BITS

@@ -34,9 +34,9 @@ def test_casts_give_the_same_bits_in_the_same_order(kind: np.dtype[Any], special
     assert given.size >= MANY
     for wide in (np.float32, np.float64):
         with np.errstate(invalid="ignore"):
-            expected, found = given.astype(wide), castable(given).astype(wide)
-        assert found.strides == expected.strides
-        assert found.tobytes(order="A") == expected.tobytes(order="A")
+            expected, result = given.astype(wide), castable(given).astype(wide)
+        assert result.strides == expected.strides
+        assert result.tobytes(order="A") == expected.tobytes(order="A")
     assert given.tobytes() == before.tobytes()
 
 

@@ -87,15 +87,15 @@ def operands(
 ) -> dict[str, np.ndarray]:
     """Random rows; statistics are one value per row, gamma is the same in all rows."""
     r = np.random.default_rng([seed, n])
-    found = {}
+    result = {}
     for name in SCHEMES[formula].symbols:
         values = r.standard_normal((rows, n)) * scale
         if name in ("mean", "rstd"):
             values = np.abs(values[:, :1]) / scale + 0.1 if name == "rstd" else values[:, :1]
         if name == "gamma":
             values = values[:1]
-        found[name] = np.broadcast_to(values.astype(kind), (rows, n))
-    return found
+        result[name] = np.broadcast_to(values.astype(kind), (rows, n))
+    return result
 
 
 def rational(given: dict[str, np.ndarray], row: int) -> Columns:

@@ -61,11 +61,11 @@ def test_a_golden_inside_another_leaves_both_right(call, dtype, engine, interrup
         tuple(draw.standard_normal((64, 64)).astype(np.float32).astype(DTYPES[dtype].numpy) for _ in "gx") for _ in "ab"
     )
     wanted, other = CALLS[call](*outer).tobytes(), CALLS[call](*inner).tobytes()
-    found = []
+    result = []
     for module in ("oracle.numerics.floats.blocks", "oracle.numerics.proof"):
-        interrupted(module, lambda: found.append(CALLS[call](*inner).tobytes()))
+        interrupted(module, lambda: result.append(CALLS[call](*inner).tobytes()))
         disturbed = CALLS[call](*outer).tobytes()
         sys.setprofile(None)
         assert disturbed == wanted, module
-    assert found
-    assert set(found) == {other}
+    assert result
+    assert set(result) == {other}

@@ -51,10 +51,10 @@ def test_float32_gives_the_bits_of_float64(op, dtype, family, layout, monkeypatc
     if layout != "contiguous":
         g, x, t = g[::2], x[::2], np.broadcast_to(t[:1], x[::2].shape)
     params = CALLS[op](g, x, t)
-    (found,) = oracle.golden(op, **params).values()
+    (result,) = oracle.golden(op, **params).values()
     monkeypatch.setattr(elementwise, "plan_of", lambda *given: None)
     (wanted,) = oracle.golden(op, **params).values()
-    assert found.tobytes() == wanted.tobytes()
+    assert result.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -59,10 +59,10 @@ class Wrong(Backend):
 @pytest.mark.parametrize("kind", [np.float16, bfloat16, np.float32])
 def test_the_golden_is_the_function_rounded_once(bessel, kind):
     x = np.linspace(-4, 4, 301).astype(kind)
-    found = golden("aclnnMyBesselBackward", gradOutput=np.ones_like(x), self=x)["gradInput"]
+    result = golden("aclnnMyBesselBackward", gradOutput=np.ones_like(x), self=x)["gradInput"]
     with gmpy2.context(gmpy2.get_context(), precision=200):
         exact = [gmpy2.mpq(gmpy2.j0(gmpy2.mpfr(float(v)))) for v in x]
-    for near, value in zip(found, exact, strict=True):
+    for near, value in zip(result, exact, strict=True):
         beside = [np.nextafter(near, kind(end)) for end in (-10, 10)]
         assert all(abs(gmpy2.mpq(float(near)) - value) <= abs(gmpy2.mpq(float(b)) - value) for b in beside)
 
@@ -72,8 +72,8 @@ def test_a_value_next_to_a_tie_is_rounded_by_all_its_digits(kind):
     half = 2.0 ** -(11 if kind is np.float16 else 24)
     with gmpy2.context(gmpy2.get_context(), precision=300):
         tie = gmpy2.mpfr(1) + half
-        found = Given(lambda a: np.array([tie - gmpy2.mpfr(2) ** -200, tie, tie + gmpy2.mpfr(2) ** -200], object))
-        values = found.value({}, (3,)).astype(kind)
+        result = Given(lambda a: np.array([tie - gmpy2.mpfr(2) ** -200, tie, tie + gmpy2.mpfr(2) ** -200], object))
+        values = result.value({}, (3,)).astype(kind)
     assert values.tolist() == [1.0, 1.0, 1.0 + 2 * half]
 
 
@@ -118,16 +118,16 @@ def test_every_report_names_the_operator(tmp_path):
         ("report", "r.jsonl", "-o", "zh.html", "--lang", "zh"), ("report", "r.jsonl", "-o", "groups.json"),
         ("info", "aclnnMyBesselBackward", "--operator", f"{PAGE}:OPERATOR"),
     )  # fmt: skip
-    told = {}
+    texts = {}
     for words in commands:
         done = subprocess.run(
             [sys.executable, "-m", "oracle.cli", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        told[words[0]] = done.stdout
+        texts[words[0]] = done.stdout
     english = "The strict layer does not judge aclnnMyBesselBackward: a given function."
     chinese = "strict 层不判定 aclnnMyBesselBackward：其计算是给定函数。"
-    assert english in told["run"]
-    assert "gradInput: a given function; the strict layer says: not judged: given function" in told["info"]
+    assert english in texts["run"]
+    assert "gradInput: a given function; the strict layer says: not judged: given function" in texts["info"]
     for file, sentence in (("run.html", english), ("en.md", english), ("zh.md", chinese), ("zh.html", chinese)):
         assert sentence in (tmp_path / file).read_text("utf-8")

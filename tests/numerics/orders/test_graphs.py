@@ -88,7 +88,7 @@ def test_what_float16_arithmetic_loses_is_not_held_against_a_kernel_that_does_no
 def test_what_follows_from_a_graph_is_kept_beside_that_of_all_others() -> None:
     schemes = [op.computes for op in OPERATORS.values() if is_elementwise(op.computes)]
     graphs = [scheme.graphs() for scheme in schemes]
-    found = [(each.bound(FLOAT32), each.smooth(FLOAT32)) for each in graphs]
+    result = [(each.bound(FLOAT32), each.smooth(FLOAT32)) for each in graphs]
     assert len(graphs) > 9
-    assert all(each.bound(FLOAT32) is lost for each, (lost, _) in zip(graphs, found, strict=True))
-    assert all(each.smooth(FLOAT32) is smooth for each, (_, smooth) in zip(graphs, found, strict=True))
+    assert all(each.bound(FLOAT32) is lost for each, (lost, _) in zip(graphs, result, strict=True))
+    assert all(each.smooth(FLOAT32) is smooth for each, (_, smooth) in zip(graphs, result, strict=True))

@@ -298,7 +298,7 @@ class TestWhatRaisesAndWhatIsAnswered:
     def test_an_unknown_version_of_cann_raises(self):
         with pytest.raises(OracleError, match=r"8\.5, 9\.0, 9\.1, 9\.2, master"):
             oracle.validate(SOFTMAX, cann="7.0", **right(SOFTMAX))
-        assert [cann_of(told) for told in ("8.3.RC1", "8.5.1", "9.1.0", "9.2.0-beta.1", "9.3.0", "")] == [
+        assert [cann_of(text) for text in ("8.3.RC1", "8.5.1", "9.1.0", "9.2.0-beta.1", "9.3.0", "")] == [
             "8.5", "8.5", "9.1", "9.2", "master", NEWEST
         ]  # fmt: skip
 
@@ -308,9 +308,9 @@ class TestWhatRaisesAndWhatIsAnswered:
                            {"reduction": 0}, {"out": np.empty_like(a)})  # fmt: skip
         assert oracle.golden(call)["out"].shape == (4, 3)
         call.specs = {"target": T((4, 3), "float32", format="NCHW")}
-        with pytest.raises(OracleError, match="format") as told:
+        with pytest.raises(OracleError, match="format") as text:
             oracle.golden(call)
-        assert len(str(told.value)) < 300
+        assert len(str(text.value)) < 300
         empty = np.empty((2, 0), np.float32)
         call = oracle.Call(SOFTMAX, "ascend950", {"gradOutput": empty, "output": empty}, {"dim": 7}, {"out": empty})
         assert oracle.golden(call)["out"].shape == (2, 0)
@@ -332,11 +332,11 @@ class TestWhatRaisesAndWhatIsAnswered:
 @pytest.mark.parametrize("kind", [float, np.float16, np.float64, np.int32, ml_dtypes.bfloat16])
 def test_a_scalar_may_be_a_number_of_any_type(kind):
     x = np.float32([-1, 2])
-    found, plain = (
+    result, plain = (
         oracle.golden("aclnnSwishBackward", gradOutput=x, self=x, betaOptional=beta)["gradInput"]
         for beta in (kind(2), 2)
     )
-    assert found.tobytes() == plain.tobytes()
+    assert result.tobytes() == plain.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -350,8 +350,8 @@ def test_a_scalar_may_be_a_number_of_any_type(kind):
 def test_checks_that_ask_for_what_is_no_parameter_are_told_with_those_that_are(asks, hint, monkeypatch):
     page = replace(OPERATORS[SIGMOID], checks=lambda a, platform: iter([asks(a)]))
     monkeypatch.setitem(OPERATORS._found, SIGMOID, page)
-    told = rf"^{SIGMOID}: its checks ask for {hint}; it has: gradOutput, self, buffer, gradInput$"
-    with pytest.raises(OracleError, match=told):
+    text = rf"^{SIGMOID}: its checks ask for {hint}; it has: gradOutput, self, buffer, gradInput$"
+    with pytest.raises(OracleError, match=text):
         oracle.validate(SIGMOID, **right(SIGMOID))
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=text):
         list(checks_of(call_of(page, (4, 3))))

@@ -34,9 +34,9 @@ def formula(g, x):
 
 
 def refusal(**changes):
-    with pytest.raises(OracleError) as told:
+    with pytest.raises(OracleError) as text:
         accepted(replace(PAGE, **changes))
-    return str(told.value)
+    return str(text.value)
 
 
 def test_a_page_that_works_is_taken():

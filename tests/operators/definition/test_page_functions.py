@@ -66,9 +66,9 @@ def yielding(*made):
 
 
 def refusal(**changes):
-    with pytest.raises(OracleError) as told:
+    with pytest.raises(OracleError) as text:
         accepted(replace(PAGE, **changes))
-    return str(told.value)
+    return str(text.value)
 
 
 def test_functions_that_work_are_taken():
@@ -159,10 +159,10 @@ def test_checks_that_are_none_are_told_with_the_line(wrong, told):
 def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
     page = accepted(replace(PAGE, checks=lambda a, platform: iter([same_dtype(a, "self", "gradOutput")])))
     given = {**dict.fromkeys(page.by_name), "gradOutput": TensorSpec((3,), "float32"), "alpha": 1.0}
-    told = (
+    text = (
         f"^{NAME}: its checks failed at .*'NoneType'.*in this call: self, weight, reduction, gradInput; yield not_null"
     )
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=text):
         list(page.checks(given, platform("ascend910b")))
 
 

@@ -40,9 +40,9 @@ def test_parts_compute_what_the_whole_does():
         shape = inputs[OPERATORS[name].main].shape
         whole, cut = (Call(name, "ascend910b", inputs, attrs, {output: np.zeros(shape, np.float16)}) for _ in "ab")
         whole.outputs[output][...] = compute(whole)
-        found = list(parts(cut, large=100, most=50))
-        assert len(found) > 4
-        for part in found:
+        result = list(parts(cut, large=100, most=50))
+        assert len(result) > 4
+        for part in result:
             part.outputs[output][...] = compute(part)
         np.testing.assert_array_equal(cut.outputs[output], whole.outputs[output], err_msg=name)
 
