@@ -101,26 +101,37 @@ def _places(row: Row, strength: int) -> Iterator[Place]:
         yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
 
 
-def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:
-    """Rows for the meetings that no row had room for."""
+def _rows_of(
+    missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]],
+    axis: int,
+    accepts: Callable[[Row], bool] = lambda row: True,
+) -> list[Row]:
+    """Rows for the meetings that no row had room for; what ``accepts`` refuses does not become one."""
     rows: list[Row] = []
     unfinished: defaultdict[int, dict[int, Row]] = defaultdict(dict)  # by the new axis' value: number and row
     whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap: the first such row
+
+    def fits(row: Row, wanted: dict[int, int]) -> bool:
+        return all(row[i] in (None, a) for i, a in wanted.items()) and accepts(_with_all(row, wanted))
+
     for axes, values, v in missing:
         wanted = dict(zip(axes, values, strict=True))
-        fitting = (n for n, r in unfinished[v].items() if all(r[i] in (None, a) for i, a in wanted.items()))
+        fitting = (n for n, row in unfinished[v].items() if fits(row, wanted))
         number = min(next(fitting, len(rows)), whole.get(((axes, values), v), len(rows)))
         if number == len(rows):
             rows.append([None] * axis + [v])
             unfinished[v][number] = rows[number]
         row = rows[number]
-        for i, a in wanted.items():
-            row[i] = a
+        row[:] = _with_all(row, wanted)
         if None not in row and number in unfinished[v]:
             del unfinished[v][number]
             for place in _places(row[:axis], len(axes) + 1):
                 whole[place, v] = min(number, whole.get((place, v), number))
     return rows
+
+
+def _with_all(row: Row, wanted: dict[int, int]) -> Row:
+    return [wanted.get(i, a) for i, a in enumerate(row)]
 
 
 def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) -> list[Whole]:
@@ -232,7 +243,9 @@ def _covering(
     rows: list[Row] = [list(label) for label in known.few(strength)]
     for axis in order:
         known.add(fitting[axis])
-        rows += _labelled_rows_of(lengthened(rows, known.missing(strength), known.fitting), known)
+        left = _rows_of(lengthened(rows, known.missing(strength), known.fitting), known.earlier, known.are_together)
+        turns = list(dict.fromkeys(row[-1] for row in left))
+        rows += sorted(left, key=lambda row: turns.index(row[-1]))
     result = []
     for turn, (label, row) in enumerate(zip(known.in_turn(rows), rows, strict=True)):
         indices = [label, *(0 for _ in fitting)]
@@ -277,6 +290,10 @@ class _Labels:
         held = (self._columns[c][value] for c, value in enumerate(row) if value is not None)
         return reduce(int.__and__, held, (1 << len(self._labels)) - 1)
 
+    def are_together(self, row: Row) -> bool:
+        """Whether some label has the classes of a row and fits its values."""
+        return self.with_all(row) != 0
+
     def fitting(self, row: Row) -> list[int]:
         """Return the values of the last axis that can follow a row of the others."""
         mask = self.with_all(row)
@@ -308,23 +325,3 @@ class _Labels:
                 result.table[place] = [bool(mask & labels) for labels in last]
                 place += 1
         return result
-
-
-def _labelled_rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], known: _Labels) -> list[Row]:
-    """Rows for the meetings that no row had room for."""
-    by_value: defaultdict[int, list[Row]] = defaultdict(list)
-    for held, values, v in missing:
-        for row in by_value[v]:
-            if all(row[c] in (None, a) for c, a in zip(held, values, strict=True)):
-                merged = list(row)
-                for c, a in zip(held, values, strict=True):
-                    merged[c] = a
-                if known.with_all(merged):
-                    row[:] = merged
-                    break
-        else:
-            row = [None] * known.earlier + [v]
-            for c, a in zip(held, values, strict=True):
-                row[c] = a
-            by_value[v].append(row)
-    return [row for rows in by_value.values() for row in rows]
