@@ -17,6 +17,7 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
 from .. import double_double
 from ..compiled.engine import is_compiled
+from ..exact import rationals
 from ..expressions import LENGTH, TOTAL, Expression
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from ..floats.rounding import FLOAT64, float32, quantize
@@ -154,6 +155,7 @@ class Rows(Stages):
         terms = next(v.shape for v in views.values() if isinstance(v, np.ndarray))
         given = {**loaded(views, terms), LENGTH: np.float64(self.length)}
         outer = given if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
+        self.keep(given)
         totals = self.totals(self.graph, FLOAT64, rows, given, fast=fast)
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
@@ -161,10 +163,19 @@ class Rows(Stages):
         if region.sink.judged:
             region.sink.value[block] = value
             region.sink.put_bound(block, value, *RowBound(self).around(rows, given, outer, value))
+        self.keep(None)
         release(*given.values(), value, margin, low, high)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
+        value, least, most = self._refined(where)
+        if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
+            answer = rationals.evaluate(self.graph.of_one, self.loaded(where))
+            exact = ~answer.inexact & (answer.den == 1.0) & np.isfinite(answer.num)
+            value, least, most = (np.where(exact, answer.num, each) for each in (value, least, most))
+        return value, least, most
+
+    def _refined(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         nothing = np.zeros(where[0].shape)
         if not self.has_pairs:
             return nothing, nothing - np.inf, nothing + np.inf

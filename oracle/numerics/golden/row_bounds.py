@@ -5,7 +5,7 @@ docs/bounds.md and docs/proof-details.md derive it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
 from ..bounds.exact_steps import is_exact_in
 from ..bounds.ranges import ranges_of, stays_inside
-from ..expressions import TOTAL
+from ..expressions import TOTAL, Expression
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
@@ -58,7 +58,7 @@ class RowBound:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
         which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
-        answers, result = [], []
+        answers, result, before = [], [], None
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
@@ -71,9 +71,11 @@ class RowBound:
                 margin = margin + apart
                 unspecified |= apart > np.abs(value) * DEPARTURE
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
-            for name, size in own.sizes.items():  # partial sums may overflow, to either side
-                unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
-            unspecified |= own.doubtful | self._overflowing(graph, arithmetic, given, own)
+            if own is not before:  # as the next order often has the same stages
+                for name, size in own.sizes.items():  # partial sums may overflow, to either side
+                    unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
+                unspecified |= own.doubtful | self._overflowing(graph, arithmetic, given, own)
+            before = own
             answers += own_answers
             result.append((graph, own))
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
@@ -88,7 +90,7 @@ class RowBound:
         if unknown is not None:
             (where,) = program(unknown)(outer, value.shape)
             unspecified |= np.asarray(where)
-        return bound, unspecified, self._ties(rows, given, outer, value.shape)
+        return bound, unspecified, self._ties(rows, given, outer, value)
 
     def _overflowing(self, graph: Graph, arithmetic: Arithmetic, given: dict[str, Any], totals: Totals) -> Array:
         """The rows in which a step of a term may overflow in float32, or where it is stored in 16 bits, although the
@@ -119,17 +121,19 @@ class RowBound:
         return result
 
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
-        """What an order gives in float32 beside the rows' totals, flushing and not, overflowing early and late."""
+        """What an order gives in float32 with the rows' totals, flushing and not, overflowing early and late."""
+        known = {**few, **totals.known}
+        inside = stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
         single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
         return [
             np.broadcast_to(
                 simulate(graph.outer, {**few, **single}, np.float32, largest=end, flushing=mode, same_bits=True), shape
             )
             for mode in dict.fromkeys((frozenset[str](), self.stages.device.flushing))
-            for end in (np.inf, LARGEST * (1 - NEAR))
+            for end in ((np.inf,) if inside else (np.inf, LARGEST * (1 - NEAR)))
         ]
 
-    def _ties(self, rows: Index, given: dict[str, Any], outer: dict[str, Any], shape: Shape) -> Array | None:
+    def _ties(self, rows: Index, given: dict[str, Any], outer: dict[str, Any], value: Array) -> Array | None:
         """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
         graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
         stages = [stage for graph in graphs for stage in graph.stages]
@@ -139,24 +143,30 @@ class RowBound:
             or not all(is_rational(graph.outer) for graph in graphs)
         ):
             return None
-        single = FORMATS["float32"]
-        terms_shape = next(np.shape(v) for v in given.values() if np.ndim(v))
-        exact = np.ones((*shape[:-1], 1), bool)
-        for graph in graphs:
+        exact = value.astype(np.float32) == value  # or the last step is rounded
+        shape = next(np.shape(v) for v in given.values() if np.ndim(v))
+        for graph in {graph.stages: graph for graph in graphs}.values() if exact.any() else ():
             totals = self.stages.totals(graph, FLOAT64, rows, given)
             for stage, level in graph.levels(FLOAT64)[0]:
-                terms = evaluated(level, given, totals.known, terms_shape)[0]
+                terms = evaluated(level, given, totals.known, shape)[0]
                 exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
-            if not exact.any():
-                return None
-            inner, whole = (
-                {n: np.broadcast_to(v, of).reshape(-1) for n, v in {**known, **totals.known}.items()}
-                for known, of in ((given, terms_shape), (outer, shape))
-            )
-            terms_exact = is_exact_in([s.terms for s in graph.stages], inner, single).reshape(terms_shape)
-            exact = exact & terms_exact.all(axis=-1, keepdims=True)
-            exact = exact & is_exact_in([graph.outer], whole, single).reshape(shape)
-        return np.asarray(exact)
+            known = {**given, **totals.known}
+            whole = _exact_of([s.terms for s in graph.stages], known, shape, exact.any(axis=-1))
+            exact &= whole.all(axis=-1, keepdims=True)
+        for graph in graphs if exact.any() else ():
+            totals = self.stages.totals(graph, FLOAT64, rows, given)
+            exact = _exact_of([graph.outer], {**outer, **totals.known}, value.shape, exact)
+        return exact if exact.any() else None
+
+
+def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
+    """Where every step is exact in float32, of some rows or elements; False elsewhere."""
+    index, result = np.nonzero(where), np.zeros(shape, bool)
+    used = set(names_of(*roots))
+    few = {name: np.broadcast_to(v, shape)[index] for name, v in known.items() if name in used}
+    flat = {name: values.reshape(-1) for name, values in few.items()}
+    result[index] = is_exact_in(roots, flat, FORMATS["float32"]).reshape(next(iter(few.values())).shape)
+    return result
 
 
 def _elsewhere(answers: list[Array], value: Array, margin: Values) -> Array:

@@ -80,7 +80,9 @@ class Stages:
         array = next(v for v in operands.values() if isinstance(v, np.ndarray))
         self.lead, self.length = array.shape[:-1], array.shape[-1]
         self.graph = scheme.value
-        self._kept: dict[tuple[Graph, int, bool], Totals] = {}  # of a long row, which is alone
+        # Of the rows whose operands are these, by stages: the orders of a formula often have the same.
+        self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
+        self._given: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
 
     def loaded(self, index: Index) -> dict[str, Any]:
@@ -102,9 +104,10 @@ class Stages:
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, given: Mapping[str, Any], *, fast: bool = False
     ) -> Totals:
-        """Return the stages of some rows, whose operands are ``given``; a long row's, the only one here, are kept."""
-        key = graph, id(arithmetic), fast
-        if key in self._kept:
+        """Return the stages of some rows, whose operands are ``given``; those of :meth:`keep` are computed once, and of
+        a long row, the only one here."""
+        key, kept = (graph.stages, id(arithmetic), fast), self.length > TERMS or given is self._given
+        if kept and key in self._kept:
             return self._kept[key]
         totals = Totals()
         stages, _ = graph.levels(arithmetic)
@@ -116,9 +119,14 @@ class Stages:
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
                 totals.known[stage.error] += losses.lost(terms, totals.sizes[stage.name], self.length)
-        if self.length > TERMS:
+        if kept:
             self._kept[key] = totals
         return totals
+
+    def keep(self, given: Mapping[str, Any] | None) -> None:
+        """Compute the stages of rows with these operands once from now on; None: no rows'."""
+        if self.length <= TERMS:
+            self._kept, self._given = {}, given
 
     def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
         """Take a sum over all rows, with so many axes."""

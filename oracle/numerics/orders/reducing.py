@@ -126,6 +126,16 @@ class Graph:
         """Whether every stage, and what is left, is a rational number."""
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
 
+    @cached_property
+    def of_one(self) -> Expression | None:
+        """The formula of a row of one element, of which every stage is the one term; None where it is not rational."""
+        if not self.is_rational or self.sums_rows:
+            return None
+        whole: dict[Expression, Expression] = {}
+        for stage in self.stages:
+            whole[symbol(stage.name)] = substitute(stage.terms, whole)
+        return substitute(self.outer, whole)
+
     def before(self, stage: Stage) -> tuple[Stage, ...]:
         """Return the stages of rows that come before a stage."""
         known = self.stages[: self.stages.index(stage)]
