@@ -218,14 +218,13 @@ def run_merge(args: argparse.Namespace) -> int:
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
     parts = [read(path, brief=True) for path in args.records]
-    save(args.output, merged(parts, partial=args.partial))
-    notes = [(part.path, note) for part in parts for note in part.notes[1:]]  # the first says which shard it is
-    del parts
-    whole = read(args.output, brief=True)
+    whole, lines = merged(parts, args.output, partial=args.partial)
+    save(args.output, lines)
     counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)
     print(f"{args.output}: {whole.planned} planned ({counts})")
-    for path, note in notes:
-        print(f"{path}: {note}")
+    for part in parts:
+        for note in part.notes[1:]:  # what is unusual about it; the first says which shard it is
+            print(f"{part.path}: {note}")
     for note in whole.notes:
         print(note)
     return 0 if whole.ok and not whole.header.shard else 1

@@ -300,7 +300,7 @@ def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:
 
 
 def case_lines(record: Record) -> Iterator[str]:
-    """Yield the lines of the cases as the file has them, of two lines of one case the later one."""
+    """Yield the lines of the cases as the file has them, without their ends, of two lines of one case the later one."""
     left = Counter(record.reruns)
     with record.path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
@@ -309,7 +309,7 @@ def case_lines(record: Record) -> Iterator[str]:
             if left and left[case_id := str(json.loads(line)["id"])]:
                 left[case_id] -= 1
             else:
-                yield line if line.endswith("\n") else f"{line}\n"
+                yield line.removesuffix("\n")
 
 
 def _is_case(line: str) -> bool:

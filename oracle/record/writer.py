@@ -359,8 +359,9 @@ def _kept(path: Path) -> Path | None:
 # One record of the records of a run's shards.
 
 
-def merged(records: Sequence[Record], *, partial: bool = False) -> Iterator[str]:
-    """Return the lines of the record that the records of all shards make together: every case as its shard has it.
+def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> tuple[Record, Iterator[str]]:
+    """Return the record at ``path`` that the records of all shards make together, and its lines: every case as its
+    shard has it.
 
     ``partial`` allows shards to be missing: the record then says which it holds. A shard that died leaves its planned
     cases without lines, and the whole without its last line. Raises OracleError for records that do not belong
@@ -377,11 +378,14 @@ def merged(records: Sequence[Record], *, partial: bool = False) -> Iterator[str]
     if missing and not partial:
         raise OracleError(f"{_told(missing, count)}; --partial merges the others")
     _require_distinct(records)
-    header, end = dumps(_header(records, "" if not missing else f"{_span(sorted(shards))}/{count}")), []
+    said = Lines(path, _header(records, "" if not missing else f"{_span(sorted(shards))}/{count}"))
+    said.cases = {case.id: case for record in records for case in record.cases}
     if all(record.complete for record in records):
         counts = {status: sum(record.counts[status] for record in records) for status in first.counts}
-        end = [dumps(RunEnd(counts, _duration(records))) + "\n"]
-    return chain([f"{header}\n"], *map(case_lines, records), end)
+        said.end = RunEnd(counts, _duration(records))
+    last = [] if said.end is None else [dumps(said.end)]
+    lines = chain([dumps(said.header)], chain.from_iterable(map(case_lines, records)), last)
+    return said.record(), (f"{line}\n" for line in lines)
 
 
 def _shards(records: Sequence[Record]) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from synthetic import case, header
@@ -57,12 +58,12 @@ def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
 )
 def test_records_that_do_not_belong_together_are_refused_with_what_differs(shard, changes, told):
     with pytest.raises(OracleError, match=rf"2of2\.jsonl does not belong to .*1of2\.jsonl: .*{told}"):
-        merged([shard("1/2"), shard("2/2", **changes)])
+        merged([shard("1/2"), shard("2/2", **changes)], Path())
 
 
 def test_machines_may_have_their_own_python_and_numpy(shard):
     versions = {"aclnn-oracle": "0.1.0", "python": "3.12.1", "numpy": "2.4.0", "torch": "2.13.0+cpu"}
-    lines = merged([shard("1/2"), shard("2/2", versions=versions)])
+    _, lines = merged([shard("1/2"), shard("2/2", versions=versions)], Path("whole"))
     assert json.loads(next(lines))["versions"]["python"] == "3.11.7, 3.12.1"
 
 
@@ -73,28 +74,30 @@ def test_what_is_no_shard_or_is_there_twice_is_refused(shard):
         ([shard("1/2"), shard("2/3")], "is shard 2/3, .* shard 1/2"),
     ):
         with pytest.raises(OracleError, match=text):
-            merged(parts)
+            merged(parts, Path())
     one, other = shard("1/2", name="same"), shard("2/2")
     (tampered := other.path).write_text(one.path.read_text().replace("1/2", "2/2"))
     with pytest.raises(OracleError, match=r"is in .* and in .*: not shards of one run"):
-        merged([one, read(tampered)])
+        merged([one, read(tampered)], Path())
 
 
 def test_missing_shards_are_named_and_a_part_says_that_it_is_one(shard, tmp_path, capsys):
     parts = [shard("1/6"), shard("5/6")]
     with pytest.raises(OracleError, match="shards 2-4,6 of 6 are missing; --partial merges the others"):
-        merged(parts)
+        merged(parts, Path())
     path = tmp_path / "part.jsonl"
     assert main(["merge", "--partial", *(str(part.path) for part in parts), "-o", str(path)]) == 1
     assert read(path).notes == ("Of the 6 shards of the run only 1,5 is here.",)
     with pytest.raises(OracleError, match=r"part\.jsonl: 1,5/6; merge joins"):
-        merged([read(path)])
+        merged([read(path)], Path())
 
 
 def test_a_shard_that_died_leaves_its_cases_not_run(shard, tmp_path):
     path = tmp_path / "whole.jsonl"
-    path.write_text("".join(merged([shard("1/2"), shard("2/2", ended=False, cases=1)])))
+    made, lines = merged([shard("1/2"), shard("2/2", ended=False, cases=1)], path)
+    path.write_text("".join(lines))
     whole = read(path)
+    assert made == whole
     assert (whole.complete, whole.planned, whole.counts["notrun"]) == (False, 4, 1)
 
 
@@ -120,7 +123,10 @@ def test_a_case_keeps_its_line_the_later_of_two_and_none_that_is_half_written(sh
     one.path.write_text(header + passed + failed + again + end)
     with other.path.open("a") as file:
         file.write(passed.replace(one.cases[0].id, "half")[:-20])
-    lines = list(merged([read(one.path, brief=True), read(other.path, brief=True)]))
+    whole, parts = tmp_path / "whole.jsonl", [read(path, brief=True) for path in (one.path, other.path)]
+    made, text = merged(parts, whole)
+    lines = list(text)
     assert lines[1:3] == [failed, again]
-    (tmp_path / "whole.jsonl").write_text("".join(lines))
-    assert read(tmp_path / "whole.jsonl").by_id == {**read(one.path).by_id, **other.by_id}
+    whole.write_text("".join(lines))
+    assert made == read(whole, brief=True)
+    assert read(whole).by_id == {**read(one.path).by_id, **other.by_id}
