@@ -90,7 +90,8 @@ def run_report(args: argparse.Namespace) -> int:
     outputs = [(path, args.format or format_of(path)) for path in args.output]
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
-    brief = all(RENDERERS[name].has_languages for name in (args.format, *(name for _, name in outputs)) if name)
+    names = {name for _, name in outputs} or {args.format}
+    brief = all(RENDERERS[name].has_languages for name in names)  # what people read
     records = [_explained(path, args.salvage, brief) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
@@ -107,7 +108,9 @@ def run_report(args: argparse.Namespace) -> int:
 def _explained(path: Path, salvage: bool, brief: bool) -> Record:
     """A record with the groups of its failures. Finding groups takes the inputs of passing cases too."""
     record = read(path, salvage=salvage, brief=brief)
-    return record if record.groups or record.ok else explained(read(path, salvage=salvage) if brief else record)
+    if brief and not (record.groups or record.ok):
+        record = read(path, salvage=salvage)
+    return explained(record)
 
 
 def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:

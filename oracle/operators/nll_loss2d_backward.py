@@ -21,7 +21,7 @@ from ..page import (
     Args, Aten, Checks, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
     gradient_per_sample, has_rank, in_range, not_null, one_element, same_dtype, same_shape, widened,
 )  # fmt: skip
-from . import nll_loss_backward
+from .nll_loss_backward import OPERATOR as FLAT  # the operator of samples without axes
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -52,7 +52,6 @@ def demands(a: Args, platform: Platform) -> Checks:
     yield check("weight of rank 1", None if a["weight"].rank == 1 else problem)
 
 
-FLAT = nll_loss_backward.OPERATOR  # the operator of samples without axes
 OPERATOR = Operator(
     name="aclnnNLLLoss2dBackward",
     parameters=FLAT.parameters,

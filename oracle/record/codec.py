@@ -9,7 +9,6 @@ metadata does not travel.
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -28,7 +27,7 @@ NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  
 
 def parse_object(text: str, where: str) -> Fields:
     """Parse one line of strict JSON that must hold an object."""
-    value = strictjson.loads_fast(text, where)
+    value = strictjson.loads(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
     return Fields(value if "\\u" not in text and is_fit(text) else _shown(value), where)
@@ -84,11 +83,7 @@ class Fields:
     def number(self, key: str) -> Number | None:
         """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
         value = self.data.get(key)
-        if value is None or type(value) is int:
-            return value
-        if type(value) is float:
-            if math.isinf(value):
-                raise self.wrong(key, "a number that float64 holds; write the string 'inf' if meant")
+        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
             return value
         if isinstance(value, str) and value in NON_FINITE:
             return NON_FINITE[value]
@@ -150,7 +145,7 @@ class Fields:
 
     def number_map(self) -> dict[str, Number]:
         """Every value as a number; nulls are left out."""
-        if set(map(type, self.data.values())) == {float} and all(map(math.isfinite, self.data.values())):
+        if set(map(type, self.data.values())) == {float}:
             return dict(zip(map(sys.intern, self.data), self.data.values(), strict=True))
         return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
 
@@ -161,11 +156,7 @@ class Fields:
     def scalar_map(self) -> dict[str, Scalar]:
         """Every value as it is; nested values as compact JSON."""
         return {
-            str(k): json.dumps(v, ensure_ascii=False)
-            if isinstance(v, (dict, list))
-            else self.number(k)
-            if isinstance(v, float)
-            else v
+            str(k): json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v
             for k, v in self.data.items()
         }
 

@@ -343,7 +343,7 @@ def cut(path: Path) -> None:
         keep, unended = 0, False
         for line in file:
             unended = not line.endswith(b"\n")
-            if line[:20].replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
+            if line.replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
                 unended = False
                 break
             keep += len(line)

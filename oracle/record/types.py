@@ -244,8 +244,8 @@ class CaseRecord:
 
 
 # What pages show of failures only. Of the metrics of a layer they need two, which say what it did not judge.
-_NONE: Mapping[str, Any] = {}
-_BULK = frozenset({"metrics", "inputs", "attrs", "outputs", "magnitude", "reduced", "authority"})
+_NOTHING: Mapping[str, Any] = {name: {} for name in ("metrics", "inputs", "attrs", "outputs")}
+_LEFT_OUT = frozenset({*_NOTHING, "verdicts", "magnitude", "reduced", "authority"})
 
 
 def brief_of(line: Fields) -> CaseRecord:
@@ -259,9 +259,8 @@ def brief_of(line: Fields) -> CaseRecord:
         plain = False
     if not plain:
         return from_json(CaseRecord, line)
-    rest = Fields({k: v for k, v in data.items() if k not in _BULK and k != "verdicts"}, line.where)
-    none = dict.fromkeys(("metrics", "inputs", "attrs", "outputs"), _NONE)
-    return from_json(CaseRecord, rest, verdicts=_accepted(key), **none)
+    rest = Fields({k: v for k, v in data.items() if k not in _LEFT_OUT}, line.where)
+    return from_json(CaseRecord, rest, verdicts=_accepted(key), **_NOTHING)
 
 
 @cache

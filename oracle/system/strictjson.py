@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 from ..model.errors import DIGITS, OracleError
@@ -12,12 +13,13 @@ from ..model.errors import DIGITS, OracleError
 def loads(text: str | bytes, where: str) -> Any:
     """Return what a JSON text says. Raises OracleError, which begins with ``where``, for anything but strict JSON, and
     for numbers that float64 does not hold or that nobody writes."""
-    return guarded(_DECODER.decode, text, where)
+    return guarded(_decoded, text, where)
 
 
-def loads_fast(text: str, where: str) -> Any:
-    """As :func:`loads`, but a number that float64 does not hold is an infinity: for a caller that looks at each."""
-    return guarded(_FAST.decode, text, where)
+def _decoded(text: str) -> Any:
+    if _LARGE.search(text) or max(map(len, text.split(","))) > LONG:
+        return _DECODER.decode(text)
+    return _FAST.decode(text)
 
 
 def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
@@ -65,4 +67,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER = decoder()
-_FAST = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)  # no call for each float: a third of the time
+# Most texts have no number that float64 may not hold. They need no call for each number, which is half the time.
+_LARGE = re.compile(r"[eE]\+?[0-9]{3}")
+LONG = 200  # a number of so many characters, and an exponent of at most two digits, is below 1e300
+_FAST = json.JSONDecoder(parse_constant=_refuse)
