@@ -104,7 +104,7 @@ def _places(row: Row, strength: int) -> Iterator[Place]:
 def _rows_of(
     missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]],
     axis: int,
-    accepts: Callable[[Row], bool] = lambda row: True,
+    accepts: Callable[[Row], int] = lambda row: True,
 ) -> list[Row]:
     """Rows for the meetings that no row had room for; what ``accepts`` refuses does not become one."""
     rows: list[Row] = []
@@ -112,7 +112,7 @@ def _rows_of(
     whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap: the first such row
 
     def fits(row: Row, wanted: dict[int, int]) -> bool:
-        return all(row[i] in (None, a) for i, a in wanted.items()) and accepts(_with_all(row, wanted))
+        return all(row[i] in (None, a) for i, a in wanted.items()) and bool(accepts(_with_all(row, wanted)))
 
     for axes, values, v in missing:
         wanted = dict(zip(axes, values, strict=True))
@@ -243,7 +243,7 @@ def _covering(
     rows: list[Row] = [list(label) for label in known.few(strength)]
     for axis in order:
         known.add(fitting[axis])
-        left = _rows_of(lengthened(rows, known.missing(strength), known.fitting), known.earlier, known.are_together)
+        left = _rows_of(lengthened(rows, known.missing(strength), known.fitting), known.earlier, known.with_all)
         turns = list(dict.fromkeys(row[-1] for row in left))
         rows += sorted(left, key=lambda row: turns.index(row[-1]))
     result = []
@@ -289,10 +289,6 @@ class _Labels:
         """Return the labels that have the classes of a row and fit its values."""
         held = (self._columns[c][value] for c, value in enumerate(row) if value is not None)
         return reduce(int.__and__, held, (1 << len(self._labels)) - 1)
-
-    def are_together(self, row: Row) -> bool:
-        """Whether some label has the classes of a row and fits its values."""
-        return self.with_all(row) != 0
 
     def fitting(self, row: Row) -> list[int]:
         """Return the values of the last axis that can follow a row of the others."""

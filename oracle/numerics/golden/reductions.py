@@ -23,7 +23,7 @@ from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, 
 from ..floats.rounding import FLOAT64, float32, quantize
 from ..orders.kernel_orders import Formula, constants_of
 from ..orders.reducing import reducing, types_of
-from ..programs import Operands, cast, loaded, release, simulate, spare
+from ..programs import Operands, cast, loaded, program, release, simulate, spare
 from ..proof import Exact, ExactValue, Refine, Region, Sink, U
 from ..traversal import Stage
 from .exact_rows import ExactRow
@@ -155,7 +155,6 @@ class Rows(Stages):
         terms = next(v.shape for v in views.values() if isinstance(v, np.ndarray))
         given = {**loaded(views, terms), LENGTH: np.float64(self.length)}
         outer = given if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
-        self.keep(given)
         totals = self.totals(self.graph, FLOAT64, rows, given, fast=fast)
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
@@ -163,16 +162,17 @@ class Rows(Stages):
         if region.sink.judged:
             region.sink.value[block] = value
             region.sink.put_bound(block, value, *RowBound(self).around(rows, given, outer, value))
-        self.keep(None)
         release(*given.values(), value, margin, low, high)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
         value, least, most = self._refined(where)
         if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
-            answer = rationals.evaluate(self.graph.of_one, self.loaded(where))
-            exact = ~answer.inexact & (answer.den == 1.0) & np.isfinite(answer.num)
-            value, least, most = (np.where(exact, answer.num, each) for each in (value, least, most))
+            given = self.loaded(where)
+            (plain,) = program(self.graph.of_one)(given, where[0].shape)
+            ends = rationals.refined(np.asarray(plain), rationals.evaluate(self.graph.of_one, given), self.kind, np.inf)
+            certain = ends[1] == ends[2]
+            value, least, most = (np.where(certain, *each) for each in zip(ends, (value, least, most), strict=True))
         return value, least, most
 
     def _refined(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
@@ -183,12 +183,12 @@ class Rows(Stages):
         fmt = FORMATS[dtype_of(self.kind).name]
         around = slack + 4 * U * np.abs(high)  # where float64 is close enough, the value itself is what verdicts see
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
-        text = double_double.beside(high, low, slack, fmt, np.inf)
+        closer = double_double.beside(high, low, slack, fmt, np.inf)
         ends = high, high - around, high + around
         known = np.isfinite(high) & np.isfinite(around)  # pairs know nothing of an infinite operand in the row
         value, least, most = (
             np.where(known, np.where(plain, e, t), nothing)
-            for e, t, nothing in zip(ends, text, (0.0, -np.inf, np.inf), strict=True)
+            for e, t, nothing in zip(ends, closer, (0.0, -np.inf, np.inf), strict=True)
         )
         return value, least, most
 

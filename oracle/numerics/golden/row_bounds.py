@@ -163,9 +163,8 @@ def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shap
     """Where every step is exact in float32, of some rows or elements; False elsewhere."""
     index, result = np.nonzero(where), np.zeros(shape, bool)
     used = set(names_of(*roots))
-    few = {name: np.broadcast_to(v, shape)[index] for name, v in known.items() if name in used}
-    flat = {name: values.reshape(-1) for name, values in few.items()}
-    result[index] = is_exact_in(roots, flat, FORMATS["float32"]).reshape(next(iter(few.values())).shape)
+    few = {name: np.broadcast_to(v, shape)[index].reshape(-1) for name, v in known.items() if name in used}
+    result[index] = is_exact_in(roots, few, FORMATS["float32"]).reshape(result[index].shape)
     return result
 
 

@@ -104,11 +104,13 @@ class Stages:
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, given: Mapping[str, Any], *, fast: bool = False
     ) -> Totals:
-        """Return the stages of some rows, whose operands are ``given``; those of :meth:`keep` are computed once, and of
-        a long row, the only one here."""
-        key, kept = (graph.stages, id(arithmetic), fast), self.length > TERMS or given is self._given
-        if kept and key in self._kept:
-            return self._kept[key]
+        """Return the stages of some rows, whose operands are ``given``; those of a long row, the only one here, and of
+        the operands that were given last are kept."""
+        if self.length <= TERMS and given is not self._given:
+            self._kept, self._given = {}, given
+        key, kept = (graph.stages, id(arithmetic), fast), self._kept
+        if key in kept:
+            return kept[key]
         totals = Totals()
         stages, _ = graph.levels(arithmetic)
         for stage, level in stages:
@@ -119,14 +121,8 @@ class Stages:
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
                 totals.known[stage.error] += losses.lost(terms, totals.sizes[stage.name], self.length)
-        if kept:
-            self._kept[key] = totals
+        kept[key] = totals
         return totals
-
-    def keep(self, given: Mapping[str, Any] | None) -> None:
-        """Compute the stages of rows with these operands once from now on; None: no rows'."""
-        if self.length <= TERMS:
-            self._kept, self._given = {}, given
 
     def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
         """Take a sum over all rows, with so many axes."""
