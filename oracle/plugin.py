@@ -183,8 +183,8 @@ def _tells_ends(config: pytest.Config) -> bool:
     """Whether anybody is told when a case begins and ends: of a worker these are two of four messages per case, which
     keep the controller busy, and of pytest's own plug-ins only the terminal of ``-v`` shows them."""
     if _TELLS_ENDS not in config.stash:
-        text = getattr(config, "workerinput", {}).get(PROPERTY, {})
-        asked = not _is_worker(config) or text.get("tells_ends", True)
+        received = getattr(config, "workerinput", {}).get(PROPERTY, {})
+        asked = not _is_worker(config) or received.get("tells_ends", True)
         config.stash[_TELLS_ENDS] = asked or _others_take_part(config, _ENDS)
     return config.stash[_TELLS_ENDS]
 

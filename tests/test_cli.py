@@ -134,11 +134,11 @@ def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     assert len(lines) <= 60
-    texts = [k for k, line in enumerate(lines) if line.startswith("Total Task: ")]
-    assert len(texts) == 1
-    assert texts[0] >= len(lines) - 6
-    assert [line.partition(":")[0] for line in lines[texts[0] + 1 :] if ": reports/" in line] == ["record", "report"]
-    assert sum("Backward" in line for line in lines[: texts[0]]) <= 12  # the ten biggest kinds of failure
+    totals = [k for k, line in enumerate(lines) if line.startswith("Total Task: ")]
+    assert len(totals) == 1
+    assert totals[0] >= len(lines) - 6
+    assert [line.partition(":")[0] for line in lines[totals[0] + 1 :] if ": reports/" in line] == ["record", "report"]
+    assert sum("Backward" in line for line in lines[: totals[0]]) <= 12  # the ten biggest kinds of failure
 
 
 def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
@@ -373,9 +373,9 @@ def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tm
     (tmp_path / "file").touch()
     words = ["power", "--op", "tanh_backward", "--tier", "smoke", "--only", "truncate", "--seeds", "0", "--jobs", "1"]
     assert cli.main([*words, "-o", str(tmp_path / "file/score.json")]) == 2
-    text = capsys.readouterr()
-    assert "cases notice " in text.out
-    assert "score.json: cannot be written: " in text.err
+    captured = capsys.readouterr()
+    assert "cases notice " in captured.out
+    assert "score.json: cannot be written: " in captured.err
 
 
 def test_golden_refuses_a_seed_that_run_refuses(tmp_path, capsys):

@@ -172,12 +172,12 @@ OTHERWISE = {
 def texts(path: Path) -> Iterator[ast.Constant]:
     """Yield a module's strings, but for docstrings and the examples that a command's help ends with."""
     tree = tree_of(path)
-    text = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("EPILOG"):
-            text.add(id(node.value))
+            skipped.add(id(node.value))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in text:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield node
 
 

@@ -529,9 +529,9 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
 @in_full_alone
 def test_workers_tell_when_cases_begin_where_that_is_shown_or_another_plugin_listens(project):
     quiet, verbose = (run(project, "-n", "1", *words) for words in ((), ("-v",)))
-    for result, text in ((quiet, 0), (verbose, 4)):
+    for result, begun in ((quiet, 0), (verbose, 4)):
         result.assert_outcomes(passed=4)
-        assert sum(line.startswith("log_sigmoid_backward.yaml::") for line in result.outlines) == text
+        assert sum(line.startswith("log_sigmoid_backward.yaml::") for line in result.outlines) == begun
     project.makeconftest(
         """
         import os

@@ -46,8 +46,8 @@ class Backend:
             raise OracleError(f"{self.folder}: recorded with other inputs: another --seed, catalogue or version")
         if entry["error"]:
             raise RuntimeError(f"recorded: {entry['error']}")
-        for name, text in entry["outputs"].items():
-            recorded, given = load_output(self.folder, text), call.outputs.get(name)
+        for name, description in entry["outputs"].items():
+            recorded, given = load_output(self.folder, description), call.outputs.get(name)
             if isinstance(given, np.ndarray) and (given.shape, given.dtype) == (recorded.shape, recorded.dtype):
                 given[...] = recorded
             else:

@@ -194,11 +194,11 @@ class First:
 
     def _check_guards(self, workspace: Guarded | None) -> None:
         """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
-        text = self.tensors.trespasses()
+        trespasses = self.tensors.trespasses()
         if workspace is not None and (where := workspace.trespass()):
-            text.append(f"beside its workspace of {self._size.value} bytes: {where}")
-        if text:
-            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(text)}")
+            trespasses.append(f"beside its workspace of {self._size.value} bytes: {where}")
+        if trespasses:
+            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(trespasses)}")
 
     def _status(self, which: str, code: int) -> Status:
         if code == abi.SUCCESS:
@@ -305,15 +305,15 @@ class Beside:
         """Raise DeviceFault where the kept call's memories are not what they were after its first run."""
         assert self._lane is not None
         self.session.synchronise(self._lane.stream)
-        text = kept.tensors.trespasses()
+        trespasses = kept.tensors.trespasses()
         result = zip(kept.tensors.on_device(), kept.after, strict=True)
         different = sum(int(np.count_nonzero(now != then)) for now, then in result)
         if different:
-            text.append(f"{different} bytes of its tensors differ")
-        if text:
+            trespasses.append(f"{different} bytes of its tensors differ")
+        if trespasses:
             raise DeviceFault(
                 f"{kept.name} did something else when it ran a second time, by the same executor and beside "
-                f"{call.case_id or call.op} on another stream: {'; '.join(text)}: the kernel keeps a state"
+                f"{call.case_id or call.op} on another stream: {'; '.join(trespasses)}: the kernel keeps a state"
             )
 
     def drop(self) -> None:

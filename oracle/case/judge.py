@@ -109,7 +109,7 @@ def judge_outputs(
         for layer, judgement in layers.items():
             result.setdefault(layer, {})[name] = judgement.of(name)
     worst = Judged({}, values).worst
-    return values, {layer: _of_all(text, worst) for layer, text in result.items()}
+    return values, {layer: _of_all(outputs, worst) for layer, outputs in result.items()}
 
 
 def _of_all(told: Mapping[str, Judgement], worst: str) -> Judgement:

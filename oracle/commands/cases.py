@@ -166,8 +166,8 @@ def _statistics(array: Array) -> str:
     flat = array.reshape(-1)
     wide = np.abs(flat).astype(np.float64) if array.dtype.kind == "c" else flat.astype(np.float64)
     finite = wide[np.isfinite(wide)]
-    text = [f"min {finite.min():.6g}, max {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
-    text += [f"{wide.size - finite.size} not finite"] if finite.size < wide.size else []
-    text += [f"{int((finite == 0).sum())} zero"] if (finite == 0).any() else []
+    parts = [f"min {finite.min():.6g}, max {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
+    parts += [f"{wide.size - finite.size} not finite"] if finite.size < wide.size else []
+    parts += [f"{int((finite == 0).sum())} zero"] if (finite == 0).any() else []
     first = " ".join(f"{value:.6g}" for value in wide[:SHOWN])
-    return f"{', '.join(text)}; first {first}{' ...' if wide.size > SHOWN else ''}"
+    return f"{', '.join(parts)}; first {first}{' ...' if wide.size > SHOWN else ''}"

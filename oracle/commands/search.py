@@ -102,11 +102,11 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     print(f"\n{sum(s.calls for s in states):,} calls of {len(states)} operators; {len(failing)} operators fail")
     folder.mkdir(parents=True, exist_ok=True)
     for state in failing:
-        text = state.contrast()
+        contrast = state.contrast()
         path = folder / f"{OPERATORS[state.op].slug}.yaml"
-        save(path, catalogue_text(state.op, [(each.reduced, _why(text)) for each in state.failures]))
+        save(path, catalogue_text(state.op, [(each.reduced, _why(contrast)) for each in state.failures]))
         print(f"{state.op}: {path}")
-        print(f"  {text or 'no condition tells the failing calls'}")
+        print(f"  {contrast or 'no condition tells the failing calls'}")
         for each in state.failures:
             print(f"  {each.record.reason}")
     for state in states:

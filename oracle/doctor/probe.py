@@ -158,11 +158,11 @@ def probe() -> tuple[list[Finding], str]:
                 died = signal.Signals(-code).name if code < 0 else f"exit status {code}"
                 findings.append(failed(step, f"the process died: {died}", "the newest file in ~/ascend/log says more"))
             break
-        text = json.loads(line)
-        step = text.get("step", step)
-        soc = text.get("soc", soc)
-        if "finding" in text:
-            findings.append(Finding(**text["finding"]))
+        report = json.loads(line)
+        step = report.get("step", step)
+        soc = report.get("soc", soc)
+        if "finding" in report:
+            findings.append(Finding(**report["finding"]))
     return findings, soc
 
 

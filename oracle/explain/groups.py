@@ -313,9 +313,9 @@ def _shared_cause(causes: Sequence[str]) -> str:
     if not causes:
         return ""
     alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
-    text = {tuple(_DTYPE.findall(cause)) for cause in causes}
-    types = dtype_order(name for each in text for name in each)
-    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(text) > 1 else shared_text(alike)
+    of_each = {tuple(_DTYPE.findall(cause)) for cause in causes}
+    types = dtype_order(name for each in of_each for name in each)
+    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)
 
 
 def shrink_command(case: CaseRecord, record: Record) -> str:

@@ -304,8 +304,8 @@ def _is_foretold(found: Findings, foretold: Array) -> bool:
     same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
     same |= np.isnan(found.actual) & np.isnan(foretold)
     right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
-    text = same & ~right
-    return bool(same.mean() >= MOST and text[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
+    foretells = same & ~right
+    return bool(same.mean() >= MOST and foretells[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:

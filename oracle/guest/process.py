@@ -153,8 +153,8 @@ class Process:
         """Return the exit code of the device's process once its keeper tells it; None where it lives on."""
         self._line.settimeout(PATIENCE)
         try:
-            text = self._line.recv(STATUS.size, socket.MSG_WAITALL)
-            return os.waitstatus_to_exitcode(STATUS.unpack(text)[0]) if len(text) == STATUS.size else None
+            received = self._line.recv(STATUS.size, socket.MSG_WAITALL)
+            return os.waitstatus_to_exitcode(STATUS.unpack(received)[0]) if len(received) == STATUS.size else None
         except OSError:  # it has closed its pipe, and lives
             return None
 
@@ -332,14 +332,17 @@ class Apart:
         try:
             answer = self._ask("run", call, shared, known=known)
             outputs = answer["outputs"] if isinstance(answer.get("outputs"), dict) else {}
-            others = {name: isinstance(text, dict) and text.get("values") is True for name, text in outputs.items()}
+            others = {
+                name: isinstance(description, dict) and description.get("values") is True
+                for name, description in outputs.items()
+            }
             arrays = shared.given_back(others)
         finally:
             self.meanwhile = None
             self._forget()
-        for name, text in outputs.items():
+        for name, description in outputs.items():
             if name in call.outputs:
-                call.outputs[name] = arrays[name] if name in arrays else _stand_in(text)
+                call.outputs[name] = arrays[name] if name in arrays else _stand_in(description)
         code, reason = answer["status"]
         return Status(code, readable(reason))
 

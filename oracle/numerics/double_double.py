@@ -78,10 +78,10 @@ def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) 
     the format's own number where nothing else is near, else the value with the error ``slack``."""
     middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
-    text = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
-    value = np.where(text, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
-    near = ~text & (np.abs(beyond) + error < np.abs(middle) * NEAR) & (quantize(middle, fmt) == middle)
-    slack = np.where(text | near, 0.0, slack)
+    apart = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
+    value = np.where(apart, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
+    near = ~apart & (np.abs(beyond) + error < np.abs(middle) * NEAR) & (quantize(middle, fmt) == middle)
+    slack = np.where(apart | near, 0.0, slack)
     around = np.where(near, middle, value)
     return value, around - slack, around + slack
 

@@ -185,9 +185,9 @@ def markdown(data: Summary) -> str:
 def text_of_kernels(result: Result, cases: int) -> str:
     """The score of a user's kernels for a terminal: who was noticed by which case, who survived, who was flagged."""
     wrong, right = result.wrong, result.right
-    text = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
-    text += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
-    parts = ["; ".join(text) + "."]
+    counts = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
+    counts += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
+    parts = ["; ".join(counts) + "."]
     if result.noticed:
         rows = [[f.kernel.name, f.kernel.op, f.kernel.soc, f.case] for f in result.noticed]
         parts.append(aligned(["wrong kernel", "operator", "SoC", "first noticed by"], rows))

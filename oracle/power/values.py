@@ -391,7 +391,7 @@ def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade])
     for other in _OTHERS:
         if left:
             tells = _tells(op, names[operand], second, dtype, left, other)
-            left = [binade for binade, text in zip(left, tells, strict=True) if not text]
+            left = [binade for binade, noticed in zip(left, tells, strict=True) if not noticed]
     return set(binades) - set(left)
 
 

@@ -120,8 +120,8 @@ class ControllerHooks:
             return [*notes, *self.run.rows, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
-        text = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
-        return [*text, *few(notes, MIDDLE - len(text), language), *self.run.rows, *self.summary]
+        shown = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
+        return [*shown, *few(notes, MIDDLE - len(shown), language), *self.run.rows, *self.summary]
 
 
 def _is_ours(report: Any) -> bool:

@@ -114,9 +114,9 @@ def start(config: pytest.Config) -> Run:
     """Return the run. Raises OracleError for a wrong option: at once, because collecting takes seconds."""
     keep_freed()
     given = vars(config.option)
-    message: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
+    received: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)
-    if message is None:
+    if received is None:
         require_known(settings.backend)  # a worker that does not know it answers so for every case
     language, path = language_of(given), report_path(config)
     if path is not None:
@@ -128,7 +128,7 @@ def start(config: pytest.Config) -> Run:
         )
     if settings.cluster is not None and getattr(config.option, "dist", "no") != "no":
         raise OracleError("--cluster and -n: give one of them; the cluster has its own workers")
-    if message is None:
+    if received is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
         record = _record_path(config) if continued is None else continued.path
@@ -137,12 +137,12 @@ def start(config: pytest.Config) -> Run:
         alone = settings.for_worker("main")
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
-    settings = replace(settings, devices=settings.devices or tuple(message["devices"]))
+    settings = replace(settings, devices=settings.devices or tuple(received["devices"]))
     name = str(worker.workerinput["workerid"])
     settings = settings.for_worker(name, int("".join(filter(str.isdigit, name)) or 0))
-    failed = None if message["failed"] is None else frozenset(message["failed"])
-    earlier = Earlier(frozenset(message["ended"]), failed)
-    return Run(settings, backend_name=message["backend"], language=language, earlier=earlier)
+    failed = None if received["failed"] is None else frozenset(received["failed"])
+    earlier = Earlier(frozenset(received["ended"]), failed)
+    return Run(settings, backend_name=received["backend"], language=language, earlier=earlier)
 
 
 def report_path(config: pytest.Config) -> Path | None:

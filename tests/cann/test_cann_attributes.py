@@ -121,8 +121,8 @@ def test_every_c_type_is_declared_and_passed_as_itself():
     given |= {"aclScalar": None, "aclIntArray": None, "aclBoolArray": None}
     with Attributes(None, parameters, given) as attributes:
         function(*attributes.values.values(), None, None)
-    texts = dict(zip(given, seen[0][:-2], strict=True))
-    assert texts == {**given, "float": float(np.float32(0.1)), "char*": b"tanh"}
+    passed = dict(zip(given, seen[0][:-2], strict=True))
+    assert passed == {**given, "float": float(np.float32(0.1)), "char*": b"tanh"}
 
 
 @pytest.mark.parametrize(

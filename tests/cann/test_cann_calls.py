@@ -292,7 +292,7 @@ def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(e
 def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, device):
     """Whatever breaks when the device is reset under a running call: it is told, or the values are right."""
     device.run(softmax())
-    wrong, message = [], []
+    wrong, messages = [], []
 
     def work(number):
         for seed in range(25):
@@ -300,7 +300,7 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
             try:
                 status = device.run(call)
             except DeviceFault as fault:
-                message.append(str(fault))
+                messages.append(str(fault))
             else:
                 if status.ok and not is_right(call):
                     wrong.append((number, seed))
@@ -313,10 +313,10 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
         for thread in threads:
             thread.join(120)
         assert not wrong
-        if any("fault of another call" in text for text in message):
+        if any("fault of another call" in text for text in messages):
             break
     else:
-        pytest.fail(f"no call met the fault of another thread in 30 rounds; {len(message)} faults were told")
+        pytest.fail(f"no call met the fault of another thread in 30 rounds; {len(messages)} faults were told")
     emulator.clear()
     last = softmax()
     assert device.run(last).ok

@@ -131,8 +131,8 @@ def test_its_kernel_runs_with_all_that_the_call_holds(device, checks):
     assert asked.attrs == call.attrs
     assert (asked.op, asked.soc) == (NAME, "ascend910b")
     for name in ("self", "other", "out", "count"):
-        text, given = asked.spec(name), call.spec(name)
-        assert (text.shape, text.dtype, text.format) == (given.shape, given.dtype, given.format)
+        received, given = asked.spec(name), call.spec(name)
+        assert (received.shape, received.dtype, received.format) == (given.shape, given.dtype, given.format)
 
 
 def test_a_null_scalar_and_a_null_string_arrive(device, checks):
@@ -173,10 +173,10 @@ def test_tensors_without_data_are_described_with_format_strides_and_storage(devi
     spec = TensorSpec((3, 2), "complex64", format="NCHW", strides=(1, 3), offset=4, storage_shape=(40,))
     call.inputs = {"self": spec, "other": None}
     device.run(call)
-    text = checks.asked[0].inputs
-    assert text["other"] is None
+    received = checks.asked[0].inputs
+    assert received["other"] is None
     for field in ("shape", "dtype", "format", "strides", "offset", "storage_shape"):
-        assert getattr(text["self"], field) == getattr(spec, field)
+        assert getattr(received["self"], field) == getattr(spec, field)
 
 
 def test_a_package_is_built_once_per_text_and_toolkit(tree, monkeypatch):

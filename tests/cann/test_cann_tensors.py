@@ -56,10 +56,10 @@ def test_any_view_is_described_by_what_it_is(view, dtype):
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int64", "uint8"])
 def test_a_case_s_tensor_is_described_as_the_case_says(view, dtype):
-    buffer, text = allocate(SHAPE, dtype, view), describe(SHAPE, dtype, view, "ND", None)
+    buffer, described = allocate(SHAPE, dtype, view), describe(SHAPE, dtype, view, "ND", None)
     buffer.base[...] = np.arange(buffer.base.size).astype(buffer.base.dtype)
-    placed = Placed(buffer.view, text)
-    assert placed.spec is text
+    placed = Placed(buffer.view, described)
+    assert placed.spec is described
     assert placed.start % ALIGNMENT == 0
     assert np.shares_memory(placed.memory, buffer.base)
     assert placed.memory.nbytes == buffer.base.nbytes
@@ -67,8 +67,8 @@ def test_a_case_s_tensor_is_described_as_the_case_says(view, dtype):
 
 def test_a_storage_larger_than_the_host_s_memory_gets_a_block_as_large():
     buffer = allocate((2, 3), "float32")
-    text = TensorSpec((2, 3), "float32", format="NC1HWC0", storage_shape=(2, 1, 1, 3, 16))
-    assert Placed(buffer.view, text).end >= 2 * 3 * 16 * 4
+    described = TensorSpec((2, 3), "float32", format="NC1HWC0", storage_shape=(2, 1, 1, 3, 16))
+    assert Placed(buffer.view, described).end >= 2 * 3 * 16 * 4
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,9 @@ def test_from_the_day_after_an_entry_expired_its_case_fails_again_and_says_why()
     failing = CaseRecord(id="x", op="y", dtype="float32", status="fail", reason="too far off")
     lasting, over = entry(expires="2999-01-01"), entry(expires="2020-01-01")
     assert lasting.counted(failing).status == "xfail"
-    text = over.counted(failing)
-    assert text.status == "fail"
-    assert text.reason == "too far off; x.yaml:1: expected until 2020-01-01, no longer: known"
+    counted = over.counted(failing)
+    assert counted.status == "fail"
+    assert counted.reason == "too far off; x.yaml:1: expected until 2020-01-01, no longer: known"
     passing = CaseRecord(id="x", op="y", dtype="float32", status="pass")
     assert over.counted(passing) is passing
 

@@ -48,8 +48,8 @@ def test_a_record_says_how_many_elements_a_case_has_and_how_many_enter_one_resul
     assert result.detail is not None
     assert result.detail.error_grid is not None
     assert (result.detail.error_grid.rows, result.detail.error_grid.columns) == (7, 33)
-    text = json.loads(json.dumps(line_of(result)))
-    assert text["detail"]["error_grid"]["width"] == 33
+    written = json.loads(json.dumps(line_of(result)))
+    assert written["detail"]["error_grid"]["width"] == 33
 
 
 def test_an_elementwise_case_reduces_nothing_and_says_nothing_of_it() -> None:

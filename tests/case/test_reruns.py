@@ -86,8 +86,8 @@ def losses():
 
 
 def test_zeros_that_nobody_writes_are_no_share_of_a_core(losses):
-    text = {cause(case, lambda call, result, held: np.where(result != 0, result, held)) for case in losses}
-    assert text == {STALE}
+    causes = {cause(case, lambda call, result, held: np.where(result != 0, result, held)) for case in losses}
+    assert causes == {STALE}
     assert family_of(STALE) == "lost"
 
 

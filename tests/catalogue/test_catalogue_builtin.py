@@ -305,8 +305,8 @@ def test_gradients_differ_between_rows() -> None:
     """A gradient that is one constant hides a swapped row."""
     for case in select(catalogue(), tier="smoke"):
         plan = case.inputs.get("gradOutput")
-        text = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS
-        if text or "expanded" in plan.view or "example" in case.family:
+        excused = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS
+        if excused or "expanded" in plan.view or "example" in case.family:
             continue
         made = make_inputs(case, seed=0)[0]["gradOutput"]
         assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id

@@ -147,10 +147,10 @@ def test_info_counts_the_cases_of_operators_from_outside_and_says_whose_file_is_
 ) -> None:
     (tmp_path / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
     catalogue = command("info", "--operator", "alone_backward:OPERATOR").stdout.partition("\ncatalogue\n")[2]
-    texts = {line.split()[0]: line for line in catalogue.splitlines() if line.strip()}
-    assert "smoke 0" not in texts[NAME]
-    assert texts[NAME].endswith(" cases")
-    assert "--operator alone_backward:OPERATOR: its cases are missing: there is no " in texts["aclnnAloneBackward"]
+    rows = {line.split()[0]: line for line in catalogue.splitlines() if line.strip()}
+    assert "smoke 0" not in rows[NAME]
+    assert rows[NAME].endswith(" cases")
+    assert "--operator alone_backward:OPERATOR: its cases are missing: there is no " in rows["aclnnAloneBackward"]
 
 
 @pytest.mark.usefixtures("broken")

@@ -18,8 +18,10 @@ def hidden(slug: str) -> dict[str, bool]:
 
 
 def test_a_store_that_cuts_digits_off_is_hidden_where_the_gradient_itself_is_stored_in_its_type():
-    texts = {slug: hidden(slug)["truncate"] for slug in ("threshold_backward", "hardshrink_backward", "tanh_backward")}
-    assert texts == {"threshold_backward": True, "hardshrink_backward": False, "tanh_backward": False}
+    by_slug = {
+        slug: hidden(slug)["truncate"] for slug in ("threshold_backward", "hardshrink_backward", "tanh_backward")
+    }
+    assert by_slug == {"threshold_backward": True, "hardshrink_backward": False, "tanh_backward": False}
 
 
 def test_the_hosts_rounding_is_hidden_where_it_rounds_nothing_or_to_the_outputs_type():

@@ -145,15 +145,15 @@ def test_where_explanations_of_two_kinds_fit_none_is_told():
 
 def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():
     own = np.random.default_rng(2).normal(size=(6, 16)).astype(np.float32)
-    for gradient, text in (
+    for gradient, claimed in (
         (own, True),
         (np.repeat(own[:1], 6, axis=0), False),
         (np.broadcast_to(own[:1], (6, 16)), False),
     ):
         call = call_of(SMOOTH, (6, 16), gradOutput=gradient)
         cause = told_of(call, output=lambda golden: some(golden, (slice(None), [3, 7, 11, 15]), 0))
-        assert cause.startswith("zero where every 4th index of axis 1") == text
-        assert bool(cause) == text
+        assert cause.startswith("zero where every 4th index of axis 1") == claimed
+        assert bool(cause) == claimed
 
 
 def test_a_mean_by_another_count_is_told_with_both_counts():
@@ -187,11 +187,11 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
 def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computation():
     """In float16 and stored as bfloat16, one result in ten is off by one place; in bfloat16 most are."""
     call = call_of("aclnnSiluBackward", (6, 35), dtype="bfloat16")
-    for kind, text in (("float16", False), ("bfloat16", True)):
+    for kind, claimed in (("float16", False), ("bfloat16", True)):
         one, g, x = (np.asarray(a).astype(DTYPES[kind].numpy) for a in (1, *call.inputs.values()))
         y = one / (one + np.exp(-x))
         made = (g * (y * (one + x * (one - y)))).astype(DTYPES["bfloat16"].numpy)
-        assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == text
+        assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == claimed
 
 
 def test_beside_an_infinite_golden_no_other_number_is_near():
@@ -277,14 +277,14 @@ def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
 
 def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
     """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
-    for operand, text in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
+    for operand, claimed in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
         call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
-        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == text
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == claimed
         assert told_of(call, output=lambda golden: -golden) == "wrong sign"
     y = np.abs(np.random.default_rng(3).normal(size=(100, 1))).astype(np.float32)
-    for gradient, text in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
+    for gradient, claimed in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
         call = call_of("aclnnSoftmaxBackward", (100, 1), attrs={"dim": 0}, output=y, gradOutput=gradient)
-        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == text
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == claimed
 
 
 def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():

@@ -115,8 +115,8 @@ def test_every_failure_is_in_one_group() -> None:
     statuses = ("pass", "fail", "error", "crash", "xpass")
     cases = [case(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
     record = recorded(cases)
-    texts = [case_id for group in record.groups for case_id in group.cases]
-    assert sorted(texts) == sorted(each.id for each in cases if not each.ok)
+    ids = [case_id for group in record.groups for case_id in group.cases]
+    assert sorted(ids) == sorted(each.id for each in cases if not each.ok)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_fault_is_a_status_of_its_case_and_nothing_of_it_survives():
         lines = [bench.run_case(case, None, then) for case, then in zip(cases, [*cases[1:], None], strict=True)]
     finally:
         bench.close()
-    assert [text for name, line in zip(NAMES, lines[::2], strict=True) for text in wrong(name, line)] == []
+    assert [problem for name, line in zip(NAMES, lines[::2], strict=True) for problem in wrong(name, line)] == []
     after = dict(zip(NAMES, lines[1::2], strict=True))
     assert {name: (line.status, line.reason, line.notes) for name, line in after.items()} == dict.fromkeys(
         NAMES, ("pass", "", ())

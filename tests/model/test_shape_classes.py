@@ -79,8 +79,10 @@ def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
 @pytest.mark.parametrize("most", [2, 8])
 def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
     def twos(shapes):
-        texts = [zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)]
-        return {two for each in texts for two in combinations(each, 2)}
+        labels = [
+            zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)
+        ]
+        return {two for each in labels for two in combinations(each, 2)}
 
     few = few_shapes(2, most)
     assert twos(few) == twos(small_shapes(2, most))

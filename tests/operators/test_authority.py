@@ -33,8 +33,8 @@ def accepted_by(name: str, **given: Any) -> str:
     op, result = operator(name), decision(name, SOC, None, given)
     assert result is None or result.status is None or result.status.ok
     assert op.demands is not None
-    text = op.demands(bound(op, given), platform(SOC))
-    return SOURCE if any(check.status is not None for check in text) else DOCUMENT
+    demanded = op.demands(bound(op, given), platform(SOC))
+    return SOURCE if any(check.status is not None for check in demanded) else DOCUMENT
 
 
 def test_mishs_document_broadcasts_one_way_promotes_and_knows_no_empty_tensors() -> None:

@@ -79,9 +79,9 @@ def test_an_output_that_is_not_asked_for_is_left_as_it_is(null):
     assert all(layer.passed for layer in judge(prepared, execution).layers.values())
     if not null:
         prepared.memory.call.outputs["gradWeightOut"][2] = 1.0
-        text = judge(prepared, execution).layers["structure"]
-        assert not text.passed
-        assert text.reason == "gradWeightOut was written"
+        structure = judge(prepared, execution).layers["structure"]
+        assert not structure.passed
+        assert structure.reason == "gradWeightOut was written"
 
 
 @pytest.mark.parametrize(

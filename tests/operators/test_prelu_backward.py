@@ -107,13 +107,13 @@ def test_kernels_that_multiply_by_masks_are_not_judged_where_these_make_nan() ->
     a = given("float32", (4, 3), (3,), "plain", 0)
     a["self"][1, 0], a["weight"][2], a["self"][:, 2] = np.inf, np.inf, 1
     outputs = {"gradInput": np.empty((4, 3), np.float32), "gradWeight": np.empty(3, np.float32)}
-    texts = {
+    by_soc = {
         soc: {n: r.unspecified for n, r in references(Call(NAME, soc, a, {}, outputs)).items()}
         for soc in ("ascend910b", "ascend950")
     }
-    assert texts["ascend910b"]["gradWeight"].tolist() == [True, False, True]
-    assert texts["ascend910b"]["gradInput"][:, 2].all()
-    assert not any(texts["ascend950"][name].any() for name in outputs)
+    assert by_soc["ascend910b"]["gradWeight"].tolist() == [True, False, True]
+    assert by_soc["ascend910b"]["gradInput"][:, 2].all()
+    assert not any(by_soc["ascend950"][name].any() for name in outputs)
 
 
 def test_an_empty_batch_leaves_the_gradient_of_the_weights_unwritten() -> None:

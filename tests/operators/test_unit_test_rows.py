@@ -70,10 +70,10 @@ def asserted(row: dict[str, Any]) -> dict[str, str]:
         return {TILED_ON[row["effective_soc_in_harness"]]: row["expected_status"]}
     by_soc = dict(row.get("expected_status_by_soc") or {})
     otherwise = by_soc.pop("otherwise", None)
-    texts = {SOCS[k]: v for k, v in by_soc.items()}
+    stated = {SOCS[k]: v for k, v in by_soc.items()}
     if otherwise is not None:
-        texts = {soc: texts.get(soc, otherwise) for soc in ("ascend910", "ascend310p", *texts)}
-    return texts or {SOCS[row["effective_soc_in_harness"]]: row["expected_status"]}
+        stated = {soc: stated.get(soc, otherwise) for soc in ("ascend910", "ascend310p", *stated)}
+    return stated or {SOCS[row["effective_soc_in_harness"]]: row["expected_status"]}
 
 
 @pytest.mark.skipif(not SLUGS, reason=f"no unit-test rows in {FOLDER}")

@@ -108,8 +108,8 @@ def reference_of(value, bound, **more):
 
 def passes(reference, actual, settings):
     compared = compare(reference, actual)
-    text = standard("mixed", reference, actual, compared, options=dict(settings.standard_options))
-    return compared.strict_bad is None and compared.codes is None and text.passed
+    judgement = standard("mixed", reference, actual, compared, options=dict(settings.standard_options))
+    return compared.strict_bad is None and compared.codes is None and judgement.passed
 
 
 def test_the_worst_answer_is_the_farthest_of_each_element():

@@ -119,9 +119,9 @@ def test_the_command_runs_a_module_in_processes_of_its_own(tmp_path, monkeypatch
     file = next(p for p in stated_files if p.stem == "log_sigmoid_backward")
     written = tmp_path / "score.json"
     assert main(["power", str(file), "--kernels", "past_bugs:KERNELS", "--jobs", "1", "--json", str(written)]) == 1
-    text = json.loads(written.read_text("utf-8"))
-    assert (text["wrong"], text["noticed"], text["survivors"], text["right"]) == (1, 1, [], 1)
-    (flagged,) = text["flagged"]
+    score = json.loads(written.read_text("utf-8"))
+    assert (score["wrong"], score["noticed"], score["survivors"], score["right"]) == (1, 1, [], 1)
+    (flagged,) = score["flagged"]
     assert flagged["name"] == "dies"
     assert flagged["reason"] == "crash: the process running it died: signal 9 (SIGKILL)"
     shown = capsys.readouterr().out

@@ -300,13 +300,13 @@ def test_replay_shrinks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
     assert main(["replay", case.id, "--backend", "zeroing:Device", "--shrink", "--no-isolate"]) == 1
-    text = capsys.readouterr()
-    assert "reduced in" in text.err
-    assert executed(text.out, tmp_path).returncode == 1
-    assert "Run so far    exit status 1" in text.out
+    captured = capsys.readouterr()
+    assert "reduced in" in captured.err
+    assert executed(captured.out, tmp_path).returncode == 1
+    assert "Run so far    exit status 1" in captured.out
     assert main(["replay", case.id, "--shrink", "--no-isolate"]) == 2
-    text = capsys.readouterr()
-    assert (text.out, "nothing to reduce: it ended pass" in text.err) == ("", True)
+    captured = capsys.readouterr()
+    assert (captured.out, "nothing to reduce: it ended pass" in captured.err) == ("", True)
 
 
 def test_plainness_orders_values():

@@ -112,14 +112,14 @@ def test_the_three_forms_tell_the_same(compare: Any) -> None:
     old = [synthetic.case(f"softmax_backward/a[{i}]", budget_used=0.2) for i in range(6)]
     new = [{**old[0], "status": "fail", "reason": "bad | `x`\nsecond"}, {**old[1], "budget_used": 0.6}, *old[2:5]]
     result = compare(old, [*new, synthetic.case("softmax_backward/new[1]")])
-    message = json.loads(diff.to_json(result))
-    assert [entry["id"] for entry in message["newly_failing"]] == ["softmax_backward/a[0]"]
-    assert message["budget_regressions"][0]["new_budget"] == 0.6
-    assert message["ok"] is False
-    assert message["unchanged"] == 3
+    data = json.loads(diff.to_json(result))
+    assert [entry["id"] for entry in data["newly_failing"]] == ["softmax_backward/a[0]"]
+    assert data["budget_regressions"][0]["new_budget"] == 0.6
+    assert data["ok"] is False
+    assert data["unchanged"] == 3
     text, markdown = diff.text(result), diff.markdown(result)
-    for group in message:
-        for entry in message[group] if isinstance(message[group], list) else []:
+    for group in data:
+        for entry in data[group] if isinstance(data[group], list) else []:
             if isinstance(entry, dict):
                 assert entry["id"] in text
                 assert f"`{entry['id']}`" in markdown

@@ -133,11 +133,11 @@ def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
     ops = ("aclnnSoftmaxBackward", "aclnnNLLLossBackward")
     cases = tuple(case for case in select(load_all(tier="smoke"), tier="smoke") if case.op in ops)
     said = [failure.outcome.detail for failure in failures(chosen(ops, 3, 0), cases, Settings(), each=1)]
-    message = {
+    sentences = {
         text for detail in said if detail is not None for text in (detail.cause, detail.pattern, detail.rule) if text
     }
-    assert len(message) > 20
-    english = {text: result for text in message if ENGLISH_WORDS.search(result := CHINESE.say(Phrase(text)))}
+    assert len(sentences) > 20
+    english = {text: result for text in sentences if ENGLISH_WORDS.search(result := CHINESE.say(Phrase(text)))}
     assert english == {}
 
 

@@ -71,8 +71,10 @@ def test_four_hundred_failures_read_as_six(record: Any) -> None:
     assert sum(cluster.size for cluster in clusters) == 400
     assert {cluster.pattern for cluster in clusters} == {"tail from element N of 20000", "every 8th row from N", "all"}
     assert [cluster.number for cluster in clusters] == [1, 2, 3, 4, 5, 6]
-    text = {(tuple(cluster.causes), cluster.cause_share == f"{cluster.size} / {cluster.size}") for cluster in clusters}
-    assert text == {((), False), (("wrong by N",), True)}
+    causes = {
+        (tuple(cluster.causes), cluster.cause_share == f"{cluster.size} / {cluster.size}") for cluster in clusters
+    }
+    assert causes == {((), False), (("wrong by N",), True)}
 
 
 def caused(case: dict[str, Any], cause: str) -> dict[str, Any]:

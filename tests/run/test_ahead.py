@@ -37,14 +37,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_a_run_finds_what_was_expanded_ahead(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-    before.expand_ahead(RUN, texts.append)
-    assert len(texts) == 1
+    said: list[str] = []
+    before.expand_ahead(RUN, said.append)
+    assert len(said) == 1
     assert all(is_kept(file, "standard") for file in files)
     monkeypatch.setattr(catalogue, "expand", lambda *_: pytest.fail("expanded again"))
     assert len(load(files[0], tier="standard")) == 60
-    before.expand_ahead(RUN, texts.append)  # all are kept: no process is started
-    assert len(texts) == 1
+    before.expand_ahead(RUN, said.append)  # all are kept: no process is started
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("settings", [{"tier": "smoke"}, {"only": ("aclnnSoftmaxBackward",)}])

@@ -420,17 +420,17 @@ def _leaves(call: Call) -> bool:
     by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
     noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
     for name, values in result.items():
-        text = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
-        if bool(np.any(text & np.isfinite(values))):
+        tells = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
+        if bool(np.any(tells & np.isfinite(values))):
             return True
-        special = special or bool(np.any(text))
+        special = special or bool(np.any(tells))
     return special and any(map(_tells, references(call).values()))
 
 
 def _tells(reference: Reference) -> bool:
     """Whether some element is not 0, and specified."""
-    text = reference.golden != 0
-    return bool(np.any(text if reference.unspecified is None else text & ~reference.unspecified))
+    tells = reference.golden != 0
+    return bool(np.any(tells if reference.unspecified is None else tells & ~reference.unspecified))
 
 
 def _largest(operand: Any) -> float:

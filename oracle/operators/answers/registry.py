@@ -172,11 +172,11 @@ def unknown_operator(name: object) -> OracleError:
     likely = likely or closest(begins, by_letters, likeness=0.85)
     close = by_letters[likely[0]] if likely else None
     names = [] if close is None else [each for each in (close.name, close.slug) if each != name]
-    text = [f"did you mean {', or '.join(names)}?"] if names else []
-    text += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
-    if not text:
-        text = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
-    return OracleError(f"unknown operator {name!r}; {'; '.join(text)}")
+    hints = [f"did you mean {', or '.join(names)}?"] if names else []
+    hints += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if not hints:
+        hints = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+    return OracleError(f"unknown operator {name!r}; {'; '.join(hints)}")
 
 
 def _letters(name: str) -> str:

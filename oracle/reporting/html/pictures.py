@@ -237,9 +237,9 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
 
 def elements(case: CaseRecord) -> int | None:
     """How many elements a case has: what the record says, else the shape in its id."""
-    text: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
-    if text:
-        return text
+    count: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
+    if count:
+        return count
     match = _SHAPE.search(case.id)
     return math.prod(map(int, match[0].split("x"))) if match else None
 

@@ -311,8 +311,8 @@ class Language:
                 return form.format(**{name: self.phrase(part) or part for name, part in result.groupdict().items()})
         for mark, separator in (("; ", self.semicolon), (": ", self.colon)):
             first, marked, rest = text.partition(mark)
-            if marked and (message := (self.phrase(first), self.phrase(rest))) != ("", ""):
-                return (message[0] or first) + separator + (message[1] or rest)
+            if marked and (halves := (self.phrase(first), self.phrase(rest))) != ("", ""):
+                return (halves[0] or first) + separator + (halves[1] or rest)
         return ""
 
     @lru_cache(maxsize=4096)  # noqa: B019  as above

@@ -41,10 +41,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Count how often a file is expanded."""
-    texts: list[str] = []
+    said: list[str] = []
     real = module.expand
-    monkeypatch.setattr(module, "expand", lambda document, *rest: texts.append(document.path) or real(document, *rest))
-    return texts
+    monkeypatch.setattr(module, "expand", lambda document, *rest: said.append(document.path) or real(document, *rest))
+    return said
 
 
 def test_cases_are_expanded_once_and_are_the_same_from_every_folder(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

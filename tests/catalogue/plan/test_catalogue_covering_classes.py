@@ -66,14 +66,14 @@ def test_a_family_meets_every_three_classes_of_its_axis_and_views(tmp_path):
     for case in cases(tmp_path, written):
         shape, dim = case.output.shape, case.attrs["dim"]
         place = "last" if dim % len(shape) == len(shape) - 1 else "middle"
-        texts = (
+        labels = (
             *axis_classes.axis_classes(shape, dim % len(shape)),
             place,
             dim < 0,
             case.output.view,
             case.inputs["gradOutput"].view,
         )
-        met |= set(combinations(enumerate(texts), 3))
+        met |= set(combinations(enumerate(labels), 3))
     lengths, views = ("of one element", "up to 16", "65 to 128"), ("contiguous", "strided")
     for length, (behind, place), sign in product(lengths, (("nothing", "last"), ("below 16", "middle")), (True, False)):
         for view in views:
@@ -98,9 +98,9 @@ def test_a_family_meets_every_three_classes_dtypes_and_views(tmp_path):
         variants="{o: {}, o_strided: {output: {view: strided}}}",
     )
     result = cases(tmp_path, written)
-    texts = [(*shape_classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in result]
-    met = {three for each in texts for three in combinations(enumerate(each), 3)}
-    for two in {two for each in texts for two in combinations(enumerate(each[:5]), 2)}:
+    labels = [(*shape_classes(case.inputs["output"].shape), case.dtype, case.output.view) for case in result]
+    met = {three for each in labels for three in combinations(enumerate(each), 3)}
+    for two in {two for each in labels for two in combinations(enumerate(each[:5]), 2)}:
         for other in [(5, "float16"), (5, "float32"), (6, "contiguous"), (6, "strided")]:
             assert (*two, other) in met
 

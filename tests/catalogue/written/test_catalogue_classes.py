@@ -158,9 +158,9 @@ def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_cla
     assert all(case.computes("ascend910b") for case in cases)
     assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)
     few = [case for case in cases if case.tier == "standard"]
-    texts = {case.id: [*enumerate(shape_classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
-    every = {one for case in cases for one in texts[case.id]}
-    assert {(case.dtype, one) for case in few for one in texts[case.id]} == set(product(FLOATS, every))
+    classes = {case.id: [*enumerate(shape_classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
+    every = {one for case in cases for one in classes[case.id]}
+    assert {(case.dtype, one) for case in few for one in classes[case.id]} == set(product(FLOATS, every))
     assert len(few) <= 40 < len(cases)
     kinds = [set(SHAPE_FACTORS[name]) for name in ("last axis", "leading axis", "axes")]
     assert all({(k, name) for name in names} <= every for k, names in zip((1, 2, 4), kinds, strict=True))

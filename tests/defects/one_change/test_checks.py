@@ -52,9 +52,9 @@ def test_a_check_called_redundant_is_so_for_every_mixture_of_common_dtypes(op):
     result = OPERATORS[op]
     tensors = result.names("input", "output")
     kinds = [k for k in ("float32", "float16", "bfloat16", "float64", "int32", "bool", "complex64") if k in DTYPES]
-    texts = {n: redundant(result, n, socs) for n, socs in names(result).items()}
-    assert LAST_CHECK in texts.values()
-    for name, why in texts.items():
+    reasons = {n: redundant(result, n, socs) for n, socs in names(result).items()}
+    assert LAST_CHECK in reasons.values()
+    for name, why in reasons.items():
         if why and why != LAST_CHECK:
             lacking = without(lambda other, name=name: other != name)
             for chosen in product(kinds, repeat=len(tensors)):

@@ -118,16 +118,16 @@ def test_every_report_names_the_operator(tmp_path):
         ("report", "r.jsonl", "-o", "zh.html", "--lang", "zh"), ("report", "r.jsonl", "-o", "groups.json"),
         ("info", "aclnnMyBesselBackward", "--operator", f"{PAGE}:OPERATOR"),
     )  # fmt: skip
-    texts = {}
+    outputs = {}
     for words in commands:
         done = subprocess.run(
             [sys.executable, "-m", "oracle.cli", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        texts[words[0]] = done.stdout
+        outputs[words[0]] = done.stdout
     english = "The strict layer does not judge aclnnMyBesselBackward: a given function."
     chinese = "strict 层不判定 aclnnMyBesselBackward：其计算是给定函数。"
-    assert english in texts["run"]
-    assert "gradInput: a given function; the strict layer says: not judged: given function" in texts["info"]
+    assert english in outputs["run"]
+    assert "gradInput: a given function; the strict layer says: not judged: given function" in outputs["info"]
     for file, sentence in (("run.html", english), ("en.md", english), ("zh.md", chinese), ("zh.html", chinese)):
         assert sentence in (tmp_path / file).read_text("utf-8")
