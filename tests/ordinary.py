@@ -1,4 +1,4 @@
-"""What the ordinary run of the tests takes of a law over all operators; ``.ci/run --full`` takes them all.
+"""What the ordinary run of the tests takes of a law over all operators; ``.ci/full`` takes them all.
 
 ACLNN_TEST_FULL=1 stands for the whole of each. A test of one operator that is slow to build, to compile or to search
 shows in the ordinary run what it shows of one operator of each kind.
@@ -14,7 +14,7 @@ import pytest
 
 Value = TypeVar("Value")
 FULL = "ACLNN_TEST_FULL" in os.environ
-in_full_alone = pytest.mark.skipif(not FULL, reason="long: .ci/run --full runs it, by ACLNN_TEST_FULL=1")
+in_full_alone = pytest.mark.skipif(not FULL, reason="long: .ci/full laws runs it, by ACLNN_TEST_FULL=1")
 
 # One operator of each kind: rows, classes, a mean, sums of one operand, halves, several outputs, words, flags, numbers.
 KINDS = {

@@ -92,7 +92,7 @@ def catalogue(tmp_path):
     return path
 
 
-@pytest.mark.skipif("ACLNN_TEST_CLUSTER" not in os.environ, reason="half a minute: .ci/run --full runs it")
+@pytest.mark.skipif("ACLNN_TEST_CLUSTER" not in os.environ, reason="half a minute: .ci/full cluster runs it")
 def test_what_a_cluster_gives_is_what_this_process_gives(cluster, catalogue, tmp_path, capsys):
     cases = load(catalogue)
     with workers(cluster=cluster.address) as pool:

@@ -205,3 +205,12 @@ def test_the_tests_have_the_rooms_of_the_package() -> None:
     rooms = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")}
     package = {".", *(path.relative_to(PACKAGE).as_posix().removesuffix(".py") for path in PACKAGE.rglob("*"))}
     assert sorted(rooms - package) == ["docs", "fuzz"]  # documents, and the files that all loaders read
+
+
+def test_every_long_proof_has_a_date_or_says_that_it_has_none():
+    """``.ci/full`` writes the rows of this table, and only of proofs that stand in it."""
+    script = (PACKAGE.parent / ".ci" / "full").read_text()
+    table = (PACKAGE.parent / "benchmarks" / "full.md").read_text()
+    names = re.findall(r"^proof_(\w+)\(\)", script, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (never|\d{4}-\d\d-\d\d) \|", table, re.MULTILINE)
+    assert sorted(names) == sorted(name for name, _ in rows)

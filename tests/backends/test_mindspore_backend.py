@@ -1,6 +1,6 @@
 """MindSpore's gradients: its own primitives where the device has a kernel, what it composes itself where not.
 
-Run where MindSpore is installed (`.ci/run --full`), since its binaries want NumPy 1.x.
+Run where MindSpore is installed (`.ci/full`), since its binaries want NumPy 1.x.
 """
 
 from __future__ import annotations

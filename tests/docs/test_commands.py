@@ -38,7 +38,7 @@ ELSEWHERE = {
     "--backend torch_npu": ".ci/run",
     "--backend mindspore": ".ci/devices",
     "torch_npu.jsonl": "tests/commands/test_report_command.py",
-    "aclnn-oracle power --tier smoke --seeds 0": ".ci/run",
+    "aclnn-oracle power --tier smoke --seeds 0": ".ci/full",
     "aclnn-oracle power FILE": ".ci/run",
     "aclnn-oracle power --kernels": "tests/power/test_supplied.py",
     "my_rms_norm_grad": "tests/docs/test_adding_an_operator.py",
@@ -46,7 +46,7 @@ ELSEWHERE = {
     "MyThingBackward": "tests/docs/test_adding_an_operator.py",
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
 }
-BARE_POWER = "aclnn-oracle power"  # hours; as it stands in .ci/run --full
+BARE_POWER = "aclnn-oracle power"  # hours; as in .ci/full power
 MENTIONED = ("aclnn-oracle diff", "aclnn-oracle merge", "aclnn-oracle history DIR")  # by name, in the text
 FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
 LIBRARY = """  // what the page's my_kernels.py loads: wrong, so that there is something to reduce
@@ -158,8 +158,8 @@ def test_every_command_is_run_here_or_by_ci() -> None:
     for words, where in ELSEWHERE.items():
         assert any(words in command for command in every), f"no page has {words} any more"
         assert (ROOT / where).exists()
-    ci = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert all(f"\n  {command}\n" in ci for command in (BARE_POWER, f"{BARE_POWER} --tier smoke --seeds 0"))
+    proofs = (ROOT / ".ci" / "full").read_text("utf-8")
+    assert all(f"{{ {command}; }}\n" in proofs for command in (BARE_POWER, f"{BARE_POWER} --tier smoke --seeds 0"))
     short = {re.sub(r"\w+='.*' |^\w+=\S+ |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
     assert [c for c in short if re.search(r"\b[A-Z]{2,}\b|\.\.\.", c)] == [], "placeholders without a stand-in"
 

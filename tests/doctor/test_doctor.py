@@ -43,7 +43,7 @@ def test_a_torch_npu_is_missed_only_where_there_is_an_npu(bare, monkeypatch):
     assert one(examine(), "torch_npu").state == "warning"
 
 
-# Half a minute each: one product in CI, all in `.ci/run --full`.
+# Half a minute each: one product in CI, all in `.ci/full`.
 SOCS = list(PLATFORMS) if FULL else ["ascend950"]
 
 

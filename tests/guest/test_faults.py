@@ -32,7 +32,7 @@ WHOLE = "ACLNN_TEST_FAULTS" in os.environ
 SLICE = ("surrogate_raised", "interrupts", "answers_an_end", "writes_later", "leaves_later", "leaves_an_orphan",
          "dies_beside_a_session", "writes_everywhere", "sets_a_near_alarm", "no_descriptors", "patches_numpy",
          "no_imports")  # fmt: skip
-alone = pytest.mark.skipif(not (FULL or WHOLE), reason="the bench above meets the same faults: .ci/run --full runs it")
+alone = pytest.mark.skipif(not (FULL or WHOLE), reason="the bench above meets the same faults: .ci/full runs it")
 NAMES = list(FAULTS) if WHOLE else list(SLICE)
 
 

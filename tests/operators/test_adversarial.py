@@ -14,7 +14,7 @@ from truth import TYPES, wrong
 import oracle
 from oracle.operators import OPERATORS
 
-# Points per operator, dtype and set of attributes, four gradients each; `.ci/run --full` asks for a million in all.
+# Points per operator, dtype and set of attributes, four gradients each; `.ci/full` asks for a million in all.
 POINTS = int(os.environ.get("ACLNN_TEST_POINTS", "40"))
 NAMES = {op.slug: op.name for op in OPERATORS.values()}
 BY_FACTOR = [slug for slug in ROWS if "reduction" not in ROWS[slug].attributes[0]]

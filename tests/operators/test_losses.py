@@ -15,7 +15,7 @@ from truth import TYPES, rationals, rounded, wrong
 
 import oracle
 
-# Elements per loss and dtype; `.ci/run --full` asks for more.
+# Elements per loss and dtype; `.ci/full` asks for more.
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "300"))
 SUMMED = 15  # terms of each reduced golden
 Term = Callable[[mpq, mpq], mpq]

@@ -29,7 +29,7 @@ def cases(slug: str = "log_sigmoid_backward") -> tuple[Case, ...]:
     return tuple(select(load(default_dir() / f"{slug}.yaml"), tier="standard", soc="ascend910b"))
 
 
-# `.ci/run --full` asks this of the whole standard tier of four operators, by `coverage --interactions`.
+# `.ci/full` asks this of the whole standard tier of four operators, by `coverage --interactions`.
 @pytest.mark.parametrize(
     "slug",
     [

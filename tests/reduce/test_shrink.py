@@ -251,7 +251,7 @@ def executed(text: str, folder: Path, *, without_oracle: bool = False) -> subpro
         os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])))  # fmt: skip
 
 
-# Each takes half a minute: one of them in CI, all in `.ci/run --full`.
+# Each takes half a minute: one of them in CI, all in `.ci/full`.
 SCRIPTS = slice(1, None, 2) if "ACLNN_TEST_SCRIPTS" in os.environ else slice(1, 2)
 
 

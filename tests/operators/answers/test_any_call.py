@@ -18,7 +18,7 @@ import oracle
 from oracle.operators import OPERATORS
 from oracle.standards import STANDARDS
 
-# Calls per operator, and per standard; `.ci/run --full` asks for many more.
+# Calls per operator, and per standard; `.ci/full` asks for many more.
 CALLS = int(os.environ.get("ACLNN_TEST_CALLS", "60"))
 MOST = 300  # where none of these is accepted yet
 SHAPES = [

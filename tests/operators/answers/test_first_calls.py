@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-# Fresh processes, eight threads each; `.ci/run --full` asks for 1,000.
+# Fresh processes, eight threads each; `.ci/full` asks for 1,000.
 PROCESSES = int(os.environ.get("ACLNN_TEST_FIRST_CALLS", "4"))
 PROGRAM = """
 import sys, threading
