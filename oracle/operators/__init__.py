@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .answers.api import bind, compute, golden, operator, operators, reference, references, validate, writes, written
+from .answers.api import compute, golden, reference, references, writes, written
 from .answers.reference import Reference
-from .answers.registry import OPERATORS
-from .definition.parameters import Aten, KernelName
+from .answers.registry import OPERATORS, operator, operators
+from .answers.validation import bind, validate
 from .definition.operator import Operator, Result
+from .definition.parameters import Aten, KernelName
 
 __all__ = [
     "OPERATORS",

@@ -6,7 +6,8 @@ from typing import Any
 
 from oracle.model.aclnn import DOCUMENT, SOURCE, platform
 from oracle.model.call import TensorSpec
-from oracle.operators.answers.api import bound, decision, operator
+from oracle.operators.answers.registry import operator
+from oracle.operators.answers.validation import bound, decision
 
 SOC = "ascend910b"
 

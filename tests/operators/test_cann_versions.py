@@ -11,7 +11,8 @@ from oracle import Call
 from oracle.model.aclnn import CANN, PLATFORMS, platform
 from oracle.numerics.orders.kernel_orders import is_public, named
 from oracle.operators import OPERATORS
-from oracle.operators.answers.api import compute, operator, reference
+from oracle.operators.answers.api import compute, reference
+from oracle.operators.answers.registry import operator
 
 NAN = np.nan
 SOC = "ascend950"

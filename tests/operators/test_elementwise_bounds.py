@@ -14,8 +14,9 @@ from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.numerics.orders import strict
 from oracle.numerics.orders.kernel_orders import is_elementwise
-from oracle.operators.answers.api import compute, operator, reference, validate
-from oracle.operators.answers.registry import OPERATORS
+from oracle.operators.answers.api import compute, reference
+from oracle.operators.answers.registry import OPERATORS, operator
+from oracle.operators.answers.validation import validate
 
 SIZE = 3000
 BY_SLUG = {op.slug: op for op in OPERATORS.values()}

@@ -10,7 +10,8 @@ from truth import TYPES
 
 import oracle
 from oracle import Call, TensorSpec
-from oracle.operators.answers.api import compute, operator, reference
+from oracle.operators.answers.api import compute, reference
+from oracle.operators.answers.registry import operator
 
 NAME = "aclnnNLLLoss2dBackward"
 

@@ -11,7 +11,8 @@ from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.model.aclnn import PLATFORMS, platform, with_subnormals
 from oracle.model.call import Call
-from oracle.operators.answers.api import device_kernel, operator, references
+from oracle.operators.answers.api import device_kernel, references
+from oracle.operators.answers.registry import operator
 from oracle.settings.settings import Settings
 
 SLUG = "log_sigmoid_backward"

@@ -9,7 +9,8 @@ import numpy as np
 from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
-from oracle.operators.answers.api import operator, reference
+from oracle.operators.answers.api import reference
+from oracle.operators.answers.registry import operator
 
 INF, NAN = np.inf, np.nan
 BEFORE_950 = [soc for soc, p in PLATFORMS.items() if not p.flushes]

@@ -13,8 +13,9 @@ from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...operators import OPERATORS
-from ...operators.answers.api import COMPUTABLE, bound, decision, decisions, served, validate
+from ...operators.answers.api import COMPUTABLE, served
 from ...operators.answers.registry import operator_named
+from ...operators.answers.validation import bound, decision, decisions, validate
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Forward
 from ..data.case import Case, TensorPlan, arguments, arguments_of

@@ -1,29 +1,24 @@
-"""Binding a call's parameters, and the public functions on it."""
+"""The public functions on a call: golden, reference, compute, and whether it writes."""
 
 from __future__ import annotations
 
 import math
-import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from ml_dtypes import bfloat16
 
 from ...model.aclnn import (
     DEFAULT_SOC,
     PLATFORMS,
-    SUCCESS,
     Platform,
     Status,
-    invalid,
-    nullptr,
     platform,
     with_subnormals,
 )
-from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
+from ...model.call import Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
-from ...model.errors import OracleError, Unserved, meant
+from ...model.errors import OracleError, Unserved
 from ...numerics.expressions import Expression
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.codes import some
@@ -33,138 +28,17 @@ from ...numerics.orders import strict
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
-from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import MEAN, Parameter, class_axis
+from ..definition.parameters import MEAN, class_axis
 from .reference import Reference, unknown_class
-from .registry import OPERATORS, unknown_operator
+from .registry import operator
+from .validation import as_attribute, bind, validate
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
 _FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
 INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.is_whole and d.numpy.kind in "iub")
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
-
-
-def operators() -> tuple[str, ...]:
-    """Return the aclnn names of the operators."""
-    return tuple(OPERATORS)
-
-
-def operator(name: str) -> Operator:
-    """Return an operator by its aclnn name; OracleError names the known ones."""
-    if not isinstance(name, str) or name not in OPERATORS:
-        raise unknown_operator(name)
-    return OPERATORS[name]
-
-
-def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
-    """Refuse parameters the operator does not have."""
-    for name in params:
-        if name not in op.by_name and name not in extra:
-            raise OracleError(
-                f"{op.name} has no parameter {name!r}{meant(name, op.by_name)}; it has: {', '.join(op.by_name)}"
-            )
-
-
-def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:
-    """Answer what GetWorkspaceSize answers, check by check in the source's order.
-
-    Tensors, outputs included, are arrays or TensorSpec; None, or a tensor left out, is a null pointer.
-    ``workspaceSize=None`` and ``executor=None`` are null pointers too. A ``Call`` is answered for as a whole. ``cann``:
-    whose rules, the newest release's where left out. Raises OracleError only for an unknown operator, parameter, SoC or
-    version of CANN.
-    """
-    if isinstance(op, Call):
-        params = {**op.attrs, **{name: op.spec(name) for name in (*op.inputs, *op.outputs)}, **dict.fromkeys(op.null)}
-        soc, cann, op = op.soc, op.cann, op.op
-    deciding = decision(op, soc, cann, params)
-    return SUCCESS if deciding is None or deciding.status is None else deciding.status
-
-
-def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
-    """Return the check that decides what GetWorkspaceSize answers to parameters; None where every check passes."""
-    return decisions(op, (platform(soc, cann),), params)[0]
-
-
-def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -> list[Check | None]:
-    """Return the check that decides on each of some platforms."""
-    result = operator(op)
-    bind(result, params, POINTERS)
-    for name in POINTERS:
-        if name in params and params[name] is None:
-            return [Check("no null pointer", nullptr(f"{name} is a null pointer"))] * len(targets)
-    args, wrong = _described_all(result, params)
-    if wrong is not None:
-        return [Check("parameters", wrong)] * len(targets)
-    answers = (result.checks(args, target) for target in targets)
-    return [next((check for check in checks if check.status is not None), None) for checks in answers]
-
-
-def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's arguments as checks get them: tensors described, attributes as C sees them."""
-    return _described_all(op, params)[0]
-
-
-def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
-    """The arguments, and the answer to the first that is none."""
-    args = Asked(op.name, {})
-    wrong = None
-    for parameter in op.parameters:
-        value = params.get(parameter.name)
-        if parameter.kind != "attr" and (value is None or isinstance(value, TensorSpec)):
-            args[parameter.name] = value
-            continue
-        describe = _attribute if parameter.kind == "attr" else _described
-        args[parameter.name], problem = describe(parameter, value)
-        wrong = wrong or problem
-    return args, wrong
-
-
-def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
-    """An attribute as C sees it."""
-    if parameter.c == "int64":
-        if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
-            return int(value), None
-        wanted = "an int64"
-    elif parameter.c == "aclIntArray":
-        if value is None:
-            return None, None
-        if isinstance(value, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in value):
-            return tuple(map(int, value)), None
-        wanted = "a tuple of int64, or None for a null pointer"
-    elif parameter.c == "aclBoolArray":
-        if value is None:
-            return None, None
-        if isinstance(value, (tuple, list)) and all(isinstance(n, (bool, np.bool_)) for n in value):
-            return tuple(map(bool, value)), None
-        wanted = "a tuple of bools, or None for a null pointer"
-    elif parameter.c == "char*":
-        if value is None or isinstance(value, str):
-            return value, None
-        wanted = "a string, or None for a null pointer"
-    elif parameter.c == "bool":
-        if isinstance(value, (bool, np.bool_, int)):
-            return bool(value), None
-        wanted = "a bool"
-    else:
-        fits = isinstance(value, (bool, int, float, complex, np.number, np.bool_))
-        if fits and (parameter.c == "aclScalar" or not np.iscomplexobj(value)):
-            return value, None
-        if isinstance(value, bfloat16):  # not one of NumPy's numbers
-            return float(value), None
-        if value is None and parameter.c == "aclScalar":
-            return None, None
-        wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")
-    said = "was not given" if value is None else f"is {reprlib.repr(value)}"  # an array in its place may be large
-    return 0, invalid(f"{parameter.name} {said}; it must be {wanted}")
-
-
-def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
-    """A tensor that is given and not described yet."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return spec_of(np.asarray(value)), None
-    return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")
 
 
 @ieee_arithmetic
@@ -190,7 +64,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
     for parameter in (p for p in result.attributes if p.c in ("aclIntArray", "aclBoolArray")):
-        args[parameter.name], problem = _attribute(parameter, args[parameter.name])
+        args[parameter.name], problem = as_attribute(parameter, args[parameter.name])
         if problem is not None:
             raise OracleError(f"{op}: {problem.reason}")
     specs = {each.output: _output(each, args) for each in result.each}

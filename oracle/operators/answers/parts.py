@@ -18,9 +18,10 @@ from ...model.call import Array, Call, TensorSpec
 from ...model.dtypes import DTYPES, FLOATS
 from ..definition.operator import Operator
 from ..definition.parameters import Attributes, Shape
-from .api import bound, golden, operator, references, validate
+from .api import golden, references
 from .reference import Reference
-from .registry import OPERATORS
+from .registry import OPERATORS, operator
+from .validation import bound, validate
 
 LARGE = 1 << 26  # elements; the largest output of a call that is computed at once
 MOST = 1 << 21  # elements of a part, unless one slice has more

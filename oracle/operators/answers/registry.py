@@ -156,6 +156,18 @@ def register(operators: Iterable[str]) -> None:
         OPERATORS.add(text)
 
 
+def operators() -> tuple[str, ...]:
+    """Return the aclnn names of the operators."""
+    return tuple(OPERATORS)
+
+
+def operator(name: str) -> Operator:
+    """Return an operator by its aclnn name; OracleError names the known ones."""
+    if not isinstance(name, str) or name not in OPERATORS:
+        raise unknown_operator(name)
+    return OPERATORS[name]
+
+
 def operator_named(name: str) -> Operator:
     """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
     result = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
