@@ -122,7 +122,8 @@ from .operators.definition.checks import (
     unconfigured,
     widened,
 )
-from .operators.definition.operator import Arguments, Operator, Result, float32
+from .operators.definition.operands import float32
+from .operators.definition.operator import Arguments, Operator, Result
 from .operators.definition.parameters import (
     BROADCAST,
     CLASS_INDEX,

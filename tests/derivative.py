@@ -14,6 +14,7 @@ from oracle.numerics.expressions import ONE, PI, ZERO, Expression, exp, sign, sq
 from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.numerics.traversal import is_rational, walk
 from oracle.operators.answers.registry import operator_named
+from oracle.operators.definition.operands import formula_operands
 
 BITS = 600  # the terms of a derivative may cancel
 
@@ -79,7 +80,7 @@ def slopes(slug: str, by: str, *, part: str = "", **given: Any) -> list[mpq]:
     part of the input that it is by."""
     op = operator_named(slug)
     assert is_elementwise(op.computes)
-    operands = op.formula_operands(given)
+    operands = formula_operands(op, given)
     graph = op.computes.graphs(frozenset((n, v) for n, v in operands.items() if isinstance(v, int))).value
     root = derivative(graph, part or op.by_name[by].symbol)
     columns = {n: np.asarray(v, np.float64).ravel().tolist() for n, v in operands.items() if isinstance(v, np.ndarray)}

@@ -28,6 +28,7 @@ from ..numerics.orders.kernel_orders import COUNT, PART
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, reference
+from ..operators.definition.operands import formula_operands
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import ONE_VALUE
 
@@ -220,7 +221,7 @@ Part = tuple[Expression, Any, dict[str, Any]]  # a graph, where in the output it
 def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
     """Yield the graphs of a call with their operands in float64, and which elements of the output they make."""
     if elementwise.fits(op):
-        given = op.formula_operands(a)
+        given = formula_operands(op, a)
         root = elementwise.Formula(op).root(
             frozenset((p.symbol, given[p.symbol]) for p in elementwise.switches(op)), mean=False
         )

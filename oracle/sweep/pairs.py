@@ -32,6 +32,7 @@ from ..numerics.orders.kernel_orders import graphs_of, is_elementwise
 from ..numerics.proof import round_enclosures
 from ..numerics.traversal import names_of
 from ..operators import OPERATORS
+from ..operators.definition.operands import formula_operands
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import MEAN, Parameter, attribute_text
 
@@ -402,7 +403,7 @@ class Pairs:
         scheme = self.operator.computes
         assert is_elementwise(scheme)
         call = self.call(np.zeros(1, np.int64))
-        given = self.operator.formula_operands({**call.inputs, **call.attrs})
+        given = formula_operands(self.operator, {**call.inputs, **call.attrs})
         numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
         if wrong := [name for name, value in numbers.items() if not np.isfinite(value)]:
             raise OracleError(f"sweep: {self.op}: {', '.join(wrong)} is not finite, and the formula has no exact value")

@@ -16,6 +16,7 @@ from oracle.numerics.orders.reducing import reducing
 from oracle.numerics.traversal import walk
 from oracle.operators.answers.api import compute
 from oracle.operators.answers.registry import operator_named
+from oracle.operators.definition.operands import formula_operands
 
 CLASSES, SAMPLES, IGNORED = 13, 160, 4  # 2,080 elements
 WORDS = ("none", "mean", "sum")
@@ -179,7 +180,7 @@ def slopes_of(given: Given) -> np.ndarray:
     """The derivative of a loss of one number by its input, from the formula's graph: of each step the value, in
     float64, and its slope by each element of the input, along a last axis."""
     op = operator_named("cross_entropy_loss")
-    operands = {**op.formula_operands(given), "length": given["input"].shape[1]}
+    operands = {**formula_operands(op, given), "length": given["input"].shape[1]}
     known = frozenset((name, v) for name, v in operands.items() if isinstance(v, int) and name != "length")
     count = given["input"].size
     root = reducing(op.computes, known).value.root

@@ -17,6 +17,7 @@ from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.operators.answers.api import compute, reference
 from oracle.operators.answers.registry import OPERATORS, operator
 from oracle.operators.answers.validation import validate
+from oracle.operators.definition.operands import formula_operands
 
 SIZE = 3000
 BY_SLUG = {op.slug: op for op in OPERATORS.values()}
@@ -74,7 +75,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
             own = compute(given)
             wrong = violations(judged, own, saturates=PLATFORMS[soc].saturates)
             assert not wrong.size, f"{dtype}, the SoC's own: {told(judged, given, own, wrong)}"
-            operands = op.formula_operands({**given.inputs, **given.attrs})
+            operands = formula_operands(op, {**given.inputs, **given.attrs})
             for name, form in (op.computes.orders or {}).items():
                 if name in ("tbe_a2", "tbe_910", "tbe") or getattr(form, "departs", False):
                     continue  # what another SoC's kernel does

@@ -21,6 +21,7 @@ from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute
 from ...operators.answers.api import device_kernel
+from ...operators.definition.operands import formula_operands
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from .asking import accepted_values
@@ -211,7 +212,7 @@ def orders(op: Operator) -> Mapping[str, Form]:
 
 def operands_of(op: Operator, a: Arguments) -> Operands:
     """Return a formula's operands in float32, in the output's shape."""
-    result = op.formula_operands(a)
+    result = formula_operands(op, a)
     return {n: v.astype(F, copy=False) if isinstance(v, np.ndarray) else v for n, v in result.items()}
 
 

@@ -23,7 +23,8 @@ from ...numerics.expressions import Expression, operation, symbol, symbols_of, t
 from ...numerics.orders.kernel_orders import COUNT, Form, Formula, is_elementwise, is_public, named
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
-from ...operators.definition.operator import Operator, float32
+from ...operators.definition.operands import float32, formula_operands
+from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
 from .device import Right, plain
@@ -211,7 +212,7 @@ def _in_order(op: Operator, formula: elementwise.Formula, total: Sum) -> Kernel:
 
 def _in_double(op: Operator, formula: elementwise.Formula) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
-        return gathered(op, formula(op.formula_operands(a), D), a)
+        return gathered(op, formula(formula_operands(op, a), D), a)
 
     return kernel
 

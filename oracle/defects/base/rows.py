@@ -21,6 +21,7 @@ from ...numerics.orders.kernel_orders import Formula as PageFormula
 from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...numerics.programs import simulate
 from ...numerics.traversal import Stage, substitute
+from ...operators.definition.operands import formula_operands
 from ...operators.definition.operator import Operator
 from .elementwise import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
 
@@ -206,7 +207,7 @@ def computing_stages(
 
     def kernel(a: Arguments, target: Platform) -> Array:
         ready = {n: np.atleast_1d(single(v)) if isinstance(v, np.ndarray) else v for n, v in a.items()}
-        known, axes = dict(op.formula_operands(ready)), op.reduced_axes(ready)
+        known, axes = dict(formula_operands(op, ready)), op.reduced_axes(ready)
         shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
         known = {n: as_rows(v, axes) if isinstance(v, np.ndarray) else F(v) for n, v in known.items()}
         known |= {name: F(1) for name in page.symbols if name not in known}

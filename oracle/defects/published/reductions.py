@@ -10,6 +10,7 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
+from ...operators.definition.operands import formula_operands
 from ..base.device import EVERY_SOC, Argument, Defect, Device, Read, Right, plain, store
 from ..base.elementwise import Arguments, F, Kernel, row_sum
 from ..base.rows import Formula, Operands, Total, changing, over_axis, with_sum
@@ -180,7 +181,7 @@ def of_group_norm() -> Iterator[Defect]:
 def documented(a: Arguments, target: Platform) -> Array:
     """The document's formula: gamma outside the bracket, and inside it the sums of each channel."""
     dgamma, dbeta = (group_norm_backward.OPERATOR.of(name) for name in group_norm_backward.OPERATOR.outputs[1:])
-    known = {name: np.asarray(v, F) for name, v in dgamma.formula_operands(a).items()}
+    known = {name: np.asarray(v, F) for name, v in formula_operands(dgamma, a).items()}
     g, z = known["g"], (known["x"] - known["m"]) * known["r"]
     channels = (1, -1, *(1 for _ in g.shape[2:]))
     of_gamma, of_beta = (plain(op)(a, target).reshape(channels) for op in (dgamma, dbeta))

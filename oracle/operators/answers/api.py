@@ -28,6 +28,7 @@ from ...numerics.orders import strict
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
+from ..definition.operands import constants, formula_operands
 from ..definition.operator import Arguments, Operator
 from ..definition.parameters import MEAN, class_axis
 from .reference import Reference, unknown_class
@@ -127,7 +128,7 @@ def _whole(op: Operator, args: Arguments) -> Expression | None:
     means = op.reduction is not None and args[op.reduction.name] == MEAN
     if means or not is_elementwise(op.computes):
         return None
-    return integers.graph_of(op.computes, op.constants(args))
+    return integers.graph_of(op.computes, constants(op, args))
 
 
 def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
@@ -207,17 +208,17 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
         if chooses(op.computes):
-            operands, (axis,) = op.formula_operands(ready, spread=False), op.reduced_axes(ready)
+            operands, (axis,) = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             places.evaluate(op.computes, operands, axis, part, target.flushes, target.form)
             return sink
         if picks(op.computes):
-            operands, axes = op.formula_operands(ready, spread=False), op.reduced_axes(ready)
+            operands, axes = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             shape, axis = op.terms_shape(ready), class_axis(op.terms_shape(ready))
             per_row = len(shape) > 1 and axes == (axis,)
             places.evaluate_sums(op.computes, operands, shape, axis, part, target.flushes, target.form, per_row=per_row)
             return sink
         if reduces(op.computes):
-            operands, axes, shape = op.formula_operands(ready), op.reduced_axes(ready), op.terms_shape(ready)
+            operands, axes, shape = formula_operands(op, ready), op.reduced_axes(ready), op.terms_shape(ready)
             if not op.gives_rows(ready) and part.out.shape != shape and part.out.flags.c_contiguous:
                 part = part.viewed(lambda array: array.reshape(shape))
             totals.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
@@ -229,7 +230,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
             op.computes.evaluate(ready, part)
             sink.given = True
             return sink
-        operands, shape = op.formula_operands(ready), op.terms_shape(ready)
+        operands, shape = formula_operands(op, ready), op.terms_shape(ready)
         if not term_by_term:
             shapes, added = (shape, op.kept_shape(ready)), op.added_type(ready, target)
             sums.evaluate(op.computes, operands, shapes, sink, soc=target.form, added=added, flushes=target.flushes)
@@ -257,7 +258,7 @@ def _of_integers(op: Operator, args: Arguments, target: Platform) -> tuple[Array
     graph = _whole(op, args)
     assert graph is not None
     assert is_elementwise(op.computes)
-    operands, terms, shape = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
+    operands, terms, shape = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
     values = integers.evaluate(graph, operands, terms, op.kept_shape(args) if terms != shape else terms)
     kind = op.host_type(args, target)
     unknown = None if terms != shape else integers.unspecified(op.computes, operands, terms, target.form, kind)
@@ -413,24 +414,24 @@ def device_kernel(
     """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
     ``flushing``: operations whose subnormal float32 results become 0."""
     if is_elementwise(op.computes):
-        operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
+        operands, shape, out = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
             return sums.kernel(op.computes, operands, shapes, form, compute, stored, added, flushing).reshape(out)
         return strict.kernel(op.computes, operands, form, compute, flushing, stored)
     if chooses(op.computes):
-        operands, (axis,) = op.formula_operands(args, spread=False), op.reduced_axes(args)
+        operands, (axis,) = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))
         return places.kernel(op.computes, operands, shape, axis, form, compute, flushing, stored)
     if picks(op.computes):
-        operands, axes = op.formula_operands(args, spread=False), op.reduced_axes(args)
+        operands, axes = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
         per_row = len(shape) > 1 and axes == (axis,)
         result = places.kernel_sums(op.computes, operands, shape, axis, form, compute, flushing, per_row=per_row)
         return result.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
-        operands, axes = op.formula_operands(args), op.reduced_axes(args)
+        operands, axes = formula_operands(op, args), op.reduced_axes(args)
         result = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
         # A sum of all rows is the same for each.
         return result.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else result

@@ -12,22 +12,15 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import Platform
-from ...model.call import Array
 from ...model.dtypes import dtype_of
-from ...numerics.expressions import PLACE
 from ...numerics.orders.given import Given
-from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
+from ...numerics.orders.kernel_orders import Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
 from .checks import Args, Checks, broadcast_shape, promoted
 from .parameters import (
-    HALF,
     MAIN,
-    MEAN,
     MUTUAL,
     NONE,
-    PER_GROUP,
-    ROWS,
-    SAME,
     Aten,
     Attributes,
     Forward,
@@ -241,7 +234,7 @@ class Operator:
         if self.whole is None or not isinstance(self.computes, Formula):
             return result
         entering = self.computes.entering  # one output may need fewer
-        return tuple(p for p in result if entering_any(p, entering))
+        return tuple(p for p in result if p.enters(entering))
 
     @cached_property
     def gradient(self) -> str | None:
@@ -369,10 +362,10 @@ class Operator:
         if not reduces(self.computes):
             return self.output_shape(a)
         shape = tuple(a[self.main].shape)
-        return self._grouped(shape, a) if self._reduces_groups else shape
+        return self._grouped(shape, a) if self.reduces_groups else shape
 
     @cached_property
-    def _reduces_groups(self) -> bool:
+    def reduces_groups(self) -> bool:
         """Whether the formula's reductions run over groups of channels."""
         groups = self.attribute("groups")
         return groups is not None and isinstance(self.computes, Formula) and self.computes.over == groups.name
@@ -393,7 +386,7 @@ class Operator:
         assert isinstance(self.computes, Formula)
         name = self.computes.over.rpartition("all but ")[2]
         shapes = {name: a[name].shape} if isinstance(a.get(name), np.ndarray) else {}
-        if self._reduces_groups:
+        if self.reduces_groups:
             return tuple(range(2, len(self.terms_shape(a))))
         return self.reduced_in(self.terms_shape(a), a, shapes)
 
@@ -424,120 +417,3 @@ class Operator:
             return self.kept(a)
         shape = self.output_shape(a)
         return (1,) * (len(self.terms_shape(a)) - len(shape)) + shape
-
-    def constants(self, a: Arguments) -> dict[str, int]:
-        """Return a formula's operands that are constants, by symbol: flags and choices, and operands that are
-        absent."""
-        result: dict[str, int] = {}
-        for parameter in self.parameters:
-            value = a.get(parameter.name)
-            constant = _constant(parameter, value) if parameter.kind == "attr" else parameter.absent
-            if (parameter.kind == "attr" or value is None) and isinstance(constant, int):
-                result[parameter.symbol] = constant
-        return result
-
-    def formula_operands(self, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
-        """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
-        it), numbers, the mean's divisor."""
-        assert isinstance(self.computes, Formula)
-        shape = self.terms_shape(a)
-        result: dict[str, Any] = {}
-        for parameter in self.parameters:
-            value = a.get(parameter.name)
-            if not entering_any(parameter, self.computes.symbols):
-                continue
-            if parameter.kind == "attr":
-                result[parameter.symbol] = _constant(parameter, value)
-            elif value is None:
-                if parameter.absent != 1:
-                    result[parameter.symbol] = parameter.absent
-            elif parameter.parts:
-                result |= self._parts(parameter, value, shape, a)
-            else:
-                result[parameter.symbol] = self._operand(parameter, value, shape, a, spread=spread)
-        if self.reduction is not None and a[self.reduction.name] == MEAN:
-            result["n"] = a[self.main].size if self.mean is None else self.mean(a)
-        if PART in self.computes.symbols:
-            result[PART] = self._part_of_each(shape, a)
-        if self.scalars is not None:
-            result.update(self.scalars(a))
-        if reduces(self.computes) and self.computes.knows_places:
-            axes = self.reduced_axes(a) if self.class_index is None else (class_axis(shape),)
-            result[PLACE] = self._places(shape, axes)
-        return result
-
-    def _operand(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments, *, spread: bool) -> Array:
-        """An operand in the shape of the formula's values, or in one that broadcasts to it."""
-        main = tuple(a[self.main].shape) if self._reduces_groups else shape
-        along = value if value.shape == main else self._along(parameter, value, main, a)
-        along = np.broadcast_to(along, main) if spread and along.shape != main else along
-        return along.reshape(shape) if self._reduces_groups else along
-
-    def _split(self, a: Arguments) -> tuple[int, int]:
-        """The axis along which an input has parts, and how many it has."""
-        axis = self.attribute("axis")
-        assert axis is not None
-        count = next(len(p.parts) for p in self.inputs() if p.parts)
-        return int(a[axis.name]) % max(1, len(a[self.main].shape)), count
-
-    def _parts(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> dict[str, Array]:
-        """The parts of an operand, by symbol; each as often as the formula's values have parts."""
-        axis, count = self._split(a)
-        pieces = np.split(value, count, axis) if value.shape[axis] % count == 0 else [value] * count
-        return {name: _again(piece, shape, axis) for name, piece in zip(parameter.parts, pieces, strict=True)}
-
-    def _part_of_each(self, shape: Shape, a: Arguments) -> Array:
-        """For each of the formula's values the number of its part: 0, 1 ..."""
-        axis, count = self._split(a)
-        number = np.repeat(np.arange(count), shape[axis] // count).astype(a[self.main].dtype)
-        return np.broadcast_to(number.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape)
-
-    def _places(self, shape: Shape, axes: tuple[int, ...]) -> Array:
-        """Each element's index along some axes, in a shape."""
-        own = tuple(n if k in axes else 1 for k, n in enumerate(shape))
-        return np.broadcast_to(np.arange(math.prod(own), dtype=np.float64).reshape(own), shape)
-
-    def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
-        """An operand with as many axes as the formula's values, its own where its role says that they run. Along an
-        axis that runs nowhere only the first element counts. One value per row, and per element, may have any shape."""
-        if parameter.role is HALF:
-            return _again(value, shape, self._split(a)[0])
-        usual = self.shape_of(parameter.name, shape, a)
-        if parameter.role in (SAME, ROWS, PER_GROUP) and value.shape != usual and value.size == math.prod(usual):
-            value = value.reshape(usual)
-        if parameter.role is PER_GROUP and len(shape) > 1:
-            value = np.repeat(value, shape[1] // value.shape[1], 1)
-        own, axes = [1] * len(shape), self.axes_of(parameter.name, shape, value.shape, a)
-        for axis, n in zip(axes, value.shape, strict=True):
-            if axis is not None:
-                own[axis] *= n  # several axes may run along one: a weight of (2, 2) for four channels
-        value = value[tuple(slice(1) if axis is None else slice(None) for axis in axes)]
-        return value.reshape(own)
-
-
-def entering_any(parameter: Parameter, symbols: Iterable[str]) -> bool:
-    """Whether a parameter, or a part of it, is among some symbols."""
-    return any(symbol in symbols for symbol in parameter.symbols)
-
-
-def _again(value: Array, shape: Shape, axis: int) -> Array:
-    """A part, one after the other along an axis as often as a shape has room for."""
-    if value.shape == shape or not value.shape[axis]:
-        return value
-    return np.concatenate([value] * (shape[axis] // value.shape[axis]), axis)
-
-
-def _constant(parameter: Parameter, value: Any) -> float:
-    """An attribute as a formula gets it: a number as a float32, a flag, a choice or a class as an integer."""
-    if parameter.role in ("flag", "ignore index"):
-        return int(value)
-    if parameter.role == "choice":
-        value = parameter.plain if value is None else value
-        return parameter.choices.index(value) if parameter.c == "char*" or value in parameter.choices else 0
-    return float32(parameter.plain if value is None else value)
-
-
-def float32(value: Any) -> float:
-    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(value.real))

@@ -21,7 +21,7 @@ from ...numerics.expressions import PLACE, Function, place_of, symbols_of, trace
 from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
 from ...numerics.traversal import names_of
-from .operator import Operator, Result, entering_any
+from .operator import Operator, Result
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Aten, Forward, KernelName, MindSpore, Parameter, Role
 
@@ -338,7 +338,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
     if len(schemes) == len(each):
         yield from (f"scalars makes {name}, which no formula reads" for name in sorted(made - taken))
         for p in op.inputs():
-            if p.symbol and not entering_any(p, taken):
+            if p.symbol and not p.enters(taken):
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 

@@ -208,6 +208,10 @@ class Parameter:
         """What the formula calls it, or its parts."""
         return self.parts or ((self.symbol,) if self.symbol else ())
 
+    def enters(self, symbols: Iterable[str]) -> bool:
+        """Whether it, or a part of it, is among some symbols."""
+        return any(symbol in symbols for symbol in self.symbols)
+
     def usual(self, main: Shape) -> Any:
         """Return an attribute's usual value for a shape of the main operand."""
         if self.role == "lengths":

@@ -1,0 +1,135 @@
+"""A formula's operands from a call's arguments: arrays in the shape of its values, numbers, flags, places."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...numerics.expressions import PLACE
+from ...numerics.orders.kernel_orders import PART, Formula
+from ...numerics.orders.reducing import reduces
+from .operator import Arguments, Operator
+from .parameters import HALF, MEAN, PER_GROUP, ROWS, SAME, Parameter, Shape, class_axis
+
+
+def constants(op: Operator, a: Arguments) -> dict[str, int]:
+    """Return a formula's operands that are constants, by symbol: flags and choices, and operands that are
+    absent."""
+    result: dict[str, int] = {}
+    for parameter in op.parameters:
+        value = a.get(parameter.name)
+        constant = _constant(parameter, value) if parameter.kind == "attr" else parameter.absent
+        if (parameter.kind == "attr" or value is None) and isinstance(constant, int):
+            result[parameter.symbol] = constant
+    return result
+
+
+def formula_operands(op: Operator, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
+    """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
+    it), numbers, the mean's divisor."""
+    assert isinstance(op.computes, Formula)
+    shape = op.terms_shape(a)
+    result: dict[str, Any] = {}
+    for parameter in op.parameters:
+        value = a.get(parameter.name)
+        if not parameter.enters(op.computes.symbols):
+            continue
+        if parameter.kind == "attr":
+            result[parameter.symbol] = _constant(parameter, value)
+        elif value is None:
+            if parameter.absent != 1:
+                result[parameter.symbol] = parameter.absent
+        elif parameter.parts:
+            result |= _parts(op, parameter, value, shape, a)
+        else:
+            result[parameter.symbol] = _operand(op, parameter, value, shape, a, spread=spread)
+    if op.reduction is not None and a[op.reduction.name] == MEAN:
+        result["n"] = a[op.main].size if op.mean is None else op.mean(a)
+    if PART in op.computes.symbols:
+        result[PART] = _part_of_each(op, shape, a)
+    if op.scalars is not None:
+        result.update(op.scalars(a))
+    if reduces(op.computes) and op.computes.knows_places:
+        axes = op.reduced_axes(a) if op.class_index is None else (class_axis(shape),)
+        result[PLACE] = _places(shape, axes)
+    return result
+
+
+def _operand(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments, *, spread: bool) -> Array:
+    """An operand in the shape of the formula's values, or in one that broadcasts to it."""
+    main = tuple(a[op.main].shape) if op.reduces_groups else shape
+    along = value if value.shape == main else _along(op, parameter, value, main, a)
+    along = np.broadcast_to(along, main) if spread and along.shape != main else along
+    return along.reshape(shape) if op.reduces_groups else along
+
+
+def _split(op: Operator, a: Arguments) -> tuple[int, int]:
+    """The axis along which an input has parts, and how many it has."""
+    axis = op.attribute("axis")
+    assert axis is not None
+    count = next(len(p.parts) for p in op.inputs() if p.parts)
+    return int(a[axis.name]) % max(1, len(a[op.main].shape)), count
+
+
+def _parts(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> dict[str, Array]:
+    """The parts of an operand, by symbol; each as often as the formula's values have parts."""
+    axis, count = _split(op, a)
+    pieces = np.split(value, count, axis) if value.shape[axis] % count == 0 else [value] * count
+    return {name: _again(piece, shape, axis) for name, piece in zip(parameter.parts, pieces, strict=True)}
+
+
+def _part_of_each(op: Operator, shape: Shape, a: Arguments) -> Array:
+    """For each of the formula's values the number of its part: 0, 1 ..."""
+    axis, count = _split(op, a)
+    number = np.repeat(np.arange(count), shape[axis] // count).astype(a[op.main].dtype)
+    return np.broadcast_to(number.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape)
+
+
+def _places(shape: Shape, axes: tuple[int, ...]) -> Array:
+    """Each element's index along some axes, in a shape."""
+    own = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+    return np.broadcast_to(np.arange(math.prod(own), dtype=np.float64).reshape(own), shape)
+
+
+def _along(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
+    """An operand with as many axes as the formula's values, its own where its role says that they run. Along an
+    axis that runs nowhere only the first element counts. One value per row, and per element, may have any shape."""
+    if parameter.role is HALF:
+        return _again(value, shape, _split(op, a)[0])
+    usual = op.shape_of(parameter.name, shape, a)
+    if parameter.role in (SAME, ROWS, PER_GROUP) and value.shape != usual and value.size == math.prod(usual):
+        value = value.reshape(usual)
+    if parameter.role is PER_GROUP and len(shape) > 1:
+        value = np.repeat(value, shape[1] // value.shape[1], 1)
+    own, axes = [1] * len(shape), op.axes_of(parameter.name, shape, value.shape, a)
+    for axis, n in zip(axes, value.shape, strict=True):
+        if axis is not None:
+            own[axis] *= n  # several axes may run along one: a weight of (2, 2) for four channels
+    value = value[tuple(slice(1) if axis is None else slice(None) for axis in axes)]
+    return value.reshape(own)
+
+
+def _again(value: Array, shape: Shape, axis: int) -> Array:
+    """A part, one after the other along an axis as often as a shape has room for."""
+    if value.shape == shape or not value.shape[axis]:
+        return value
+    return np.concatenate([value] * (shape[axis] // value.shape[axis]), axis)
+
+
+def _constant(parameter: Parameter, value: Any) -> float:
+    """An attribute as a formula gets it: a number as a float32, a flag, a choice or a class as an integer."""
+    if parameter.role in ("flag", "ignore index"):
+        return int(value)
+    if parameter.role == "choice":
+        value = parameter.plain if value is None else value
+        return parameter.choices.index(value) if parameter.c == "char*" or value in parameter.choices else 0
+    return float32(parameter.plain if value is None else value)
+
+
+def float32(value: Any) -> float:
+    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value.real))
