@@ -69,8 +69,8 @@ from .numerics.expressions import (
     trace,
     where,
 )
+from .numerics.orders.formula import COUNT, Form, Formula
 from .numerics.orders.given import Given
-from .numerics.orders.kernel_orders import COUNT, Form, Formula
 from .operators.definition.checks import (
     MAX_RANK,
     Args,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.formula import Formula
 from oracle.operators.definition.checks import broadcast_together, ends_if_empty, not_null
 from oracle.operators.definition.operator import KernelName, Operator
 from oracle.operators.definition.parameters import MAIN, MUTUAL, UNREAD, choice, flag, number, output, reduction, tensor

@@ -11,7 +11,8 @@ from gmpy2 import mpq
 from oracle.numerics.exact import enclosures
 from oracle.numerics.exact.rationals import numbers, rational
 from oracle.numerics.expressions import ONE, PI, ZERO, Expression, exp, sign, sqrt, tanh, where
-from oracle.numerics.orders.kernel_orders import is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_with
 from oracle.numerics.traversal import is_rational, walk
 from oracle.operators.answers.registry import operator_named
 from oracle.operators.definition.operands import formula_operands
@@ -81,7 +82,7 @@ def slopes(slug: str, by: str, *, part: str = "", **given: Any) -> list[mpq]:
     op = operator_named(slug)
     assert is_elementwise(op.computes)
     operands = formula_operands(op, given)
-    graph = op.computes.graphs(frozenset((n, v) for n, v in operands.items() if isinstance(v, int))).value
+    graph = graphs_with(op.computes, frozenset((n, v) for n, v in operands.items() if isinstance(v, int))).value
     root = derivative(graph, part or op.by_name[by].symbol)
     columns = {n: np.asarray(v, np.float64).ravel().tolist() for n, v in operands.items() if isinstance(v, np.ndarray)}
     fixed = {n: float(v) for n, v in operands.items() if n not in columns}

@@ -4,7 +4,7 @@ a scale and a shift per channel, and one slope for all elements."""
 from __future__ import annotations
 
 from oracle.numerics.expressions import exp, ratio, where
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.formula import Formula
 from oracle.operators import Operator, Result
 from oracle.operators.definition.checks import (
     check,

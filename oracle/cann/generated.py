@@ -19,7 +19,8 @@ from ..model.aclnn import DEFAULT_SOC
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
 from ..numerics.expressions import LENGTH, Expression, symbol
-from ..numerics.orders.kernel_orders import COUNT, PART, Formula, is_elementwise
+from ..numerics.orders.formula import COUNT, PART, Formula, is_elementwise
+from ..numerics.orders.kernel_orders import graphs_with
 from ..numerics.orders.reducing import Graph, reduces, reducing
 from ..numerics.traversal import names_of, walk
 from ..operators import OPERATORS
@@ -84,7 +85,7 @@ def _is_forward(op: Operator) -> bool:
 def _made(op: Operator) -> set[str]:
     """The numbers, by symbol, that the host makes of the attributes for the public forms."""
     assert isinstance(op.computes, Formula)
-    graphs = op.computes.graphs(mean=op.reduction is not None)
+    graphs = graphs_with(op.computes, mean=op.reduction is not None)
     read = {name for kernel in KERNELS for name in names_of(graphs.form(kernel))}
     return read - {*_symbols(op), COUNT}
 
@@ -404,7 +405,7 @@ def _count(op: Operator) -> str:
 
 def _form(op: Operator, scheme: Formula, kernel: str) -> str:
     """A public form as a C++ function of one element."""
-    root = scheme.graphs(mean=op.reduction is not None).form(kernel)
+    root = graphs_with(scheme, mean=op.reduction is not None).form(kernel)
     given = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
     lines, result = _lines(root, given, "  ")
     parameters = ", ".join([*(f"float s_{s}" for s in _symbols(op)), f"float {COUNT}"])

@@ -15,7 +15,7 @@ import numpy as np
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call, row_major
 from ..numerics.floats.rounding import round_to
-from ..numerics.orders.kernel_orders import chooses, picks
+from ..numerics.orders.formula import chooses, picks
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
 from .data.case import Case, TensorPlan, make_inputs

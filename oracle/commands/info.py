@@ -20,8 +20,8 @@ from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError, meant
 from ..numerics.compiled.engine import asked_for
 from ..numerics.floats.blocks import block_size, thread_count
+from ..numerics.orders.formula import Formula
 from ..numerics.orders.given import NOT_JUDGED
-from ..numerics.orders.kernel_orders import Formula
 from ..operators import OPERATORS
 from ..operators.answers.parts import accepted_dtypes, checks_of, served_dtypes
 from ..operators.answers.registry import operator_named

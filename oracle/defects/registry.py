@@ -26,7 +26,7 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..numerics.bounds.exact_steps import Facts
 from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite
-from ..numerics.orders.kernel_orders import Formula
+from ..numerics.orders.formula import Formula
 from ..numerics.traversal import walk
 from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator

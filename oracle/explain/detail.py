@@ -12,7 +12,7 @@ import numpy as np
 from ..catalogue.data.case import Case, TensorPlan
 from ..model.call import Array, Call
 from ..model.dtypes import find
-from ..numerics.orders.kernel_orders import picks
+from ..numerics.orders.formula import picks
 from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
 from ..record.codec import Number

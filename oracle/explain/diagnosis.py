@@ -18,7 +18,7 @@ from ..model.aclnn import Status
 from ..model.call import Array, Call, row_major, strides_of
 from ..model.dtypes import FORMATS, find
 from ..numerics.floats.rounding import round_to
-from ..numerics.orders.kernel_orders import is_elementwise
+from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..verdict import Judgement
 from . import findings

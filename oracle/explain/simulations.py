@@ -19,7 +19,7 @@ from ..model.call import Array, Call, row_major, strides_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS
 from ..model.errors import OracleError
 from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
-from ..numerics.orders.kernel_orders import is_elementwise
+from ..numerics.orders.formula import is_elementwise
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, Reference, compute, validate

@@ -24,7 +24,7 @@ from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..numerics.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
-from ..numerics.orders.kernel_orders import COUNT, PART
+from ..numerics.orders.formula import COUNT, PART
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, reference

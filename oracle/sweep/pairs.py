@@ -28,7 +28,8 @@ from ..numerics.exact.rationals import Undefined
 from ..numerics.expressions import ONE, ZERO, Expression, where
 from ..numerics.floats.functions import erf
 from ..numerics.floats.rounding import round_rational
-from ..numerics.orders.kernel_orders import graphs_of, is_elementwise
+from ..numerics.orders.formula import is_elementwise
+from ..numerics.orders.kernel_orders import graphs_of
 from ..numerics.proof import round_enclosures
 from ..numerics.traversal import names_of
 from ..operators import OPERATORS

@@ -9,7 +9,8 @@ import pytest
 
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import ONE, exp, ratio, symbol, symbols_of, text, trace, where
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.formula import Formula
+from oracle.numerics.orders.kernel_orders import graphs_with
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")
 
@@ -76,6 +77,6 @@ def test_a_condition_is_no_number_and_a_number_no_condition(formula, told):
 
 def test_a_formulas_value_is_a_number_and_what_is_unspecified_a_condition():
     with pytest.raises(OracleError, match=r"\(0 < x\) is a condition and no number"):
-        Formula(lambda x: x > 0).graphs()
+        graphs_with(Formula(lambda x: x > 0))
     with pytest.raises(OracleError, match=r"unspecified: where.* is a condition, .* this is a number"):
-        Formula(lambda x: x, unspecified={"": lambda x: where(x > 3, 1, 0)}).graphs()
+        graphs_with(Formula(lambda x: x, unspecified={"": lambda x: where(x > 3, 1, 0)}))

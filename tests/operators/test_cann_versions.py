@@ -9,7 +9,7 @@ import numpy as np
 
 from oracle import Call
 from oracle.model.aclnn import CANN, PLATFORMS, platform
-from oracle.numerics.orders.kernel_orders import is_public, named
+from oracle.numerics.orders.formula import is_public, named
 from oracle.operators import OPERATORS
 from oracle.operators.answers.api import compute, reference
 from oracle.operators.answers.registry import operator

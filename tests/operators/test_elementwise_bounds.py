@@ -13,7 +13,7 @@ from truth import TYPES
 from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.numerics.orders import strict
-from oracle.numerics.orders.kernel_orders import is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
 from oracle.operators.answers.api import compute, reference
 from oracle.operators.answers.registry import OPERATORS, operator
 from oracle.operators.answers.validation import validate

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...model.errors import OracleError, unknown
-from ...numerics.orders.kernel_orders import is_elementwise
+from ...numerics.orders.formula import is_elementwise
 from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, HALF, MUTUAL, Parameter

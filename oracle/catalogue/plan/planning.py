@@ -15,7 +15,7 @@ from ...model.aclnn import CANN, DEFAULT_SOC, PLATFORMS, SUCCESS
 from ...model.call import Call
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
-from ...numerics.orders.kernel_orders import is_elementwise
+from ...numerics.orders.formula import is_elementwise
 from ...operators import OPERATORS, Reference, references
 from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator

@@ -17,7 +17,8 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import ONE, Expression, Function, symbol
-from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise
+from ...numerics.orders.formula import COUNT, Form, is_elementwise
+from ...numerics.orders.kernel_orders import graphs_with
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute
 from ...operators.answers.api import device_kernel
@@ -141,7 +142,7 @@ class Formula:
 
     def root(self, constants: Constants, *, mean: bool) -> Expression:
         """Return the graph for values of flags and choices."""
-        root = self.scheme.graphs(constants, mean=mean).form("")
+        root = graphs_with(self.scheme, constants, mean=mean).form("")
         return self.replaced.get(root, root)
 
     def graph(self, operands: Operands) -> Expression:

@@ -20,7 +20,7 @@ from ...model.aclnn import PLATFORMS, Platform, platform
 from ...model.call import Array
 from ...numerics.exact.enclosures import round_constant
 from ...numerics.expressions import Expression, operation, symbol, symbols_of, trace
-from ...numerics.orders.kernel_orders import COUNT, Form, Formula, is_elementwise, is_public, named
+from ...numerics.orders.formula import COUNT, Form, Formula, is_elementwise, is_public, named
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operands import float32, formula_operands

@@ -17,7 +17,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import LENGTH, TOTAL, Expression, symbol
 from ...numerics.golden.sums import as_rows, from_rows
-from ...numerics.orders.kernel_orders import Formula as PageFormula
+from ...numerics.orders.formula import Formula as PageFormula
 from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...numerics.programs import simulate
 from ...numerics.traversal import Stage, substitute

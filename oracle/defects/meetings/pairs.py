@@ -20,7 +20,7 @@ import numpy as np
 from ...model import classes
 from ...model.aclnn import Platform
 from ...model.call import Array, Call
-from ...numerics.orders.kernel_orders import COUNT
+from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, PER_SAMPLE, REDUCTIONS, Parameter
 from ..base import elementwise, rows, samples

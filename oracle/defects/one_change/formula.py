@@ -14,7 +14,7 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.expressions import ONE, Expression, symbol, text
-from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise, is_public
+from ...numerics.orders.formula import COUNT, Form, is_elementwise, is_public
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operator import Operator

@@ -11,7 +11,7 @@ import numpy as np
 from ...model.aclnn import Platform, platform
 from ...model.call import Array
 from ...numerics.expressions import constant, symbol
-from ...numerics.orders.kernel_orders import Formula
+from ...numerics.orders.formula import Formula
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute
 from ...operators.definition.operator import Operator

@@ -10,7 +10,7 @@ import numpy as np
 from ...model.aclnn import Platform, platform
 from ...model.call import Array, Call
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
-from ...numerics.orders.kernel_orders import Form, is_elementwise, named
+from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE
 from ..base import elementwise, rows, samples

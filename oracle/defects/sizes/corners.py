@@ -14,7 +14,7 @@ import numpy as np
 
 from ...model.call import Array, Call
 from ...model.dtypes import dtype_of
-from ...numerics.orders.kernel_orders import COUNT
+from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples

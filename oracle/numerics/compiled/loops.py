@@ -50,7 +50,8 @@ from ..bounds.windows import are_single, cheap, reaching, window, within
 from ..expressions import ZERO, Expression, constant
 from ..floats.codes import code
 from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic
-from ..orders.kernel_orders import KEPT, Chosen, Graphs
+from ..orders.formula import Chosen
+from ..orders.kernel_orders import KEPT, Graphs
 from ..proof import U
 from ..traversal import names_of, walk
 from .elements import (

@@ -27,7 +27,8 @@ from ..expressions import IRRATIONAL, ZERO, Expression, constant
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks, scratch
 from ..floats.codes import castable, code, highest, lowest
 from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, float32, widen
-from ..orders.kernel_orders import DEPARTURE, KEPT, Formula, Graphs, graphs_of, mean_loss
+from ..orders.formula import Formula
+from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..programs import Operands, Values, cast, changed, loaded, pick, program, release, simulate
 from ..proof import ExactValue, Region, Sink, narrow, settle

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...model.call import Array
 from ..expressions import Expression, symbols_of, trace
-from ..orders.kernel_orders import Formula, condition_of
+from ..orders.formula import Formula, condition_of
 from ..programs import Operands, changed, program, simulate
 from ..traversal import walk
 

@@ -18,7 +18,8 @@ from ...model.dtypes import dtype_of
 from ..compiled.engine import is_compiled
 from ..floats.blocks import axis_last
 from ..orders import strict
-from ..orders.kernel_orders import Chosen, Formula, Graphs, graphs_of
+from ..orders.formula import Chosen, Formula
+from ..orders.kernel_orders import Graphs, graphs_of
 from ..programs import Operands, simulate
 from ..proof import Sink
 from . import elementwise, reductions

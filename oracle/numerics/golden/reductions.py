@@ -21,7 +21,7 @@ from ..exact import rationals
 from ..expressions import LENGTH, TOTAL, Expression
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from ..floats.rounding import FLOAT64, float32, quantize
-from ..orders.kernel_orders import Formula, constants_of
+from ..orders.formula import Formula, constants_of
 from ..orders.reducing import reducing, types_of
 from ..programs import Operands, cast, loaded, program, release, simulate, spare
 from ..proof import Exact, ExactValue, Refine, Region, Sink, U

@@ -26,7 +26,8 @@ from ..exact.rationals import Undefined, numbers, rational, rational_sum
 from ..expressions import ZERO
 from ..floats.blocks import axis_last, blocks
 from ..floats.rounding import LARGEST, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
-from ..orders.kernel_orders import COUNT, Formula, Graphs, graphs_of, mean_loss
+from ..orders.formula import COUNT, Formula
+from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
 from ..programs import Operands, cast, changed, pick, program, simulate
 from ..proof import Sink, U
 from ..traversal import is_rational

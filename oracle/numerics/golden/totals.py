@@ -21,7 +21,7 @@ from ..exact import enclosures
 from ..expressions import TOTAL
 from ..floats.blocks import block_size, blocks
 from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, float32
-from ..orders.kernel_orders import Formula, constants_of
+from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
 from ..programs import Operands
 from ..proof import Sink, U

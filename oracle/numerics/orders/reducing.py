@@ -14,7 +14,7 @@ from ..bounds.losses import Loss, losses
 from ..expressions import LENGTH, ROUNDINGS, TOTAL, ZERO, Expression, Function, operation, symbol, symbols_of, trace
 from ..floats.rounding import NARROW, Arithmetic
 from ..traversal import Stage, is_rational, staged, stored_in, substitute, walk
-from .kernel_orders import Form, Formula, chooses, condition_of, constants_of, named
+from .formula import Form, Formula, chooses, condition_of, constants_of, named
 
 Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
 ANY = 1 << 30  # significant bits of a stage's value: as many as it takes

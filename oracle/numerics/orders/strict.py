@@ -24,7 +24,8 @@ from ..floats.blocks import block_size, blocks
 from ..floats.codes import highest, lowest, some
 from ..floats.rounding import LARGEST, Arithmetic, classes_differ, half_ulp, is_halfway, quantize, widen
 from ..programs import Operands, Values, cast, changed, pick, program, release, simulate
-from .kernel_orders import DEPARTURE, VANISHING, Formula, Graphs, graphs_of
+from .formula import Formula
+from .kernel_orders import DEPARTURE, VANISHING, Graphs, graphs_of
 
 # What a device answers to a formula of one element: its kernel's graph, step by step in the kernel's type.
 

@@ -25,7 +25,7 @@ from ...numerics.floats.codes import some
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
 from ...numerics.orders import strict
-from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
+from ...numerics.orders.formula import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
 from ..definition.operands import constants, formula_operands

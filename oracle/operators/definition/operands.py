@@ -9,7 +9,7 @@ import numpy as np
 
 from ...model.call import Array
 from ...numerics.expressions import PLACE
-from ...numerics.orders.kernel_orders import PART, Formula
+from ...numerics.orders.formula import PART, Formula
 from ...numerics.orders.reducing import reduces
 from .operator import Arguments, Operator
 from .parameters import HALF, MEAN, PER_GROUP, ROWS, SAME, Parameter, Shape, class_axis

@@ -12,7 +12,7 @@ from oracle.catalogue.loader import catalogues, operator_of
 from oracle.defects.base.device import plain
 from oracle.defects.meetings.factors import factors_of
 from oracle.defects.meetings.pairs import impossible, mutants
-from oracle.numerics.orders.kernel_orders import is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
 from oracle.operators import OPERATORS
 from oracle.power.trial import size_of
 from oracle.settings.settings import Settings

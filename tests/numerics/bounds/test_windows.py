@@ -10,7 +10,8 @@ from oracle.numerics.bounds.losses import losses, plus, times
 from oracle.numerics.bounds.windows import cheap, reaching, window, within
 from oracle.numerics.expressions import Expression, constant, exp, maximum, symbol
 from oracle.numerics.floats.rounding import Arithmetic
-from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_of
 from oracle.numerics.programs import program, simulate
 from oracle.numerics.traversal import names_of, walk
 from oracle.operators import OPERATORS

@@ -9,7 +9,8 @@ import pytest
 
 from oracle.numerics.expressions import equal, exp, log, maximum, minimum, sign, where
 from oracle.numerics.golden.elementwise import evaluate
-from oracle.numerics.orders.kernel_orders import Formula, is_elementwise
+from oracle.numerics.orders.formula import Formula, is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_with
 from oracle.numerics.proof import Sink
 from oracle.operators import OPERATORS
 
@@ -64,7 +65,7 @@ def test_few_formulas_of_this_package_may_lose_what_underflows_in_float64():
         for operator in OPERATORS.values()
         for each in operator.each
         if is_elementwise(each.computes)
-        if any(each.computes.graphs(mean=mean).is_fragile for mean in (False, True))
+        if any(graphs_with(each.computes, mean=mean).is_fragile for mean in (False, True))
     }
     assert fragile == DIVIDED
 
@@ -84,7 +85,7 @@ def test_few_formulas_of_this_package_may_lose_what_underflows_in_float64():
     ],
 )
 def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
-    assert Formula(formula).graphs().is_fragile is is_fragile
+    assert graphs_with(Formula(formula)).is_fragile is is_fragile
 
 
 @pytest.mark.parametrize(
@@ -116,4 +117,4 @@ def test_a_sum_that_underflows_float64_is_a_zero_of_the_exact_sign(formula, x, b
     ],
 )
 def test_a_sum_may_lose_its_sign_where_a_term_underflows_and_neither_is_far_from_zero(formula, loses_signs):
-    assert Formula(formula).graphs().loses_signs is loses_signs
+    assert graphs_with(Formula(formula)).loses_signs is loses_signs

@@ -14,7 +14,7 @@ from truth import TYPES, rounded
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import equal, exp, place, sum_over, trace, where
 from oracle.numerics.golden import elementwise, places, reductions
-from oracle.numerics.orders.kernel_orders import Formula, chooses
+from oracle.numerics.orders.formula import Formula, chooses
 from oracle.numerics.orders.reducing import reduces
 from oracle.numerics.proof import Sink
 from oracle.numerics.traversal import at_place

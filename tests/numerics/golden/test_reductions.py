@@ -13,7 +13,7 @@ from truth import TYPES, rounded
 
 from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sqrt, stored, sum_over
 from oracle.numerics.golden import reductions
-from oracle.numerics.orders.kernel_orders import Form, Formula
+from oracle.numerics.orders.formula import Form, Formula
 from oracle.numerics.orders.reducing import reducing
 from oracle.numerics.programs import simulate
 from oracle.numerics.proof import Sink

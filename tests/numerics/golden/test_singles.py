@@ -9,7 +9,8 @@ import pytest
 import oracle
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.golden import elementwise
-from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_of
 from oracle.operators import OPERATORS
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

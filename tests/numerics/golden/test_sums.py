@@ -9,7 +9,7 @@ import pytest
 
 from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.formula import Formula
 from oracle.numerics.proof import Sink
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from oracle import Call
 from oracle.numerics.floats.rounding import FLOAT32
-from oracle.numerics.orders.kernel_orders import is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_with
 from oracle.operators.answers.api import compute, reference
 from oracle.operators.answers.registry import OPERATORS
 
@@ -87,7 +88,7 @@ def test_what_float16_arithmetic_loses_is_not_held_against_a_kernel_that_does_no
 
 def test_what_follows_from_a_graph_is_kept_beside_that_of_all_others() -> None:
     schemes = [op.computes for op in OPERATORS.values() if is_elementwise(op.computes)]
-    graphs = [scheme.graphs() for scheme in schemes]
+    graphs = [graphs_with(scheme) for scheme in schemes]
     result = [(each.bound(FLOAT32), each.smooth(FLOAT32)) for each in graphs]
     assert len(graphs) > 9
     assert all(each.bound(FLOAT32) is lost for each, (lost, _) in zip(graphs, result, strict=True))

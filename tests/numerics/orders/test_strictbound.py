@@ -8,7 +8,8 @@ import pytest
 from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.floats.rounding import FLOAT32
-from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
+from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.kernel_orders import graphs_of
 from oracle.numerics.orders.strict import StrictBound
 from oracle.numerics.programs import program
 from oracle.operators import OPERATORS, reference

@@ -9,7 +9,7 @@ import pytest
 
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp
-from oracle.numerics.orders.kernel_orders import Form, Formula
+from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted

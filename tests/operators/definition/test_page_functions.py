@@ -14,7 +14,7 @@ from oracle.model.aclnn import platform
 from oracle.model.call import TensorSpec
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp
-from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.formula import Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.operator import Result

@@ -1,0 +1,201 @@
+"""A page's formula, and the orders in which public kernels compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from typing import NamedTuple, TypeGuard, TypeVar
+
+from ...model.aclnn import CANN, PLATFORMS
+from ...model.errors import OracleError
+from ..expressions import LENGTH, PLACE, Expression, Function, symbols_of, trace
+from ..programs import Operands
+from ..traversal import AtPlace, at_place, names_of, picked
+
+T = TypeVar("T")
+COUNT = "n"  # the symbol of the mean's divisor
+PART = "part"  # the symbol of the part of the output that an element lies in, where an input has parts: 0, 1 ...
+
+
+@dataclass(frozen=True)
+class Form:
+    """An order in which a right kernel computes.
+
+    ``formula``: of the same symbols as the operator's. One that has no operand ``n`` is multiplied by the mean's factor
+    at its end, or, with ``mean="first"``, gets the gradient already multiplied; with ``mean="sum"`` the sum of the
+    values is multiplied. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the
+    kernel of some SoCs that computes something else, or loses much more than others: what it loses, and its distance
+    from the formula, are allowed on its own SoCs alone. ``answers``: of a formula with reductions, the order in which a
+    simulated device answers, where the SoCs have several kernels and ``formula`` is that of the one that loses most.
+    """
+
+    formula: Function
+    mean: str = "last"
+    native: tuple[str, ...] = ()
+    departs: bool = False
+    answers: Function | None = None
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula and the orders in which public kernels compute it.
+
+    ``orders``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
+    other name is an order that no public kernel has and a right one may. Without them, the formula's own order.
+    ``over``: what the formula's reductions run along (:mod:`.reducing`); an elementwise formula has none.
+    ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
+    ``unspecified``: kernel -> a condition of some operands, under which its answer is not known. The kernel's name is
+    one of ``orders``, alone or with the dtype that is stored (``tbe_a2 bfloat16``); ``""`` means all others. Where a
+    kernel's order departs by more than a rounding, the condition follows from the order.
+    ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
+    one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
+    ``integers``: the formula of a kernel whose type is an integer, if it is another one: nothing is rounded there.
+    """
+
+    formula: Function
+    orders: Mapping[str, Form | Function] | None = None
+    over: str = ""
+    gradient: str = "g"
+    unspecified: Mapping[str, Function] = field(default_factory=dict)
+    specials: Function | None = None
+    integers: Function | None = None
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The operands that the formula names, the mean's divisor not among them."""
+        return tuple(name for name in symbols_of(self.formula) if name not in (COUNT, LENGTH))
+
+    @cached_property
+    def entering(self) -> tuple[str, ...]:
+        """The operands that the formula's value depends on."""
+        return tuple(name for name in names_of(trace(self.formula)) if name not in (COUNT, LENGTH, PLACE))
+
+    @cached_property
+    def knows_places(self) -> bool:
+        """Whether the formula's value depends on an element's own index along the axis."""
+        return PLACE in names_of(trace(self.formula))
+
+    @cached_property
+    def at_place(self) -> Chosen | None:
+        """What the formula is at the one place of each row where it is not zero; None for any other formula."""
+        result = at_place(trace(self.formula)) if self.knows_places else None
+        if result is None:
+            return None
+        return Chosen.of(result, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
+
+    @cached_property
+    def picked(self) -> Chosen | None:
+        """The formula of the rows that count, where it sums along places and is zero but at one place of each row."""
+        result = picked(trace(self.formula)) if self.knows_places else None
+        if result is None:
+            return None
+        return Chosen.of(result[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
+
+    @cached_property
+    def of_one_row(self) -> Formula:
+        """A formula that is :attr:`picked`, for one row that counts."""
+        return replace(self._changed(lambda graph: _at_one_place(picked(graph))[1]), over="")
+
+    def _changed(self, change: Callable[[Expression], Expression]) -> Formula:
+        """The same with every order's graph changed."""
+
+        def changed(formula: Function) -> Function:
+            return wraps(formula)(lambda *operands: change(formula(*operands)))
+
+        orders = {
+            name: replace(form, formula=changed(form.formula)) if isinstance(form, Form) else changed(form)
+            for name, form in (self.orders or {}).items()
+        }
+        return replace(self, formula=changed(self.formula), orders=orders or None)
+
+    @property
+    def formulas(self) -> dict[str, Function]:
+        """Every formula of an operator, by where its page has it."""
+        orders = {f"orders[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.orders or {}).items()}
+        conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
+        return {
+            "formula": self.formula,
+            **orders,
+            **conditions,
+            **({"specials": self.specials} if self.specials else {}),
+            **({"integers": self.integers} if self.integers else {}),
+        }
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Chosen(NamedTuple):
+    """What is computed of a formula that is zero but at one place of each row: that place and the conditions under
+    which a row counts, made of ``deciding`` operands, and the value there, made of ``entering`` ones."""
+
+    place: Expression
+    conditions: tuple[Expression, ...]
+    deciding: tuple[str, ...]
+    value: Formula
+    entering: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: AtPlace, value: Formula, over: str) -> Chosen:
+        """``value``: with its orders."""
+        entering = names_of(*map(trace, value.formulas.values()))
+        value = replace(value, over=over)
+        return cls(found.place, found.conditions, names_of(found.place, *found.conditions), value, entering)
+
+
+def _at_one_place(found: T | None) -> T:
+    """What an order is at the one place of each row where it is not zero; OracleError for any other order."""
+    if found is None:
+        raise OracleError("every order is zero but at one place: write where(equal(place(), ...), value, 0)")
+    return found
+
+
+def chooses(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula is zero but at one place of each row."""
+    return isinstance(computes, Formula) and bool(computes.over) and computes.at_place is not None
+
+
+def picks(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula sums values that are zero but at one place of each row."""
+    return isinstance(computes, Formula) and bool(computes.over) and computes.picked is not None
+
+
+def is_elementwise(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula gives each element from the operands at its place, or sums such values."""
+    return isinstance(computes, Formula) and not computes.over
+
+
+def _of_type(conditions: Mapping[str, Function], dtype: str) -> dict[str, Function]:
+    """Return the conditions of one dtype by the names of their kernels."""
+    split = {name.rpartition(" "): condition for name, condition in conditions.items()}
+    return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
+
+
+def condition_of(scheme: Formula, soc: str, dtype: str) -> Function | None:
+    """Return the condition under which the answer of a SoC's kernel that stores a dtype is not known."""
+    return named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
+
+
+def is_public(name: str) -> bool:
+    """Whether an order is that of a SoC's kernel, or of a family of them."""
+    kernel = name.partition("@")[0]
+    return any(p.kernel == kernel or p.kernel.startswith(f"{kernel}_") for p in PLATFORMS.values())
+
+
+def named(forms: Mapping[str, T], kernel: str) -> T | None:
+    """Return what belongs to a SoC's kernel, of a version of CANN where it has one (``950@9.1``): by its name, its
+    family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or none; None if there is nothing. ``950@9.1`` counts up to 9.1."""
+    name, _, cann = kernel.partition("@")
+    versions = CANN[CANN.index(cann) :] if cann else ()
+    while True:
+        result = next((key for key in (*(f"{name}@{v}" for v in versions), name) if key in forms), None)
+        if result is not None or not name:
+            return None if result is None else forms[result]
+        name = name.rpartition("_")[0]
+
+
+def constants_of(scheme: Formula, operands: Operands) -> frozenset[tuple[str, int]]:
+    """Return the operands that are constants of the graphs: absent ones are 1, and flags are integers."""
+    given = {name: operands.get(name, 1) for name in scheme.symbols}
+    return frozenset((name, value) for name, value in given.items() if isinstance(value, int))
