@@ -15,7 +15,8 @@ import numpy as np
 from .catalogue.data.case import Case, TensorPlan
 from .catalogue.expand.drawing import Drawer, Word, words
 from .catalogue.portable import not_finite
-from .explain.conditions import Fact, contrast, counted, facts_of, sentence
+from .explain.conditions import contrast, counted, sentence
+from .explain.facts import Fact, facts_of
 from .model.errors import OracleError
 from .operators import OPERATORS
 from .operators.definition.operator import Operator

@@ -28,7 +28,8 @@ from ..record.types import CaseRecord, CaseStatus, Group
 from ..reporting.clusters import bug_of, dtype_order, rule_of, shared_text
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
-from .conditions import Condition, Contrast, Fact, contrast, facts_of, is_clear, measured, sentence
+from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
+from .facts import Fact, facts_of
 from .neighbours import Known
 from .where import Where, words_of
 

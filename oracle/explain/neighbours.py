@@ -27,8 +27,9 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import SAME, Parameter
-from .conditions import Condition, Fact, facts_of, rivals
+from .conditions import Condition, rivals
 from .detail import described
+from .facts import Fact, facts_of
 
 Shape = tuple[int, ...]
 Rival = tuple[tuple[Condition, ...], float]

@@ -19,8 +19,9 @@ from ..catalogue.data.case import Case
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..record.types import STATUSES, CaseRecord
-from .conditions import FLAGS, Condition, facts_of
+from .conditions import FLAGS, Condition
 from .detail import described
+from .facts import facts_of
 
 _WORD = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?:%(?P<step>\d+))?(?P<how>:|!=|<=|>=|=|<|>)(?P<value>.*)\Z", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -29,8 +29,9 @@ from ..defects.base.device import Defect, Device, never, own_output, right_devic
 from ..defects.meetings.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
 from ..defects.meetings.pairs import MILLION, MOST_NAMED, fresh, meeting
 from ..defects.registry import defects
-from ..explain.conditions import Contrast, Fact, contrast, facts_of, sentence
+from ..explain.conditions import Contrast, contrast, sentence
 from ..explain.detail import described
+from ..explain.facts import Fact, facts_of
 from ..explain.neighbours import Known, neighbour
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call

@@ -18,7 +18,8 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
-from oracle.explain.conditions import Tensor, contrast, facts_of, roundest, sentence
+from oracle.explain.conditions import contrast, roundest, sentence
+from oracle.explain.facts import Tensor, facts_of
 from oracle.explain.groups import groups
 from oracle.record.codec import parse_object
 from oracle.record.reader import Record

@@ -14,8 +14,9 @@ from ordinary import some
 from oracle.catalogue import default_dir, files, load
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import takes
-from oracle.explain.conditions import contrast, facts_of, sentence
+from oracle.explain.conditions import contrast, sentence
 from oracle.explain.detail import described
+from oracle.explain.facts import facts_of
 from oracle.explain.neighbours import CALLS, LARGEST, Known, neighbour
 from oracle.explain.where import Where, words_of
 from oracle.model.errors import OracleError

@@ -14,7 +14,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import dtype_of
 from .. import double_double
-from ..bounds import losses
+from ..bounds import additions
 from ..bounds.losses import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import LENGTH, TOTAL, ZERO
@@ -120,7 +120,7 @@ class Stages:
             self._add(totals, stage, self._terms(level, totals, rows, given, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
-                totals.known[stage.error] += losses.lost(terms, totals.sizes[stage.name], self.length)
+                totals.known[stage.error] += additions.lost(terms, totals.sizes[stage.name], self.length)
         kept[key] = totals
         return totals
 

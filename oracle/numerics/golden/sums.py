@@ -18,7 +18,7 @@ from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from ...model.errors import OracleError
 from .. import double_double
-from ..bounds import losses
+from ..bounds import additions
 from ..bounds.losses import SECOND_ORDER
 from ..bounds.ranges import is_linear
 from ..exact import enclosures
@@ -326,7 +326,7 @@ class _Rows:
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
-        error += UNIT * self.size + losses.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
+        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
         inside = (largest * most < self.added.max * (1 - 2.0**-10)) & (ordinary * most < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)

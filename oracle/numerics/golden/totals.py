@@ -15,7 +15,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...model.dtypes import dtype_of
-from ..bounds import losses
+from ..bounds import additions
 from ..bounds.losses import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import TOTAL
@@ -109,7 +109,7 @@ class Every:
         error = (run_sum(margins) + 1.01 * U * (RUN + count // RUN) * size) * SECOND_ORDER
         doubtful = any(doubt for *_, doubt in parts)
         if arithmetic is not FLOAT64:  # on a device in any order
-            error = error + losses.lost([known], size, count)
+            error = error + additions.lost([known], size, count)
             doubtful |= bool((~np.isnan(total) & (size >= LARGEST * (1 - NEAR))).any())
         return float(total[0, 0]), float(error[0, 0]), doubtful
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ordinary import some
 
-from oracle.numerics.bounds.losses import RUN, SHORT, lost
+from oracle.numerics.bounds.additions import RUN, SHORT, lost
 from oracle.numerics.floats.rounding import UNIT
 
 LENGTHS = some([1000, 65_537, 1 << 20], 2)

@@ -1,0 +1,145 @@
+"""Facts of a call, from the words in which a record describes its tensors and attributes.
+
+A fact is the length of the reduced axis, say, or the layout of an operand. Subjects that every operator has are called
+alike in all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..catalogue.data.layout import VIEWS, Layout, arrange
+from ..model import classes
+from ..model.classes import IN_ORDER, form_class, stride_class
+from ..operators import OPERATORS
+from ..operators.definition.operator import Operator
+from ..record.types import CaseRecord
+
+_TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
+Fact = int | str | bool
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor as a record's words describe it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    values: str
+    view: str
+
+    @classmethod
+    def of(cls, words: str) -> Tensor | None:
+        """Read a tensor's words; None for a null pointer, and for words of another form."""
+        result = _TENSOR.match(words)
+        if result is None:
+            return None
+        shape = tuple(int(n) for n in result["shape"].split(",") if n)
+        rest = (result["words"] or "").split()
+        view = next((word for word in rest if re.split(r"[:+]", word)[0] in (*VIEWS, "as")), "contiguous")
+        values = next((word for word in rest if word != view and word[0] != "("), "")
+        return cls(result["dtype"], shape, values, view)
+
+    @property
+    def layout(self) -> Layout:
+        """Where its elements lie."""
+        return arrange(self.shape, self.view)
+
+
+def facts_of(case: CaseRecord) -> dict[str, Fact]:
+    """Return what is known of a case's call, by subject; numbers are sizes."""
+    return dict(_facts(case.op, case.dtype, tuple(case.inputs.items()), tuple(case.attrs.items()),
+                       tuple(case.outputs.items())))  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 17)
+def _facts(
+    name: str, dtype: str, inputs: tuple[tuple[str, str], ...], attrs: tuple[tuple[str, Fact], ...],
+    outputs: tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, Fact], ...]:  # fmt: skip
+    op = OPERATORS.get(name)
+    read = {n: Tensor.of(words) for n, words in (*inputs, *outputs)}
+    tensors = {n: t for n, t in read.items() if t is not None}
+    main = tensors.get(op.main) if op is not None else None
+    result: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
+    first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
+    beside: tuple[Tensor, tuple[int, ...]] | None = None
+    if main is not None and first is not None:
+        whole = main.shape if op is None else op.common_shape(tensors)
+        result.update(_sizes(whole, op, dict(attrs)))
+        beside = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
+    for n, tensor in read.items():
+        result.update(_of_tensor(n, tensor, beside))
+        if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
+            result[f"{n} fits"] = tensor.shape == main.shape
+    for n, value in attrs:
+        parameter = None if op is None else op.by_name.get(n)
+        if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
+            result[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+        if parameter is not None and parameter.role == "number" and isinstance(value, (int, float)):
+            result[f"the sign of {n}"] = "zero" if value == 0 else "negative" if value < 0 else "positive"
+        if parameter is not None and parameter.role == "axis" and isinstance(value, int) and main is not None:
+            rank = max(1, len(main.shape))
+            result["the axis"] = "negative" if value < 0 else "not negative"
+            result["the place of the axis"] = classes.place(main.shape, value % rank)
+            result["the axis counted from 0"] = value % rank
+            result["the axis counted from the end"] = rank - value % rank
+    return tuple(result.items())
+
+
+def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact]) -> Iterator[tuple[str, Fact]]:
+    """The sizes by which kernels choose tiles, tails and templates."""
+    yield "the number of elements", math.prod(shape)
+    yield "the rank", len(shape)
+    if shape:
+        yield "the last axis", shape[-1]
+        yield "the first axis", shape[0]
+        yield "the number of rows", math.prod(shape[:-1])
+    if len(shape) > 1:
+        yield "the lengths of the axes alike", len(set(shape)) < len(shape)
+    if op is None or not shape:
+        return
+    axis = op.attribute("axis")
+    along = attrs.get(axis.name) if axis is not None else op.class_axis(shape, attrs)
+    if isinstance(along, int) and -len(shape) <= along < len(shape):
+        along %= len(shape)
+        yield "the reduced axis", shape[along]
+        yield "the number of elements behind the reduced axis", math.prod(shape[along + 1 :])
+        yield "the number of elements before the reduced axis", math.prod(shape[:along])
+        yield "the number of reduced rows", math.prod(shape[:along]) * math.prod(shape[along + 1 :])
+
+
+def _of_tensor(
+    name: str, tensor: Tensor | None, beside: tuple[Tensor, tuple[int, ...]] | None
+) -> Iterator[tuple[str, Fact]]:
+    """The layout, values, type and spread of one tensor beside the main operand and the largest shape of the call."""
+    if tensor is None:
+        yield f"{name} present", False
+        return
+    yield f"{name} present", True
+    layout = tensor.layout
+    strides = stride_class(tensor.shape, layout.strides)
+    yield f"the layout of {name}", re.split(r"[:+]", tensor.view)[0]
+    yield f"the strides of {name}", strides
+    yield f"{name} contiguous", strides == IN_ORDER
+    yield f"{name} offset", layout.offset > 0
+    yield f"the offset of {name}", layout.offset
+    yield f"{name} stride 0", any(step == 0 and n > 1 for n, step in zip(tensor.shape, layout.strides, strict=True))
+    if tensor.values:
+        yield f"the values of {name}", tensor.values.rstrip("!")
+        yield f"{name} special", tensor.values.endswith("!")
+    if beside is not None:
+        main, larger = beside
+        if tensor.dtype != main.dtype:
+            yield f"the type of {name}", tensor.dtype
+        yield f"{name} mixed", tensor.dtype != main.dtype
+        if len(tensor.shape) <= len(larger):
+            yield f"the form of {name}", form_class(tensor.shape, layout.strides, larger)
+        own, whole = math.prod(tensor.shape), math.prod(larger)
+        yield f"{name} broadcast", own < whole
+        yield f"{name} spread", 1 < own < whole
+        yield f"the rank of {name}", len(tensor.shape)
