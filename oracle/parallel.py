@@ -63,7 +63,7 @@ class Workers:
     where: str = "this process"
     prepare: Callable[[], None] | None = None
     alive: Callable[[], bool] | None = None  # of a cluster: whether it still has workers for this work
-    told: str = ""  # which workers of a cluster get no work, and why
+    left_out: str = ""  # which workers of a cluster get no work, and why
 
     @property
     def is_here(self) -> bool:
@@ -168,8 +168,8 @@ def workers(
     """
     if cluster is not None:
         with _dask(cluster) as result:
-            if result.told:
-                warnings.warn(result.told, OracleWarning, stacklevel=3)
+            if result.left_out:
+                warnings.warn(result.left_out, OracleWarning, stacklevel=3)
             yield replace(result, prepare=prepare)
     elif jobs <= 1:
         yield Workers(_Here(), 1, prepare=prepare)
@@ -227,7 +227,7 @@ def _dask(address: str) -> Iterator[Workers]:
 
         executor = client.get_executor(pure=False, workers=right)
         text = f"{where}: {others}; they get no work" if others else ""
-        yield Workers(executor, sum(threads[name] for name in right), where, alive=alive, told=text)
+        yield Workers(executor, sum(threads[name] for name in right), where, alive=alive, left_out=text)
     finally:
         client.close()
 

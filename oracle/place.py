@@ -37,7 +37,7 @@ PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
 class Spread:
     """Runs cases elsewhere. They must be asked for in the order in which they are given here.
 
-    ``told``: which workers get no cases; ``lost``: why no further case can be run.
+    ``text``: which workers get no cases; ``lost``: why no further case can be run.
     """
 
     def __init__(self, settings: Settings, cases: Sequence[Case]) -> None:
@@ -46,7 +46,7 @@ class Spread:
         self._open = ExitStack()
         prepare = partial(register, OPERATORS.added)
         self._pool = self._open.enter_context(workers(cluster=settings.cluster, prepare=prepare))
-        self.told = self._pool.told
+        self.left_out = self._pool.left_out
         self._coming = self._pool.in_order(partial(run_part, settings), parts(cases), self._lost)
         self._there: dict[str, CaseRecord] = {}
 

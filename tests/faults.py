@@ -1,6 +1,6 @@
 """What a device may do to the run that it is in: one fault per case, chosen by the family in the case's id.
 
-``status`` is that of its case, ``told`` what is said of it. No other case may be touched.
+``status`` is that of its case, ``message`` a part of its reason. No other case may be touched.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def recurses(depth: int = 0) -> int:
 class Fault(NamedTuple):
     do: Do
     status: str
-    told: str = ""
+    message: str = ""
 
 
 FAULTS: dict[str, Fault] = {
@@ -382,5 +382,5 @@ class Faulty(Device):
         ((name, out),) = call.outputs.items()
         if family in FAULTS:
             done = FAULTS[family].do(Doing(call, name, out))
-            return done if FAULTS[family].told.startswith("run()") or isinstance(done, Status) else status
+            return done if FAULTS[family].message.startswith("run()") or isinstance(done, Status) else status
         return status

@@ -151,7 +151,7 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["run", "--op", "silu_backwrd"], "did you mean aclnnSiluBackward, or silu_backward?"),
         (["run", "--soc", "ascend42"], "unknown SoC 'ascend42'"),
@@ -183,12 +183,12 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
         (["convert", ".", "--to", "ttk", "-o", "conv", "--limit", "-5"], "--limit -5: must be at least 1"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(here, capsys, words, told):
+def test_bad_input_is_one_message_and_status_2(here, capsys, words, message):
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("aclnn-oracle: ")
-    assert told in err
+    assert message in err
     assert "Traceback" not in err
     assert not list(here.iterdir())
 

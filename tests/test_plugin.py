@@ -353,7 +353,7 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("--soc ascend42", "ERROR: unknown SoC 'ascend42'*"),
         ("--backend nothing", "ERROR: unknown backend 'nothing'*"),
@@ -366,10 +366,10 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("-m and", "ERROR: Wrong expression passed to '-m': and*"),
     ],
 )
-def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, words, told):
+def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, words, message):
     result = project.runpytest("--record", "run.jsonl", *words.split())
     assert result.ret == 4
-    result.stderr.fnmatch_lines([told])
+    result.stderr.fnmatch_lines([message])
     assert len(result.errlines) <= 2
     assert not (project.path / "run.jsonl").exists()
 

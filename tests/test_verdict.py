@@ -184,7 +184,7 @@ def test_the_order_of_elements_does_not_matter(rows, random):
 
 
 @pytest.mark.parametrize(
-    ("golden", "told"),
+    ("golden", "message"),
     [
         ([], ""),
         ([1.0], ""),
@@ -198,10 +198,10 @@ def test_the_order_of_elements_does_not_matter(rows, random):
         ([1.0, 2.0, NAN, NAN], ""),
     ],
 )
-def test_what_proves_nothing(golden, told):
+def test_what_proves_nothing(golden, message):
     result = uninformative(reference(golden))
-    assert told in result
-    assert bool(told) == bool(result)
+    assert message in result
+    assert bool(message) == bool(result)
 
 
 def test_unspecified_elements_do_not_make_a_golden_informative():

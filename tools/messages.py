@@ -109,7 +109,7 @@ def update() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        told = problems()
-        print("\n".join(told) or "all in step")
-        sys.exit(bool(told))
+        lines = problems()
+        print("\n".join(lines) or "all in step")
+        sys.exit(bool(lines))
     update()

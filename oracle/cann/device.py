@@ -374,13 +374,13 @@ class Tensors:
 class Placed:
     """An array in its memory: ``start`` is where its storage begins, ``end`` how many bytes the block must have."""
 
-    def __init__(self, array: Array, told: TensorSpec | None) -> None:
+    def __init__(self, array: Array, described: TensorSpec | None) -> None:
         self.memory = memory_of(array)
         self.key = address(self.memory)
         item = array.itemsize
-        spec = told or spec_of(array)
+        spec = described or spec_of(array)
         start = address(array) - self.key - spec.offset * item
-        if told is None or start % ALIGNMENT:
+        if described is None or start % ALIGNMENT:
             spec, start = _described(array, start + spec.offset * item, spec.format)
         self.spec, self.start = spec, start
         self.end = start + item * int(np.prod(spec.storage_shape, dtype=object))

@@ -66,12 +66,12 @@ def _answer(call: bytes, message: Any, room: int, runs: Any) -> int:
 _ANSWERS = _ANSWER(_answer)  # lives as long as the process: the emulator keeps its address
 
 
-def called(told: dict[str, Any]) -> Call:
+def called(described: dict[str, Any]) -> Call:
     """Return the call that the emulator describes, its tensors without data."""
-    op = operator(told["op"])
+    op = operator(described["op"])
     values: dict[str, Any] = {}
     for parameter in op.parameters:
-        value = told["arguments"][parameter.name]
+        value = described["arguments"][parameter.name]
         if parameter.kind != "attr":
             value = None if value is None else _spec(value)
         elif isinstance(value, dict):
@@ -79,20 +79,23 @@ def called(told: dict[str, Any]) -> Call:
         values[parameter.name] = value
     kinds = (op.names("input"), op.names("attr"), op.outputs)
     inputs, attributes, outputs = ({name: values[name] for name in names} for names in kinds)
-    return Call(told["op"], told["soc"], inputs, attributes, outputs)
+    return Call(described["op"], described["soc"], inputs, attributes, outputs)
 
 
-def _spec(told: dict[str, Any]) -> TensorSpec:
+def _spec(described: dict[str, Any]) -> TensorSpec:
     keys = ("strides", "offset", "storage_shape")
     return TensorSpec(
-        told["shape"], _DTYPES[told["dtype"]], format=_FORMATS[told["format"]], **{key: told[key] for key in keys}
+        described["shape"],
+        _DTYPES[described["dtype"]],
+        format=_FORMATS[described["format"]],
+        **{key: described[key] for key in keys},
     )
 
 
-def _scalar(told: dict[str, Any]) -> Any:
+def _scalar(described: dict[str, Any]) -> Any:
     """Return the number an aclScalar was made of: Python's own types come back as themselves."""
-    dtype = _DTYPES[told["dtype"]]
-    value = complex(*told["value"]) if dtype.kind == "complex" else told["value"][0]
+    dtype = _DTYPES[described["dtype"]]
+    value = complex(*described["value"]) if dtype.kind == "complex" else described["value"][0]
     return _PYTHON[dtype.name](value) if dtype.name in _PYTHON else np.array(value).astype(dtype.numpy)[()]
 
 

@@ -59,8 +59,8 @@ class Judged:
     """An output of a case in sum.
 
     ``counts``: how many elements each layer rejects; of the standard layer, how many blocks. ``first``: the flat index
-    of the first wrong element. ``told``: what each layer says of the first block that it rejects, or else of the first.
-    ``failed``: the first block that any layer rejects, where it begins along the cut, and its reference.
+    of the first wrong element. ``judgements``: each layer's about the first block that it rejects, or else about the
+    first. ``failed``: the first block that any layer rejects, where it begins along the cut, and its reference.
     """
 
     memory: HugeMemory
@@ -72,7 +72,7 @@ class Judged:
     first: int | None = None
     bad: int = 0
     counts: dict[str, int] = field(default_factory=dict)
-    told: dict[str, Judgement] = field(default_factory=dict)
+    judgements: dict[str, Judgement] = field(default_factory=dict)
     failed: tuple[Block, int, Reference] | None = None
 
     def add(self, block: Block, start: int, reference: Reference) -> None:
@@ -85,8 +85,8 @@ class Judged:
         rejected = False
         for name, layer in block.layers.items():
             rejected |= not layer.passed
-            if name not in self.told or (self.told[name].passed and not layer.passed):
-                self.told[name] = layer
+            if name not in self.judgements or (self.judgements[name].passed and not layer.passed):
+                self.judgements[name] = layer
             if not layer.passed:
                 self.counts[name] = self.counts.get(name, 0) + (1 if layer.bad is None else int(layer.bad.sum()))
         if rejected:
@@ -122,7 +122,7 @@ class Judged:
     @property
     def layers(self) -> dict[str, Judgement]:
         """What each layer says of the whole output."""
-        return {name: layer if layer.passed else self._rejected(name, layer) for name, layer in self.told.items()}
+        return {name: layer if layer.passed else self._rejected(name, layer) for name, layer in self.judgements.items()}
 
     def _rejected(self, name: str, layer: Judgement) -> Judgement:
         count, where = self.counts[name], "" if self.first is None else f"; the first is element {self.first:,}"

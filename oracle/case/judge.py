@@ -18,7 +18,7 @@ from ..explain import diagnosis, findings
 from ..explain.diagnosis import KEPT
 from ..guest.opening import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.process import cause_of_death
-from ..model.aclnn import PROJECT, SUCCESS, told
+from ..model.aclnn import PROJECT, SUCCESS, authority_text
 from ..model.call import Array
 from ..numerics.orders.given import NOT_JUDGED
 from ..numerics.orders.reducing import reduces
@@ -112,12 +112,12 @@ def judge_outputs(
     return values, {layer: _of_all(outputs, worst) for layer, outputs in result.items()}
 
 
-def _of_all(told: Mapping[str, Judgement], worst: str) -> Judgement:
+def _of_all(judgements: Mapping[str, Judgement], worst: str) -> Judgement:
     """A layer of all outputs: what it says of the first that fails, or of the worst; the reasons of all that fail."""
-    if len(told) == 1:
-        return told[worst]
-    failed = {name: judgement for name, judgement in told.items() if not judgement.passed}
-    deciding = next(iter(failed.values()), told[worst])
+    if len(judgements) == 1:
+        return judgements[worst]
+    failed = {name: judgement for name, judgement in judgements.items() if not judgement.passed}
+    deciding = next(iter(failed.values()), judgements[worst])
     return replace(deciding, reason="; ".join(f"{name}: {judgement.reason}" for name, judgement in failed.items()))
 
 
@@ -312,7 +312,7 @@ def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
     """On whose authority the rule stands that a case broke; of one that broke none the case."""
     failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
     kind = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
-    return told(kind, OPERATORS[case.op].source)
+    return authority_text(kind, OPERATORS[case.op].source)
 
 
 def record_of(

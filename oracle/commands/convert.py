@@ -104,5 +104,5 @@ def _read(path: Path, limit: int) -> list[Case]:
         return load_yaml(path)
     loaded = load(path, limit=limit)
     if loaded.skipped:
-        print(f"{path}: {loaded.told}")
+        print(f"{path}: {loaded.summary}")
     return loaded.cases

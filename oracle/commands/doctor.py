@@ -77,7 +77,7 @@ def _missed(asked: str, found: str) -> Finding:
 
 def _soc(findings: list[Finding]) -> str:
     """The --soc name that the examination found, "" where it met no device."""
-    text = next((finding.told for finding in findings if finding.topic == "SoC"), "")
+    text = next((finding.text for finding in findings if finding.topic == "SoC"), "")
     result = re.search(r"--soc (\w+)", text)
     return result[1] if result else ""
 

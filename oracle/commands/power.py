@@ -274,7 +274,7 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     print(conditions.sentence_of(named))
     for each in named.named:
         if each.outcome in (conditions.WRONG, conditions.NONE):
-            print(f"  {each.outcome}: {each.defect.id}: {each.told or 'nothing is said'} ({each.off} calls)")
+            print(f"  {each.outcome}: {each.defect.id}: {each.claim or 'nothing is said'} ({each.off} calls)")
     _write_json(args.json, {**matrix.to_json(), "conditions": named.to_json()})
     good = named.count(conditions.RIGHT) >= NAMED * named.failing
     good &= named.count(conditions.WRONG) <= MISNAMED * named.failing
@@ -343,7 +343,7 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
             cases += load(path, tier=tier)
             continue
         loaded = interop.load(path, limit=args.limit)
-        print(f"{path.name}: {loaded.told}")
+        print(f"{path.name}: {loaded.summary}")
         cases += loaded.cases
     return [case for case in cases if not only or case.op in only]
 

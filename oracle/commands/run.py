@@ -358,9 +358,9 @@ def _shrink(case: Case, settings: Settings) -> int:
         text = f"{case.id}: reduced in {result.shrunk.runs} runs"
         print(full_text(result.shrunk.record, why=case.why, source=case.source), file=sys.stderr)
         if not result.text:
-            print(f"{text}, but no script of it fails, and none is written: {result.told}", file=sys.stderr)
+            print(f"{text}, but no script of it fails, and none is written: {result.outcome}", file=sys.stderr)
             return 1
-        print(f"{text}; the script was run: {result.told}", file=sys.stderr)
+        print(f"{text}; the script was run: {result.outcome}", file=sys.stderr)
     print(result.text, end="")
     sys.stdout.flush()
     return 1

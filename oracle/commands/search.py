@@ -118,8 +118,8 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     return 1 if failing else 0
 
 
-def _why(told: str) -> str:
-    return f"found by search: {told}" if told else "found by search, which tells no condition"
+def _why(condition: str) -> str:
+    return f"found by search: {condition}" if condition else "found by search, which tells no condition"
 
 
 def _record(found: Search, settings: Settings, path: Path) -> None:

@@ -43,26 +43,26 @@ class Finding:
 
     state: State
     topic: str
-    told: str
+    text: str
     remedy: str = ""
 
     def lines(self) -> Iterable[str]:
         """Yield the finding for a terminal, the remedy below it."""
-        yield f"{self.state:<8} {self.topic:<26} {self.told}"
+        yield f"{self.state:<8} {self.topic:<26} {self.text}"
         if self.remedy:
             yield f"{'':<8} {'':<26} -> {self.remedy}"
 
 
-def ok(topic: str, told: str) -> Finding:
-    return Finding("ok", topic, told)
+def ok(topic: str, text: str) -> Finding:
+    return Finding("ok", topic, text)
 
 
-def warning(topic: str, told: str, remedy: str = "") -> Finding:
-    return Finding("warning", topic, told, remedy)
+def warning(topic: str, text: str, remedy: str = "") -> Finding:
+    return Finding("warning", topic, text, remedy)
 
 
-def failed(topic: str, told: str, remedy: str = "") -> Finding:
-    return Finding("failed", topic, told, remedy)
+def failed(topic: str, text: str, remedy: str = "") -> Finding:
+    return Finding("failed", topic, text, remedy)
 
 
 def worst(findings: Iterable[Finding]) -> State:
@@ -178,8 +178,8 @@ def serve() -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints is no answer
 
-    def say(**told: object) -> None:
-        out.write(json.dumps(told) + "\n")
+    def say(**text: object) -> None:
+        out.write(json.dumps(text) + "\n")
 
     try:
         say(step="loading CANN")

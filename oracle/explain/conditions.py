@@ -29,7 +29,7 @@ class Condition:
     """What holds of a call. ``bits``: how unlikely a cause it is before any case was seen, as a length of text."""
 
     subject: str
-    told: str  # after the subject: "is longer than 64"
+    text: str  # after the subject: "is longer than 64"
     bits: float
     test: Callable[[Any], bool]  # of the fact's value
     fact: str  # its name among the facts
@@ -40,7 +40,7 @@ class Condition:
         return np.array([self.fact in each and self.test(each[self.fact]) for each in facts], bool)
 
     def __str__(self) -> str:
-        return f"{self.subject} {self.told}"
+        return f"{self.subject} {self.text}"
 
 
 FLAGS = {  # the last word of a fact that is true or false -> what is told of the tensor, either way
@@ -307,8 +307,8 @@ def _entropy(some: Array, all_of_them: Array) -> Array:
 def sentence(chosen: Sequence[Condition]) -> str:
     """Return conditions as a sentence without its end: those of one subject are told of it together."""
     by_subject: dict[str, list[str]] = {}
-    for condition in sorted(chosen, key=lambda c: (c.bits, c.told)):
-        by_subject.setdefault(condition.subject, []).append(condition.told)
+    for condition in sorted(chosen, key=lambda c: (c.bits, c.text)):
+        by_subject.setdefault(condition.subject, []).append(condition.text)
     return ", and ".join(f"{subject} {' and '.join(_joined(words))}" for subject, words in by_subject.items())
 
 

@@ -179,15 +179,15 @@ def _cause(found: Findings) -> str:
 
 def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
     """The same told of several operands is one claim: of one or the other."""
-    for text in dict.fromkeys(each.told for each in simulated):
-        same = [each for each in simulated if each.told == text]
+    for text in dict.fromkeys(each.text for each in simulated):
+        same = [each for each in simulated if each.text == text]
         names = " or ".join(dict.fromkeys(each.of for each in same))
         yield Explanation(names, text, any(each.sure for each in same), any(each.proof for each in same))
 
 
-def _told_of(found: Findings, told: Explanation) -> str:
+def _told_of(found: Findings, text: Explanation) -> str:
     """The claim in words; an attribute that comes to a mere factor cannot be told from a wrong factor."""
-    return as_a_factor(found, told.cause) or told.cause if family_of(told.cause) == "attribute" else told.cause
+    return as_a_factor(found, text.cause) or text.cause if family_of(text.cause) == "attribute" else text.cause
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

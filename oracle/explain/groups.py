@@ -354,7 +354,7 @@ class Entry:
     patterns: tuple[str, ...]
     choice: str
     status: str
-    told: str
+    text: str
     cases: tuple[str, ...]
 
 
@@ -402,7 +402,7 @@ def baseline_text(record: Record, entries: Iterable[Entry]) -> str:
     lines = [_HEAD.format(label=record.label, started=head.started or "no date")]
     for entry in entries:
         ids = [json.dumps(pattern, ensure_ascii=False) for pattern in entry.patterns]
-        text = entry.told or "say why"
+        text = entry.text or "say why"
         lines.append(f"- id: {ids[0]}" if len(ids) == 1 else "- id:\n" + "\n".join(f"    - {each}" for each in ids))
         lines += [f"  where: {json.dumps(entry.choice)}"] if entry.choice else []
         reason = json.dumps(f"TODO: {text}", ensure_ascii=False)

@@ -119,10 +119,10 @@ def _common_factor(found: Findings) -> tuple[float, float]:
     return (times, 8 * unit) if (np.abs(actual - times * value) <= allowed)[where].all() else none
 
 
-def as_a_factor(found: Findings, told: str) -> str:
+def as_a_factor(found: Findings, text: str) -> str:
     """What is told of an attribute, as the mere factor that it comes to; "" where it comes to more."""
     times, _ = _common_factor(found)
-    return f"all wrong by the factor {times:.6g}, as if {told}" if times else ""
+    return f"all wrong by the factor {times:.6g}, as if {text}" if times else ""
 
 
 def _sizes(found: Findings) -> int:

@@ -39,20 +39,20 @@ MANY = 16  # elements of each kind that a pattern must have
 
 @dataclass(frozen=True)
 class Explanation:
-    """A claim that fits: ``told`` is what is told ``of`` an operand or an attribute (of none: "").
+    """A claim that fits: ``text`` is what is told ``of`` an operand or an attribute (of none: "").
 
     ``sure``: it foretells so much that nothing is claimed of how the values look. ``proof``: whether it may be told; a
     claim without proof only keeps one of another family from being told.
     """
 
     of: str
-    told: str
+    text: str
     sure: bool
     proof: bool = True
 
     @property
     def cause(self) -> str:
-        return f"{self.of} {self.told}".strip()
+        return f"{self.of} {self.text}".strip()
 
 
 def but(call: Call, **operands: Array | None) -> Call:
@@ -61,7 +61,7 @@ def but(call: Call, **operands: Array | None) -> Call:
     return replace(call, inputs={**call.inputs, **operands}, specs=specs)
 
 
-def explained(of: str, told: str, call: Call, found: Findings) -> Iterator[Explanation]:
+def explained(of: str, text: str, call: Call, found: Findings) -> Iterator[Explanation]:
     """Yield the claim if the golden of a changed call is what the device gave, and not what it should have given."""
     if not validate(call).ok:
         return
@@ -82,7 +82,7 @@ def explained(of: str, told: str, call: Call, found: Findings) -> Iterator[Expla
     changed = (other.golden != found.golden) & ~(np.isnan(other.value) & np.isnan(found.reference.value))
     if not (fits.all() and (closer & changed)[found.bad].all()) or _bits(away, off, other)[found.bad].sum() < BITS:
         return
-    yield Explanation(of, told, is_telling(found.actual[found.bad]) or _is_pattern(found.actual, found.bad))
+    yield Explanation(of, text, is_telling(found.actual[found.bad]) or _is_pattern(found.actual, found.bad))
 
 
 def _bits(away: Array, off: Array, other: Reference) -> Array:
@@ -186,12 +186,12 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
         yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)
 
 
-def _proved(call: Call, name: str, told: str, read: Array, found: Findings) -> Iterator[Explanation]:
+def _proved(call: Call, name: str, text: str, read: Array, found: Findings) -> Iterator[Explanation]:
     """The claim; no proof where other numbers in the place of those read would give the same, as in a formula of steps,
     and their places are none either: one element stands for all, or the wrong places are those of the right values."""
-    for fits in explained(name, f"is read as if {told}", but(call, **{name: read}), found):
+    for fits in explained(name, f"is read as if {text}", but(call, **{name: read}), found):
         proof = True
-        if told == FIRST or is_of_values(call.inputs[name], found.bad):
+        if text == FIRST or is_of_values(call.inputs[name], found.bad):
             others = (np.where(read == 0, 1, read + read), np.where(read == 0, -1, read / 2))
             proof = not any(list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), found)) for v in others)
         yield replace(fits, proof=proof)

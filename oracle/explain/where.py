@@ -139,7 +139,7 @@ def words_of(conditions: Iterable[Condition]) -> str:
 
 
 def _words(condition: Condition) -> str:
-    fact, text = condition.fact, condition.told
+    fact, text = condition.fact, condition.text
     name = next((name for name, each in {**SIZES, **_OF_AXIS, "dtype": "the type"}.items() if each == fact), "")
     if fact.startswith("the attribute "):
         name = fact.removeprefix("the attribute ")

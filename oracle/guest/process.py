@@ -441,14 +441,14 @@ class _Other:
     """Something that is no array, in an output's place: the verdict names its type."""
 
 
-def _stand_in(told: Any) -> Any:
+def _stand_in(described: Any) -> Any:
     """Return something of the type, or the dtype and shape, that a device put in an output's place."""
-    if not isinstance(told, dict) or "type" in told:
-        name = readable(told.get("type", "")) if isinstance(told, dict) else ""
+    if not isinstance(described, dict) or "type" in described:
+        name = readable(described.get("type", "")) if isinstance(described, dict) else ""
         return None if name == "NoneType" else type(name or "object", (_Other,), {})()
     try:
-        dtype = DTYPES[told["dtype"]].numpy if told["dtype"] in DTYPES else np.dtype(str(told["dtype"]))
-        result: Array = np.broadcast_to(np.zeros((), dtype), tuple(map(int, told["shape"])))
+        dtype = DTYPES[described["dtype"]].numpy if described["dtype"] in DTYPES else np.dtype(str(described["dtype"]))
+        result: Array = np.broadcast_to(np.zeros((), dtype), tuple(map(int, described["shape"])))
     except (KeyError, TypeError, ValueError):
         return _Other()
     return result

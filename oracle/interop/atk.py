@@ -83,11 +83,11 @@ class _Entry:
         self.label = str(entry.get("id", entry.get("name", "")))
         if not self.label:
             raise OracleError(f"{where}: a case needs an id or a name")
-        self.told = f"{where}: case {self.label}"
+        self.place = f"{where}: case {self.label}"
         self.notes: list[str] = []  # how the entry was understood
 
     def error(self, message: str) -> OracleError:
-        return OracleError(f"{self.told}: {message}")
+        return OracleError(f"{self.place}: {message}")
 
     def foreign(self) -> Foreign:
         items = self.entry.get("inputs")

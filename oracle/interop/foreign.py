@@ -46,26 +46,26 @@ class Foreign:
     socs: tuple[str, ...] | None = None
 
     @property
-    def told(self) -> str:
+    def place(self) -> str:
         """Where the case stands and what its file calls it."""
         return f"{self.where}: case {self.label}" if self.label else self.where
 
 
 @dataclass
 class Loaded:
-    """The cases of a foreign file. ``skipped`` counts by reason; ``first`` tells of each reason's first case; ``rows``
-    holds the reason of each row that is no case here, and where it stands."""
+    """The cases of a foreign file. ``skipped`` counts by reason; ``first``: each reason's first case. ``rows``: the
+    reason of each row that is no case here, and its place."""
 
     cases: list[Case] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[str, str]] = field(default_factory=list)
 
-    def skip(self, reason: str, where: str, told: str = "") -> None:
+    def skip(self, reason: str, where: str, detail: str = "") -> None:
         """Count a case that is not run."""
         self.skipped[reason] += 1
-        self.first.setdefault(reason, f"{where}: {told}" if told else where)
-        self.rows.append((reason, f"{where}: {told}" if told else where))
+        self.first.setdefault(reason, f"{where}: {detail}" if detail else where)
+        self.rows.append((reason, f"{where}: {detail}" if detail else where))
 
     def unrun(self, soc: str) -> list[str]:
         """A line for each reason, with every row that a run on a SoC has no case of: where it stands, and why."""
@@ -78,7 +78,7 @@ class Loaded:
         return [f"  {len(rows)} {reason}: {'; '.join(rows)}" for reason, rows in result.items()]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """One line: how many cases there are and why the others are not among them."""
         total = len(self.cases) + self.skipped.total()
         reasons = "; ".join(f"{n} {reason}" for reason, n in self.skipped.most_common())
@@ -102,23 +102,23 @@ class Collector:
         largest = max((size_of(p.shape) for p in plans), default=0)
         if largest > self.limit:
             text = f"{largest} elements"
-            return self.loaded.skip(f"larger than {self.limit} elements", foreign.told, text)
+            return self.loaded.skip(f"larger than {self.limit} elements", foreign.place, text)
         statuses = {soc: validate(case.op, soc=soc, **arguments(case)) for soc in foreign.socs or PLATFORMS}
         good = [soc for soc, status in statuses.items() if status.ok != foreign.refused]
         if foreign.socs == ():
-            return self.loaded.skip("for none of the SoCs modelled here", foreign.told)
+            return self.loaded.skip("for none of the SoCs modelled here", foreign.place)
         if not good:
             status = statuses.get(DEFAULT_SOC) or next(iter(statuses.values()))
             if foreign.refused:
-                return self.loaded.skip("expecting an error the operator does not give", foreign.told)
-            return self.loaded.skip("refused by the operator", foreign.told, f"{status.name}: {status.reason}")
+                return self.loaded.skip("expecting an error the operator does not give", foreign.place)
+            return self.loaded.skip("refused by the operator", foreign.place, f"{status.name}: {status.reason}")
         if any(p is not None and shares_elements(p.shape, p.view) for p in case.outputs.values()):
-            return self.loaded.skip("whose output elements share memory", foreign.told)
+            return self.loaded.skip("whose output elements share memory", foreign.place)
         if not foreign.refused and (text := _unserved(case, foreign.operator)):
-            return self.loaded.skip("with dtypes no golden is made of", foreign.told, text)
+            return self.loaded.skip("with dtypes no golden is made of", foreign.place, text)
         if text := _unspecified(case, foreign.operator):
             reason = f"with {foreign.operator.class_index}s outside [0, C): the result is unspecified"
-            return self.loaded.skip(reason, foreign.told, text)
+            return self.loaded.skip(reason, foreign.place, text)
         expect = {soc: statuses[soc].name for soc in good} if foreign.refused else {}
         self.loaded.cases.append(
             replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=_merged(expect))
@@ -173,7 +173,7 @@ def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
     for parameter in op.parameters:
         needed = parameter.kind == "attr" or (parameter.kind == "input" and not parameter.optional)
         if needed and parameter.name not in given and parameter.name not in foreign.attrs:
-            raise OracleError(f"{foreign.told}: {parameter.name} of {op.name} is missing")
+            raise OracleError(f"{foreign.place}: {parameter.name} of {op.name} is missing")
     return {name: given.get(name) for name in op.names("input")}
 
 

@@ -56,13 +56,13 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
         read = _aclnn if "api_name" in row.cells else _kernel
         try:
             if (reason := _not_run(row)) is not None:
-                collector.loaded.skip(reason, row.told)
+                collector.loaded.skip(reason, row.place)
             elif (foreign := read(row)) is None:
-                collector.loaded.skip("of other operators", row.told, row.text("api_name") or row.text("op_name"))
+                collector.loaded.skip("of other operators", row.place, row.text("api_name") or row.text("op_name"))
             else:
                 collector.add(foreign)
         except Unfit as error:
-            collector.loaded.skip("with values the dtype cannot hold", row.told, str(error))
+            collector.loaded.skip("with values the dtype cannot hold", row.place, str(error))
     return collector.loaded
 
 
@@ -81,14 +81,14 @@ class Row:
         return self.text("testcase_name")
 
     @property
-    def told(self) -> str:
+    def place(self) -> str:
         return f"{self.where}: case {self.name}" if self.name else self.where
 
     def skip_empty(self) -> bool:
         return not any(cell.strip() for cell in self.cells.values())
 
     def error(self, column: str, message: str) -> OracleError:
-        return OracleError(f"{self.told}: {column}: {message}")
+        return OracleError(f"{self.place}: {column}: {message}")
 
     def text(self, column: str) -> str:
         return self.cells.get(column, "").strip()

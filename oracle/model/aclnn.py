@@ -113,11 +113,11 @@ def cann_version(name: str) -> str:
     return name
 
 
-def cann_of(told: str) -> str:
+def cann_of(version: str) -> str:
     """Return the version whose rules an installation follows, by what it says of itself ("9.1.0"): one between two
     known ones follows the earlier, and one after every release what comes next; the newest release where it says
     nothing."""
-    result = re.match(r"(\d+)\.(\d+)", told)
+    result = re.match(r"(\d+)\.(\d+)", version)
     if result is None:
         return NEWEST
     asked = tuple(map(int, result.groups()))
@@ -214,7 +214,7 @@ DEMANDED = (DOCUMENT, DEVICE)  # what the user's documents demand
 PLANS = (DOCUMENT, SOURCE)  # what --authority takes: the first alone, or everything
 
 
-def told(authority: str, source: str = "") -> str:
+def authority_text(authority: str, source: str = "") -> str:
     """Return an authority as reports name it; ``source``: the file of an operator's rules."""
     where = {SOURCE: source, DEVICE: "instruction documents", PROJECT: "strict bound"}.get(authority)
     return f"{authority} ({where})" if where else authority

@@ -157,7 +157,7 @@ class Named:
 
     defect: Defect
     outcome: str
-    told: str = ""
+    claim: str = ""
     off: int = 0
     calls: int = 0  # that were run beside the cases
 
@@ -179,7 +179,7 @@ class Score:
     def to_json(self) -> dict[str, Any]:
         counts = {outcome: self.count(outcome) for outcome in OUTCOMES}
         return {**counts, "right_interval": wilson(self.count(RIGHT), self.failing),
-                "kernels": [{"kernel": each.defect.id, "outcome": each.outcome, "said": each.told, "off": each.off,
+                "kernels": [{"kernel": each.defect.id, "outcome": each.outcome, "said": each.claim, "off": each.off,
                              "calls": each.calls} for each in self.named]}  # fmt: skip
 
 

@@ -242,7 +242,7 @@ class Matrix:
     claims: int = 0
     right: int = 0
     known: int = 0
-    told: int = 0  # right claims among the known
+    claimed: int = 0  # right claims among the known
     wrong: list[tuple[Failure, str]] = field(default_factory=list)
     missed: list[Failure] = field(default_factory=list)
 
@@ -252,7 +252,7 @@ class Matrix:
 
     @property
     def recall(self) -> float:
-        return self.told / self.known if self.known else 1.0
+        return self.claimed / self.known if self.known else 1.0
 
     def add(self, failure: Failure) -> None:
         """Count one failure."""
@@ -266,7 +266,7 @@ class Matrix:
         if cause:
             self.claims += 1
             self.right += family in may_be
-            self.told += must_be and family in may_be
+            self.claimed += must_be and family in may_be
             if family not in may_be:
                 self.wrong.append((failure, cause))
         elif must_be:
@@ -277,11 +277,11 @@ class Matrix:
             "precision": round(self.precision, 4),
             "precision_interval": wilson(self.right, self.claims),
             "recall": round(self.recall, 4),
-            "recall_interval": wilson(self.told, self.known),
+            "recall_interval": wilson(self.claimed, self.known),
             "claims": self.claims,
             "right": self.right,
             "known": self.known,
-            "told": self.told,
+            "claimed": self.claimed,
             "matrix": {kind: dict(counted) for kind, counted in self.counts.items()},
             "wrong": [{"kernel": f.defect.id, "case": f.case.id, "cause": cause} for f, cause in self.wrong],
             "missed": [{"kernel": f.defect.id, "case": f.case.id, "what": f.defect.what} for f in self.missed],
@@ -313,8 +313,8 @@ def sentence(matrix: Matrix) -> str:
     return (
         f"{matrix.claims} claims on {sum(c.total() for c in matrix.counts.values())} failures: precision "
         f"{100 * matrix.precision:.1f} % ({matrix.right} right; {_between(matrix.right, matrix.claims)}), recall "
-        f"{100 * matrix.recall:.1f} % ({matrix.told} of {matrix.known} failures for which a claim would be right; "
-        f"{_between(matrix.told, matrix.known)})"
+        f"{100 * matrix.recall:.1f} % ({matrix.claimed} of {matrix.known} failures for which a claim would be right; "
+        f"{_between(matrix.claimed, matrix.known)})"
     )
 
 

@@ -176,11 +176,11 @@ LIMIT = 300.0  # seconds for the finished script where the settings have none
 
 @dataclass(frozen=True)
 class Handover:
-    """What a failing case became. ``text``: the script, "" where none fails; ``told``: what its run gave."""
+    """What a failing case became. ``text``: the script, "" where none fails; ``outcome``: how its run ended."""
 
     shrunk: ShrunkCase
     text: str
-    told: str
+    outcome: str
 
 
 class Trials:

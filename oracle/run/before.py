@@ -82,7 +82,7 @@ class Earlier:
         failed = len(self.failed or ())
         return f"--rerun-failed {self.record.path}: {len(missing)} of its {failed} failed cases are not planned: {ids}"
 
-    def told(self) -> list[str]:
+    def words(self) -> list[str]:
         """Return what the terminal should say of the earlier run."""
         if self.record is None:
             return []

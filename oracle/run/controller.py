@@ -29,7 +29,7 @@ class ControllerHooks:
         self.summary: list[str] = []
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self.progress: Progress | None = None
-        self.reporter, self.told = reporter, False
+        self.reporter, self.warned = reporter, False
         self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
         if reporter is not None and costs is not None and config.option.verbose <= 0:
             reporter.showfspath = False
@@ -81,8 +81,8 @@ class ControllerHooks:
 
     def _tell_trouble(self) -> None:
         """Say at once, and once, that the record is kept in memory."""
-        if self.reporter is not None and self.run.recorder.trouble and not self.told:
-            self.told = True
+        if self.reporter is not None and self.run.recorder.trouble and not self.warned:
+            self.warned = True
             text = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
             self.reporter.write_line(f"\n{text} does not take is kept in memory and tried again")
 

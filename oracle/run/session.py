@@ -73,7 +73,7 @@ class Run:
         self.recorder = RecordWriter(self.record)
         self._active = False
         self.lost = ""  # why no further case can be run
-        self.told: list[str] = []  # at the end, of an earlier run
+        self.remarks: list[str] = []  # at the end, of an earlier run
         self._cases: dict[tuple[Path, str | None], list[Case]] = {}
         self._planned: set[Path] = set()
         self._foreign: dict[Path, Loaded] = {}
@@ -130,7 +130,7 @@ class Run:
         answer."""
         if self.settings.cluster is not None:
             self.bench.elsewhere = Spread(self.settings, cases)
-            self.told += [self.bench.elsewhere.told] if self.bench.elsewhere.told else []
+            self.remarks += [self.bench.elsewhere.left_out] if self.bench.elsewhere.left_out else []
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
@@ -256,8 +256,8 @@ class Run:
             if missing and not self._chosen and not header.shard:
                 raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
             if missing:
-                self.told.append(missing)
-            self.told += self.earlier.told()
+                self.remarks.append(missing)
+            self.remarks += self.earlier.words()
             if self.earlier.continued is not None:
                 self.recorder.go_on(self.earlier.continued)
                 return
@@ -302,7 +302,7 @@ class Run:
                 seconds = (until - time.monotonic()) / (min(len(result), ASKED) - number)
                 result[number] = replace(group, script=self._script(case, seconds))
         self.recorder.explain(result)
-        self.told += [further(asking.calls, self.language)] if asking.calls else []
+        self.remarks += [further(asking.calls, self.language)] if asking.calls else []
 
     def _script(self, case: Case, seconds: float) -> str:
         """Return a failing case as a script, as small as so many seconds make it; "" where it does not fail again."""
@@ -334,7 +334,7 @@ class Run:
         except OracleError as error:
             self.problems.append(str(error))
         try:
-            self.told += filter(None, [self.recorder.make_sure()])  # last: until here it could be removed
+            self.remarks += filter(None, [self.recorder.make_sure()])  # last: until here it could be removed
         except OracleError as error:
             self.problems.append(str(error))
         lines = summary(self.recorder.counts(), self.language)
@@ -348,7 +348,7 @@ class Run:
     @property
     def notes(self) -> list[str]:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
-        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
+        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.remarks]
         lines += [f"WARNING: {sentence}" for sentence in told_of_changes((), self.recorder.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
         if self.settings.isolate is False and self.settings.backend not in OURS:
@@ -363,7 +363,7 @@ class Run:
         lines: list[str] = []
         for file, result in self._foreign.items():
             unrun = result.unrun(self.settings.soc)
-            lines += [f"{display(file)}: {result.told}", *unrun] if unrun else []
+            lines += [f"{display(file)}: {result.summary}", *unrun] if unrun else []
         return lines
 
     @property

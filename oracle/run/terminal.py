@@ -50,21 +50,21 @@ class Progress:
         self.write_line = reporter.write_line  # as it is now: ours are few
         self.statuses: dict[str, str] = {}
         self.started = self.last = time.monotonic()
-        self.width = self.told = 0
+        self.width = self.shown = 0
 
     def case(self, case_id: str, status: str) -> None:
         """Count a case (of two endings of one id the later) and tell where it is time to."""
         self.statuses[case_id] = status
         now = time.monotonic()
         if now - self.last >= self._pause():
-            self.last, self.told = now, self.told + 1
+            self.last, self.shown = now, self.shown + 1
             self.tell(now)
 
     def _pause(self) -> float:
         """Seconds from one telling to the next."""
         if self.is_terminal:
             return TERMINAL_S
-        return PIPE_S if self.told < EVENLY else self.last - self.started
+        return PIPE_S if self.shown < EVENLY else self.last - self.started
 
     def tell(self, now: float) -> None:
         line = self.line(now - self.started)

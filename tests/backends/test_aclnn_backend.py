@@ -126,7 +126,7 @@ def test_without_cann_there_is_one_clear_message(clean, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"device": "one"}, "write a device number"),
         ({"device": "-1"}, "write a device number"),
@@ -137,8 +137,8 @@ def test_without_cann_there_is_one_clear_message(clean, monkeypatch):
         ({"devices": "0"}, "no option 'devices' .*; it has: device, timeout, deterministic"),
     ],
 )
-def test_wrong_options_are_told(options, told):
-    with pytest.raises(OracleError, match=told):
+def test_wrong_options_are_told(options, message):
+    with pytest.raises(OracleError, match=message):
         load("aclnn", options)
 
 
@@ -186,7 +186,7 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
 
 
 @pytest.mark.parametrize(
-    ("options", "visible", "told"),
+    ("options", "visible", "message"),
     [
         pytest.param(
             ["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone
@@ -196,11 +196,11 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
         pytest.param([], "0,9", "this machine has no device 9, and the runtime ignores it", marks=in_full_alone),
     ],
 )
-def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, told):
+def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, message):
     variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
     code, words, lines = run(tmp_path, LOG_SIGMOID, "--backend", "aclnn", *options, **variables)
     assert code == 2
-    assert told in words
+    assert message in words
     assert "Traceback" not in words
     assert not lines
 

@@ -82,7 +82,7 @@ def test_the_cpu_backend_is_always_there():
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "message"),
     [
         ("cqu", {}, "unknown backend 'cqu' (did you mean 'cpu'?); known: cpu, "),
         ("gone:Device", {}, "no module 'gone' on sys.path"),
@@ -104,10 +104,10 @@ def test_the_cpu_backend_is_always_there():
         ("replay", {"path": "nowhere"}, "nowhere: no recording here"),
     ],
 )
-def test_what_is_wrong_is_said(name, options, told):
+def test_what_is_wrong_is_said(name, options, message):
     with pytest.raises(OracleError) as error:
         load(name, options)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -94,10 +94,10 @@ def test_every_expectation_names_a_case():
 
 
 @pytest.mark.parametrize(
-    ("device", "told"), [("GPU", "known: CPU, Ascend, Ascend:N"), ("Ascend", "sees no such device here")]
+    ("device", "message"), [("GPU", "known: CPU, Ascend, Ascend:N"), ("Ascend", "sees no such device here")]
 )
-def test_wrong_options_are_told(device, told):
+def test_wrong_options_are_told(device, message):
     if device == "Ascend" and mindspore.hal.is_available("Ascend"):
         pytest.skip("there is one")
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=message):
         load("mindspore", {"device": device})

@@ -92,9 +92,9 @@ SKIPS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "told"), SKIPS, ids=[told for _, told in SKIPS])
-def test_what_aten_cannot_do_is_skipped_with_the_reason(call, told):
-    assert told in load("torch").unsupported(call)
+@pytest.mark.parametrize(("call", "message"), SKIPS, ids=[message for _, message in SKIPS])
+def test_what_aten_cannot_do_is_skipped_with_the_reason(call, message):
+    assert message in load("torch").unsupported(call)
 
 
 def test_the_case_s_buffer_is_not_read():
@@ -116,15 +116,15 @@ def test_another_output_dtype_is_cast_at_the_end_like_the_host_does():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"device": "tpu"}, "known: cpu, cuda, cuda:N"),
         ({"threads": "0"}, "must be a positive integer"),
         *([] if torch.cuda.is_available() else [({"device": "cuda"}, "sees no CUDA device")]),
     ],
 )
-def test_wrong_options_are_told(options, told):
-    with pytest.raises(OracleError, match=told):
+def test_wrong_options_are_told(options, message):
+    with pytest.raises(OracleError, match=message):
         load("torch", options)
 
 

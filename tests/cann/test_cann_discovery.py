@@ -107,7 +107,7 @@ def test_version(tmp_path, name, text, version):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("2,1", "1 follows 2"),
         ("0,0", "0 follows 0"),
@@ -118,9 +118,9 @@ def test_version(tmp_path, name, text, version):
         ("", "hides every device"),
     ],
 )
-def test_visible_devices_that_the_runtime_fails_on_or_ignores_are_refused(monkeypatch, text, told):
+def test_visible_devices_that_the_runtime_fails_on_or_ignores_are_refused(monkeypatch, text, message):
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", text)
-    with pytest.raises(OracleError, match=told) as error:
+    with pytest.raises(OracleError, match=message) as error:
         discovery.check_visible_devices()
     assert "ASCEND_RT_VISIBLE_DEVICES" in str(error.value)
 

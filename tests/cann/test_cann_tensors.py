@@ -72,7 +72,7 @@ def test_a_storage_larger_than_the_host_s_memory_gets_a_block_as_large():
 
 
 @pytest.mark.parametrize(
-    ("array", "told"),
+    ("array", "message"),
     [
         (BASE[::-1], "no negative strides"),
         (BASE.astype(">f4"), "byte order"),
@@ -80,8 +80,8 @@ def test_a_storage_larger_than_the_host_s_memory_gets_a_block_as_large():
         (np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"], "multiples of 4 bytes"),
     ],
 )
-def test_what_has_no_form_is_told(array, told):
-    assert told in (unsupported("self", array) or "")
+def test_what_has_no_form_is_told(array, message):
+    assert message in (unsupported("self", array) or "")
 
 
 @pytest.mark.parametrize("view", FOREIGN.values(), ids=FOREIGN)

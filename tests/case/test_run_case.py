@@ -102,17 +102,17 @@ def test_a_result_that_equals_the_poison_is_written_all_the_same():
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ({"gen": "constant", "value": 0.0}, "all 54 elements of the golden are 0"),
         ({"gen": "constant", "value": float("nan")}, "54 of 54 elements of the golden are not finite"),
     ],
 )
-def test_a_golden_that_proves_nothing_is_an_error_unless_the_case_says_why(data, told):
+def test_a_golden_that_proves_nothing_is_an_error_unless_the_case_says_why(data, message):
     plain = log_sigmoid()
     case = replace(plain, inputs={**plain.inputs, "gradOutput": replace(plain.inputs["gradOutput"], data=data)})
     line = run_case(case, Cpu(), Settings())
-    assert (line.status, told in line.reason) == ("error", True), line.reason
+    assert (line.status, message in line.reason) == ("error", True), line.reason
     assert run_case(replace(case, uninformative="on purpose"), Cpu(), Settings()).status == "pass"
 
 

@@ -22,7 +22,7 @@ def atk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "message"),
     [
         (".", f"-o .: {NAME} is one of the inputs; name another folder"),
         ("link", f"-o link: link/{NAME} is one of the inputs; name another folder"),
@@ -33,13 +33,13 @@ def atk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_an_output_that_cannot_be_is_one_line_and_status_2(
-    atk: Path, capsys: pytest.CaptureFixture[str], output: str, told: str
+    atk: Path, capsys: pytest.CaptureFixture[str], output: str, message: str
 ) -> None:
     Path("file").write_text("kept", encoding="utf-8")
     Path("link").symlink_to(".", target_is_directory=True)
     before, _ = atk.read_bytes(), capsys.readouterr()
     assert main(["convert", NAME, "--to", "atk", "-o", output]) == 2
-    assert capsys.readouterr().err == f"aclnn-oracle: {told}\n"
+    assert capsys.readouterr().err == f"aclnn-oracle: {message}\n"
     assert (atk.read_bytes(), Path("file").read_text(encoding="utf-8")) == (before, "kept")
 
 

@@ -19,31 +19,31 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"ACLNN_ORACLE_{name}", raising=False)
 
 
-def told() -> dict[str, str]:
+def message() -> dict[str, str]:
     return {line.split()[0]: line for line in _variables()}
 
 
 def test_every_variable_that_the_package_reads_is_told() -> None:
     sources = (path.read_text(encoding="utf-8") for path in Path(oracle.__file__).parent.rglob("*.py"))
-    assert told().keys() == {name for text in sources for name in NAME.findall(text)}
+    assert message().keys() == {name for text in sources for name in NAME.findall(text)}
 
 
 def test_what_counts_is_told_with_whether_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACLNN_ORACLE_THREADS", "3")
-    assert " 3 (set) " in told()["ACLNN_ORACLE_THREADS"]
-    assert " auto (not set) " in told()["ACLNN_ORACLE_ENGINE"]
+    assert " 3 (set) " in message()["ACLNN_ORACLE_THREADS"]
+    assert " auto (not set) " in message()["ACLNN_ORACLE_ENGINE"]
 
 
 def test_a_wrong_value_is_told_with_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACLNN_ORACLE_BLOCK", "many")
-    assert "'many' must be an integer in [" in told()["ACLNN_ORACLE_BLOCK"]
+    assert "'many' must be an integer in [" in message()["ACLNN_ORACLE_BLOCK"]
 
 
 def test_what_is_set_and_not_read_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("THREAD", "COLOUR"):
         monkeypatch.setenv(f"ACLNN_ORACLE_{name}", "1")
-    assert told()["ACLNN_ORACLE_THREAD"].endswith("nothing reads it (did you mean 'THREADS'?)")
-    assert told()["ACLNN_ORACLE_COLOUR"].endswith("nothing reads it")
+    assert message()["ACLNN_ORACLE_THREAD"].endswith("nothing reads it (did you mean 'THREADS'?)")
+    assert message()["ACLNN_ORACLE_COLOUR"].endswith("nothing reads it")
 
 
 def test_a_framework_is_told_of_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:

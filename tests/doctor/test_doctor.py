@@ -30,9 +30,9 @@ def one(findings, topic):
 def test_without_an_npu_it_warns_in_a_sentence_and_says_what_can_be_done_instead(bare):
     result = list(examine())
     npu = one(result, "NPU")
-    assert (npu.state, npu.told) == ("warning", "there is none on this machine: no device, no driver, no CANN")
+    assert (npu.state, npu.text) == ("warning", "there is none on this machine: no device, no driver, no CANN")
     assert "set_env.sh" in npu.remedy
-    assert "--emulate" in one(result, "instead").told
+    assert "--emulate" in one(result, "instead").text
     assert worst(result) == "warning"
 
 
@@ -53,19 +53,19 @@ def test_every_soc_of_the_emulated_cann_is_well(emulated, soc):
     result, text = probe.probe()
     assert text == soc
     assert worst(result) == "ok", [f for f in result if f.state != "ok"]
-    assert f"--soc {soc}; 8 visible, --devices 0..7" in one(result, "SoC").told
+    assert f"--soc {soc}; 8 visible, --devices 0..7" in one(result, "SoC").text
     for op in operators():
         topic = "operators" if op in served() else "emulated CANN"
-        assert any(op in finding.told for finding in result if finding.topic == topic)
-    assert "161002 EZ1001: " in one(result, "refused call").told
-    assert "reset by force and opens again" in one(result, "device reset").told
+        assert any(op in finding.text for finding in result if finding.topic == topic)
+    assert "161002 EZ1001: " in one(result, "refused call").text
+    assert "reset by force and opens again" in one(result, "device reset").text
 
 
 def test_every_operator_is_called_once_rightly_and_once_wrongly(emulated):
     emulated()
     ops = (SOFTMAX, "aclnnNLLLossBackward")
     result = list(probe.calls("aclnn", "ascend910b", emulate=False, ops=ops))
-    assert [(f.state, f.topic, f.told) for f in result] == [
+    assert [(f.state, f.topic, f.text) for f in result] == [
         ("ok", f"aclnn: {op}", text) for op in ops for text in ("pass", "pass: refused call")
     ]
 
@@ -94,15 +94,15 @@ TOPICS = {row[1]: name for name, row in reversed(CONDITIONS.items())}.values()
 
 
 @pytest.mark.parametrize(
-    ("fault", "topic", "told", "remedy"),
+    ("fault", "topic", "message", "remedy"),
     [pytest.param(*row, id=name, marks=[] if name in TOPICS else in_full_alone) for name, row in CONDITIONS.items()],
 )
-def test_a_condition_is_told_with_its_remedy(emulated, fault, topic, told, remedy):
+def test_a_condition_is_told_with_its_remedy(emulated, fault, topic, message, remedy):
     emulated(faults=fault)
     result, _ = probe.probe()
     finding = next(f for f in result if f.topic == topic and f.state == "failed")
-    assert told in finding.told
-    assert remedy in finding.told + finding.remedy
+    assert message in finding.text
+    assert remedy in finding.text + finding.remedy
 
 
 def test_little_free_memory_is_a_warning(emulated):
@@ -125,12 +125,12 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize(("fault", "topic", "told"), CALLS.values(), ids=CALLS)
-def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic, told):
+@pytest.mark.parametrize(("fault", "topic", "message"), CALLS.values(), ids=CALLS)
+def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic, message):
     emulated(faults=fault)
     made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
     result = [f for f in made if f.topic == topic and f.state == "failed"]
-    assert told in result[0].told
+    assert message in result[0].text
     assert "aclnn-oracle replay" in result[0].remedy
 
 
@@ -139,7 +139,7 @@ def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
     emulated(faults=f"{SOFTMAX}=hang")
     made = probe.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
     result = [f for f in made if f.state == "failed"]
-    assert "timeout: no answer in 3 s" in result[0].told
+    assert "timeout: no answer in 3 s" in result[0].text
 
 
 def test_a_probe_that_hangs_or_dies_is_told_with_its_step(emulated, monkeypatch, tmp_path):
@@ -152,7 +152,7 @@ def test_a_probe_that_hangs_or_dies_is_told_with_its_step(emulated, monkeypatch,
         monkeypatch.setattr("sys.executable", str(script))
         monkeypatch.setattr(probe, "LIMIT", 1.0)
         result, soc = probe.probe()
-        assert (result[-1].topic, result[-1].told, soc) == ("devices", text, "")
+        assert (result[-1].topic, result[-1].text, soc) == ("devices", text, "")
 
 
 def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bare, tmp_path):
@@ -162,7 +162,7 @@ def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bar
     bare.setenv("ASCEND_HOME_PATH", str(tmp_path))
     finding, toolkit = examination.found_toolkit()
     assert (finding.state, toolkit) == ("failed", None)
-    assert "set_env.sh" in finding.told
+    assert "set_env.sh" in finding.text
 
 
 def test_operators_that_no_library_has_and_libraries_that_do_not_load(bare, tree, tmp_path):
@@ -180,7 +180,7 @@ def test_operators_that_no_library_has_and_libraries_that_do_not_load(bare, tree
     (lib64 / "libnnopbase.so").write_text("not a library")
     (broken,) = probe.probe()[0]
     assert broken.state == "failed"
-    assert "libnnopbase.so could not be loaded" in broken.told
+    assert "libnnopbase.so could not be loaded" in broken.text
 
 
 DRIVER = """Version=25.3.rc1
@@ -208,7 +208,7 @@ ROW = "echo '| {}     910B1               | {}            | 90.1        37      
 
 def test_a_driver_that_is_well(bare, tmp_path):
     install_driver(tmp_path, smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'OK')}")
-    assert [(f.state, f.topic, f.told) for f in examination.driver()] == [
+    assert [(f.state, f.topic, f.text) for f in examination.driver()] == [
         ("ok", "driver", f"25.3.rc1 ({tmp_path}/driver/version.info)"),
         ("ok", "firmware", "7.7.0.1.231"),
         ("ok", "devices", f"{tmp_path}/dev/davinci0, {tmp_path}/dev/davinci1"),
@@ -220,23 +220,23 @@ def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
     install_driver(tmp_path, firmware="9.1.0", smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'Alarm')}")
     monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("davinci1"))
     result = list(examination.driver())
-    assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(result, "firmware").told
-    assert one(result, "devices").told == f"this user may not open {tmp_path}/dev/davinci1"
+    assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(result, "firmware").text
+    assert one(result, "devices").text == f"this user may not open {tmp_path}/dev/davinci1"
     assert "HwHiAiUser" in one(result, "devices").remedy
     assert one(result, "health").state == "failed"
-    assert "Alarm" in one(result, "health").told
+    assert "Alarm" in one(result, "health").text
 
 
 @pytest.mark.parametrize(
-    ("smi", "told"),
+    ("smi", "message"),
     [("echo dcmi module initialize failed. ret is -8005; exit 1", "-8005"), ("sleep 9", "did not answer in 1 s")],
 )
-def test_an_npu_smi_that_fails_or_hangs(bare, tmp_path, monkeypatch, smi, told):
+def test_an_npu_smi_that_fails_or_hangs(bare, tmp_path, monkeypatch, smi, message):
     monkeypatch.setattr(examination, "SMI_LIMIT", 1.0)
     install_driver(tmp_path, smi=f"exec {smi}" if smi.startswith("sleep") else smi, devices=1)
     result = one(examination.driver(), "npu-smi")
     assert result.state == "failed"
-    assert told in result.told
+    assert message in result.text
 
 
 def test_a_driver_without_devices(bare, tmp_path):
@@ -245,18 +245,18 @@ def test_a_driver_without_devices(bare, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("ASCEND_OPP_PATH", None, "is not set"),
         ("ASCEND_OPP_PATH", "/nowhere/opp", "is no folder"),
         ("ASCEND_RT_VISIBLE_DEVICES", "1,0", "0 follows 1"),
     ],
 )
-def test_variables_that_are_wrong(emulated, monkeypatch, name, value, told):
+def test_variables_that_are_wrong(emulated, monkeypatch, name, value, message):
     emulated()
     assert list(examination.environment(emulated=True)) == []
     monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-    assert told in one(examination.environment(emulated=True), name).told
+    assert message in one(examination.environment(emulated=True), name).text
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, w
     monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
     result = one(examination.packages(npu=True), "torch_npu")
     assert result.state == state
-    assert words in result.told + result.remedy
+    assert words in result.text + result.remedy
 
 
 def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):
@@ -304,11 +304,11 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize(("soc", "findings", "code", "told"), ASKED.values(), ids=ASKED)
-def test_a_device_that_is_asked_for_and_not_there_fails(monkeypatch, capsys, soc, findings, code, told):
+@pytest.mark.parametrize(("soc", "findings", "code", "message"), ASKED.values(), ids=ASKED)
+def test_a_device_that_is_asked_for_and_not_there_fails(monkeypatch, capsys, soc, findings, code, message):
     monkeypatch.setattr("oracle.doctor.examine", lambda emulate: iter(findings))
     assert main(["doctor", *(["--soc", soc] if soc else [])]) == code
-    assert told in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_the_pipeline_of_the_documents_stops_where_there_is_no_npu(bare):

@@ -124,7 +124,7 @@ def test_a_misspelt_fault_is_refused_at_the_start(tree):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         (
             "FAULT",
@@ -138,10 +138,10 @@ def test_a_misspelt_fault_is_refused_at_the_start(tree):
         ("TRACE", "/dev/null/trace", "ACLNN_EMULATOR_TRACE=/dev/null/trace cannot be written"),
     ],
 )
-def test_a_variable_that_cannot_be_right_is_refused_at_the_start(tree, name, value, told):
+def test_a_variable_that_cannot_be_right_is_refused_at_the_start(tree, name, value, message):
     done = drive(tree, [job()], **{name: value})
     assert "aclInit failed with 100000" in done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_the_trace_shows_calls_arguments_and_runs(tree, tmp_path):

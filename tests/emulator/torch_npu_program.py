@@ -238,11 +238,11 @@ def calls(operators: str) -> int:
     return sum(ACL.aclemuCallCount(name.encode()) for name in operators.split())
 
 
-def assert_agrees(told: str, found: list[torch.Tensor], wanted: list[torch.Tensor], tolerance: float) -> None:
+def assert_agrees(claim: str, found: list[torch.Tensor], wanted: list[torch.Tensor], tolerance: float) -> None:
     for what, actual, right in zip(("value", "gradient"), found, wanted, strict=True):
-        assert actual.device.type == "npu", (told, what)
+        assert actual.device.type == "npu", (claim, what)
         torch.testing.assert_close(
-            actual.cpu().double(), right, rtol=tolerance, atol=tolerance, msg=lambda m, w=what: f"{told}, {w}: {m}"
+            actual.cpu().double(), right, rtol=tolerance, atol=tolerance, msg=lambda m, w=what: f"{claim}, {w}: {m}"
         )
 
 

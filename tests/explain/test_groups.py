@@ -99,11 +99,11 @@ def test_operators_that_share_condition_or_cause_are_one_group() -> None:
 
 
 def test_two_bugs_with_different_causes_are_two_groups() -> None:
-    def told(each: CaseRecord) -> CaseRecord:
+    def message(each: CaseRecord) -> CaseRecord:
         cause = "wrong sign" if each.dtype == "float16" else "all wrong by the factor 2"
         return each if each.detail is None else replace(each, detail=replace(each.detail, cause=cause))
 
-    record = recorded(map(told, drawn(lambda dtype, shape: dtype == "float16" or shape[-1] == 256).cases))
+    record = recorded(map(message, drawn(lambda dtype, shape: dtype == "float16" or shape[-1] == 256).cases))
     assert {group.cause: group.where for group in record.groups} == {
         "wrong sign": "the type is float16",
         "all wrong by the factor 2": "the reduced axis is longer than 129",

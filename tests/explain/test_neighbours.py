@@ -96,9 +96,9 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pool", "fails", "told"), some(CONDITIONS, 4))
+@pytest.mark.parametrize(("pool", "fails", "message"), some(CONDITIONS, 4))
 def test_calls_beside_one_failure_tell_its_condition(
-    pool: Callable[[], list[Case]], fails: Callable[[object], bool], told: str
+    pool: Callable[[], list[Case]], fails: Callable[[object], bool], message: str
 ) -> None:
     """One failing case among few: which of its properties matters, no case of these can tell."""
     made = pool()
@@ -111,7 +111,7 @@ def test_calls_beside_one_failure_tell_its_condition(
     known.ask(calls=CALLS // 2)
     result = contrast(*known.thinned())
     assert result is not None
-    assert sentence(result.conditions) == told
+    assert sentence(result.conditions) == message
     assert result.misses == 0
     assert known.calls <= CALLS // 2
     where = Where.of(words_of(result.conditions))

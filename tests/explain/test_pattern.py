@@ -39,9 +39,9 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "told"), TABLE, ids=[told for _, told in TABLE])
-def test_pattern(bad, told):
-    assert describe(bad) == told
+@pytest.mark.parametrize(("bad", "message"), TABLE, ids=[message for _, message in TABLE])
+def test_pattern(bad, message):
+    assert describe(bad) == message
 
 
 def test_ignored_rows_are_named_before_anything_else():

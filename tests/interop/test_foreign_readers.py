@@ -279,7 +279,7 @@ def atk_case(**changes: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (atk_case(dtype="fp17"), "case 0: gradOutput: unknown dtype 'fp17'"),
         (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
@@ -301,10 +301,10 @@ def atk_case(**changes: object) -> str:
         ('[{"aclnn_name": "aclnnX"}', "not JSON"),
     ],
 )
-def test_malformed_atk_is_told_with_file_line_and_case(tmp_path, text, told):
+def test_malformed_atk_is_told_with_file_line_and_case(tmp_path, text, message):
     path = tmp_path / "x.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(OracleError, match=told) as caught:
+    with pytest.raises(OracleError, match=message) as caught:
         load(path)
     assert "x.json:" in str(caught.value)
 
@@ -316,7 +316,7 @@ HEADER = (
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ('a,softmax_grad,"((2,),)","(\'float16\',)",,,,,', "input_shapes: 1 inputs; softmax_grad has"),
         ('a,softmax_grad,"((2,),(2,))","(\'float17\',)",,,,,', "input_dtypes: unknown dtype 'float17'"),
@@ -334,16 +334,16 @@ HEADER = (
         ('a,softmax_grad,"((2,)', "not CSV"),
     ],
 )
-def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, told):
+def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, message):
     path = tmp_path / "x.csv"
     path.write_text(f"{HEADER}\n{row}\n", "utf-8")
-    with pytest.raises(OracleError, match=told) as caught:
+    with pytest.raises(OracleError, match=message) as caught:
         load(path)
     assert "x.csv:2" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "told"),
+    ("column", "cell", "message"),
     [
         ("tensor_view_strides", "((1,),(3,1),(3,1))", "does not fit the shape"),
         ("tensor_view_strides", "((-3,1),(3,1),(3,1))", "does not fit the shape"),
@@ -354,12 +354,12 @@ def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, told):
         ("tensor_formats", "('NXYZ',)", "unknown format 'NXYZ'"),
     ],
 )
-def test_malformed_layouts_are_told(tmp_path, column, cell, told):
+def test_malformed_layouts_are_told(tmp_path, column, cell, message):
     cells = {"testcase_name": "a", "api_name": "aclnnSoftmaxBackward", "tensor_view_shapes": "((2,3),(2,3),(2,3))",
              "tensor_dtypes": "('float32',)", "attributes": "{'dim': 0}", column: cell}  # fmt: skip
     path = tmp_path / "x.csv"
     path.write_text(",".join(cells) + "\n" + ",".join(f'"{v}"' for v in cells.values()) + "\n", "utf-8")
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=message):
         load(path)
 
 

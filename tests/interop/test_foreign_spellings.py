@@ -52,7 +52,7 @@ def data(case: Case) -> Any:
 
 
 def only(loaded: Loaded) -> Case:
-    assert not loaded.skipped, loaded.told
+    assert not loaded.skipped, loaded.summary
     (case,) = loaded.cases
     return case
 

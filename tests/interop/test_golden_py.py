@@ -126,7 +126,7 @@ def test_both_ways_to_name_it_are_one():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no golden for an operator of this project"),
         ("__golden__ = 3", "__golden__ is int; it must be a dict"),
@@ -138,10 +138,10 @@ def test_both_ways_to_name_it_are_one():
         ("def f(:", "SyntaxError"),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path, text, told):
+def test_a_wrong_file_is_told(tmp_path, text, message):
     path = tmp_path / "golden.py"
     path.write_text(text, "utf-8")
-    with pytest.raises(OracleError, match=told):
+    with pytest.raises(OracleError, match=message):
         load_backend("golden_py", {"file": str(path)})
 
 

@@ -60,7 +60,7 @@ def test_a_comparison_that_python_would_decide_is_refused(formula):
 
 
 @pytest.mark.parametrize(
-    ("formula", "told"),
+    ("formula", "message"),
     [
         (lambda x, y: y * (x > 0), r"\(0 < x\) is a condition and no number: write where\(\(0 < x\), 1, 0\)"),
         (lambda x, y: y + 2 * abs(x > 0), "is a condition and no number"),
@@ -70,8 +70,8 @@ def test_a_comparison_that_python_would_decide_is_refused(formula):
         (lambda x, y: where((x > 0) | 1, y, x), "1 is a number and no condition"),
     ],
 )
-def test_a_condition_is_no_number_and_a_number_no_condition(formula, told):
-    with pytest.raises(OracleError, match=told):
+def test_a_condition_is_no_number_and_a_number_no_condition(formula, message):
+    with pytest.raises(OracleError, match=message):
         trace(formula)
 
 

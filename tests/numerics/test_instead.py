@@ -23,7 +23,7 @@ def test_every_function_of_numpys_is_told_by_its_name(function):
 
 
 @pytest.mark.parametrize(
-    ("formula", "told"),
+    ("formula", "message"),
     [
         (lambda x: np.exp(x), "NumPy's exp .*; use exp of oracle.page"),
         (lambda x: np.where(x > 0, 1, x), "NumPy's where .*; use where of oracle.page"),
@@ -35,8 +35,8 @@ def test_every_function_of_numpys_is_told_by_its_name(function):
         (lambda x: None, "made of symbols and numbers, and None is neither"),
     ],
 )
-def test_a_formula_is_told_with_its_place(formula, told):
-    with pytest.raises(OracleError, match=rf"^test_instead.py:\d+ \(<lambda>\): .*{told}"):
+def test_a_formula_is_told_with_its_place(formula, message):
+    with pytest.raises(OracleError, match=rf"^test_instead.py:\d+ \(<lambda>\): .*{message}"):
         trace(formula)
 
 

@@ -51,7 +51,7 @@ def violations(judged: Any, actual: np.ndarray, *, saturates: bool = False) -> n
     return np.flatnonzero(~(same | close | judged.unspecified))
 
 
-def told(judged: Any, given: Call, actual: np.ndarray, where: np.ndarray) -> str:
+def summary(judged: Any, given: Call, actual: np.ndarray, where: np.ndarray) -> str:
     at = int(where[0])
     inputs = {n: float(v[at]) for n, v in given.inputs.items() if v is not None}
     return (
@@ -74,7 +74,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
             assert is_elementwise(op.computes)
             own = compute(given)
             wrong = violations(judged, own, saturates=PLATFORMS[soc].saturates)
-            assert not wrong.size, f"{dtype}, the SoC's own: {told(judged, given, own, wrong)}"
+            assert not wrong.size, f"{dtype}, the SoC's own: {summary(judged, given, own, wrong)}"
             operands = formula_operands(op, {**given.inputs, **given.attrs})
             for name, form in (op.computes.orders or {}).items():
                 if name in ("tbe_a2", "tbe_910", "tbe") or getattr(form, "departs", False):
@@ -84,7 +84,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                         values = strict.kernel(op.computes, operands, name, np.float32, flushing)
                         actual = values.astype(TYPES[dtype])
                     wrong = violations(judged, actual)
-                    assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {told(judged, given, actual, wrong)}"
+                    assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {summary(judged, given, actual, wrong)}"
 
 
 # What PyTorch is known to do otherwise in float32, and for which inputs.
@@ -113,4 +113,4 @@ def test_pytorch_in_float32_stays_within_the_bound(slug: str) -> None:
         wrong = violations(judged, actual)
         if slug in OTHERWISE:
             wrong = wrong[~OTHERWISE[slug](given.inputs)[wrong]]
-        assert not wrong.size, told(judged, given, actual, wrong)
+        assert not wrong.size, summary(judged, given, actual, wrong)

@@ -43,7 +43,7 @@ def trial(stated_cases, monkeypatch) -> Trial:
 def test_a_kernels_condition_is_found_and_compared_on_random_calls(trial) -> None:
     defect = next(d for d in defects(OP) if d.id.startswith("only/") and d.id.endswith("/float16 rank 2"))
     named = trial.named(defect)
-    assert (named.outcome, named.off, named.told) == (RIGHT, 0, "the type is float16, and the rank is 2")
+    assert (named.outcome, named.off, named.claim) == (RIGHT, 0, "the type is float16, and the rank is 2")
 
 
 def test_what_is_said_of_another_kernel_is_off(trial) -> None:

@@ -117,15 +117,15 @@ def test_three_conditions_may_be_apart_though_every_two_can_meet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "attribute", "value", "factor", "told"),
+    ("name", "attribute", "value", "factor", "message"),
     [
         ("aclnnSwishBackward", "betaOptional", None, "betaOptional", "absent"),
         ("aclnnKlDivBackward", "reduction", 7, "reduction", "otherwise"),
     ],
 )
-def test_an_attribute_without_a_number_or_a_word_is_a_condition_too(name, attribute, value, factor, told) -> None:
+def test_an_attribute_without_a_number_or_a_word_is_a_condition_too(name, attribute, value, factor, message) -> None:
     labels = {factor: label for factor, label, _ in factors_of(OPERATORS[name])}
-    assert labels[factor](Call(name, "ascend910b", {}, {attribute: value}, {})) == told
+    assert labels[factor](Call(name, "ascend910b", {}, {attribute: value}, {})) == message
 
 
 @pytest.mark.parametrize(

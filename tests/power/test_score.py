@@ -31,7 +31,7 @@ def score(tiny):
     return measure(Plan(tiny, jobs=1, seeds=range(1), only=ONLY))
 
 
-def told(score):
+def message(score):
     return summarise(score, names=["tiny.yaml"], tier="full", command="aclnn-oracle power tiny.yaml")
 
 
@@ -49,7 +49,7 @@ def test_a_survivor_is_looked_for_elsewhere(score, stated_cases):
     assert families == {
         "N01": "nll_loss_backward/negative", "N02": "nll_loss_backward/wide", "N08": "nll_loss_backward/zero",
     }  # fmt: skip
-    assert {m["family"] for m in told(other)["missing_families"]} == set(families.values())
+    assert {m["family"] for m in message(other)["missing_families"]} == set(families.values())
 
 
 def test_processes_change_nothing(score, tiny):
@@ -107,7 +107,7 @@ def test_an_interruption_keeps_what_is_finished(stated_cases):
 
     cases = tuple(c for c in stated_cases if "/plain" in c.id)
     score = measure(Plan(cases, jobs=1, only="0", seeds=range(0)), stop)
-    data = told(score)
+    data = message(score)
     assert not data["complete"]
     assert data["unfinished"] > 0
     assert len(score.answers) == 1
@@ -118,7 +118,7 @@ def test_an_interruption_keeps_what_is_finished(stated_cases):
 
 
 def test_the_requirement_is_about_the_share_and_about_false_alarms(score):
-    data = told(score)
+    data = message(score)
     assert data["total"] == {"noticed": 6, "all": 9}
     assert passed(data, 66)
     assert not passed(data, 67)
@@ -129,14 +129,14 @@ def test_the_requirement_is_about_the_share_and_about_false_alarms(score):
 
 @pytest.mark.parametrize("render", [text, markdown, html])
 def test_every_rendering_tells_the_score_and_the_survivors(score, render):
-    shown = render(told(score))
+    shown = render(message(score))
     assert "6 of 9 wrong kernels" in shown
     for survivor in score.survivors:
         assert f"{survivor.id}: " in shown
 
 
 def test_html_is_one_section_that_escapes(score):
-    data = {**told(score), "catalogue": ["<b>.yaml"]}
+    data = {**message(score), "catalogue": ["<b>.yaml"]}
     shown = html(data)
     assert shown.startswith('<section class="power"')
     assert shown.endswith("</section>\n")
@@ -144,7 +144,7 @@ def test_html_is_one_section_that_escapes(score):
 
 
 def test_sums_agree(score):
-    data = told(score)
+    data = message(score)
     for group in ("published", "generated"):
         assert sum(o[group]["all"] for o in data["operators"]) == (9 if group == "published" else 0)
     assert sum(c["all"] for c in data["classes"]) == sum(c["noticed"] for c in data["classes"]) + len(data["survivors"])
@@ -195,7 +195,7 @@ def test_a_built_in_catalogue_that_cannot_be_read_costs_no_score(tmp_path, capsy
     assert "broken.yaml" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "told"), [
+@pytest.mark.parametrize(("words", "message"), [
     (["-o", "x.txt"], "suffix"),
     (["missing.json"], "missing.json"),
     (["--right-only", "--only", "N02"], "--right-only"),
@@ -204,10 +204,10 @@ def test_a_built_in_catalogue_that_cannot_be_read_costs_no_score(tmp_path, capsy
     (["--layers", "loose"], "loose"),
     (["--standard", "loose"], "loose"),
 ])  # fmt: skip
-def test_bad_input_is_told_in_one_line(words, told, capsys):
+def test_bad_input_is_told_in_one_line(words, message, capsys):
     assert power(*words) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert "Traceback" not in error
 
 
@@ -226,7 +226,7 @@ def test_a_sample_is_as_large_as_it_says_the_same_for_a_seed_and_another_for_ano
 
 def test_a_sample_is_scored_with_the_interval_of_its_share(tiny):
     sample = measure(Plan(tiny, jobs=1, seeds=range(0), sample=3, only="three/*dtype float32*"))
-    data = told(sample)
+    data = message(sample)
     assert data["sample"] == 3
     assert 0 < data["total"]["noticed"] < data["total"]["all"]
     low, high = data["interval"]

@@ -44,7 +44,7 @@ def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"seed": 1}, "seed: 0 there, 1 here"),
         ({"soc": "ascend950"}, "soc: ascend910b there, ascend950 here"),
@@ -56,8 +56,8 @@ def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
         ({"something_new": "7"}, "extra: none there, something_new 7 here"),
     ],
 )
-def test_records_that_do_not_belong_together_are_refused_with_what_differs(shard, changes, told):
-    with pytest.raises(OracleError, match=rf"2of2\.jsonl does not belong to .*1of2\.jsonl: .*{told}"):
+def test_records_that_do_not_belong_together_are_refused_with_what_differs(shard, changes, message):
+    with pytest.raises(OracleError, match=rf"2of2\.jsonl does not belong to .*1of2\.jsonl: .*{message}"):
         merged([shard("1/2"), shard("2/2", **changes)], Path())
 
 

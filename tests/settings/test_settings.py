@@ -77,7 +77,7 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("--soc ascend42", "unknown SoC 'ascend42'; known: ascend910, "),
         ("--standard exactly", "unknown standard 'exactly'; known: mixed"),
@@ -107,10 +107,10 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--standard dual-L1", "needs --third-party"),
     ],
 )
-def test_a_wrong_value_is_named(words, told):
+def test_a_wrong_value_is_named(words, message):
     with pytest.raises(OracleError) as error:
         settings_of(parsed(*words.split()))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -108,7 +108,7 @@ BEGUN = '{\n "identity": {\n  "op": "aclnn'
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "told"),
+    ("text", "status", "message"),
     [
         (BEGUN, 0, ""),
         (BEGUN + 'X"}, "unheard": 1}', 0, ""),
@@ -121,14 +121,14 @@ BEGUN = '{\n "identity": {\n  "op": "aclnn'
         (None, 2, "s.json: is no file, and progress needs one; name another --state"),
     ],
 )
-def test_restart_removes_a_sweeps_progress_and_nothing_else(tmp_path, capsys, text, status, told):
+def test_restart_removes_a_sweeps_progress_and_nothing_else(tmp_path, capsys, text, status, message):
     state = tmp_path / "s.json"
     state.mkdir() if text is None else state.write_text(text, encoding="latin-1")
     line = ["sweep", OPS[2], "--dtype", "float16", "--rows", "1", "--state", str(state), "--quiet"]
     assert main(line) == 2
     assert ("give --restart" in capsys.readouterr().err) == (not status)
     assert main([*line, "--restart"]) == status
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert text is None or (state.read_text(encoding="latin-1") == text) == bool(status)
 
 
@@ -170,7 +170,7 @@ def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("how=mean", "divides by the number"),
         ("size=3", "has no attribute 'size'"),
@@ -178,10 +178,10 @@ def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, 
         ("slope=inf", "slope is not finite"),
     ],
 )
-def test_attributes_that_cannot_be_are_refused(blended, tmp_path, capsys, wrong, told):
+def test_attributes_that_cannot_be_are_refused(blended, tmp_path, capsys, wrong, message):
     line = ["sweep", blended.OPERATOR.name, "--dtype", "float16", "--rows", "8", "--quiet"]
     assert main([*line, "--state", str(tmp_path / "s.json"), "--attr", wrong]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 X, Y = symbol("x"), symbol("y")

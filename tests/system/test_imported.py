@@ -39,7 +39,7 @@ def test_the_current_folder_comes_first_only_for_who_wants_that(first, place):
 
 
 @pytest.mark.parametrize(
-    ("module", "attribute", "told"),
+    ("module", "attribute", "message"),
     [
         ("no_such_module", "x", "the asker: no module 'no_such_module' on sys.path or in "),
         (f"{NAME}.inner", "x", f"the asker: no module '{NAME}.inner'"),
@@ -47,8 +47,8 @@ def test_the_current_folder_comes_first_only_for_who_wants_that(first, place):
         (NAME, "Thin", f"the asker: {NAME} has no attribute 'Thin' (did you mean 'Thing'?)"),
     ],
 )
-def test_what_is_not_there_is_one_message_that_begins_with_who_asks(module, attribute, told):
+def test_what_is_not_there_is_one_message_that_begins_with_who_asks(module, attribute, message):
     with pytest.raises(OracleError) as error:
         attribute_of("the asker", module, attribute)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)

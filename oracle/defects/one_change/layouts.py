@@ -278,12 +278,12 @@ class Wrapping:
     tensor: str
     limit: int
     in_bytes: bool
-    told: str
+    where: str
     wrong = True
 
     @property
     def name(self) -> str:
-        return f"{self.fault} of {self.tensor} wraps at {self.told}"
+        return f"{self.fault} of {self.tensor} wraps at {self.where}"
 
     def run(self, call: Call) -> Status | None:
         """Compute rightly, then do what a wrapped place does."""

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     exp: str
     encode: str
 
-    def told(self, value: float) -> str:
+    def literal(self, value: float) -> str:
         return self.number.format(value if math.isfinite(value) else "np.inf")
 
 
@@ -237,7 +237,7 @@ def ends(value: Expression, slack: Expression, kind: Kind = WIDE) -> tuple[str, 
         return "v - slack", "v + slack", "(abs(v) < slack)"
     share = constant_value(shares[0])
     less, more = (_beyond(kind, 1 + sign * share, 1 + sign) for sign in (-1, 1))
-    return f"v * {kind.told(less)}", f"v * {kind.told(more)}", "False"
+    return f"v * {kind.literal(less)}", f"v * {kind.literal(more)}", "False"
 
 
 def _beyond(kind: Kind, number: float, towards: float) -> float:
@@ -301,7 +301,7 @@ def words_of(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) 
     """Return what the nodes of graphs are called in such Python, by id."""
     dtype = "float32" if kind is SINGLE else "float64"
     return {
-        id(node): kind.told(round_constant(node, dtype))
+        id(node): kind.literal(round_constant(node, dtype))
         if node.is_constant
         else symbols[str(node.value)]
         if node.op == "symbol"
@@ -326,7 +326,7 @@ _WORDS = {
 def written(op: str, args: list[str], kind: Kind = WIDE) -> str:
     """Return an operation in such Python."""
     if op in _WORDS:
-        return _WORDS[op].format(*args, one=kind.told(1.0), none=kind.told(0.0))
+        return _WORDS[op].format(*args, one=kind.literal(1.0), none=kind.literal(0.0))
     if op == "exp":
         return f"{kind.exp}({args[0]})"
     return f"({args[0]} {op} {args[1]})" if len(args) == 2 else f"{op}({args[0]})"

@@ -43,12 +43,12 @@ GROWTH = _("Line: the worst case of each power of two; dashed: the median. The r
 
 @dataclass(frozen=True)
 class Panel:
-    """One small picture of an operator and, mostly, a type; ``told`` is what it shows, in words."""
+    """One small picture of an operator and, mostly, a type; ``caption``: the contents in words."""
 
     op: str
     dtype: str
     drawing: str
-    told: Text
+    caption: Text
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -108,14 +108,14 @@ def _told(values: Sequence[float]) -> dict[str, object]:
 
 
 def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title: Text, note: Text,
-            told: Callable[[Sequence[float]], Text]) -> Picture:  # fmt: skip
+            caption: Callable[[Sequence[float]], Text]) -> Picture:  # fmt: skip
     panels = []
     for (op, dtype), cases in groups.items():
         values = [ranked(value) for case in cases if (value := figure(case)) is not None]
         if values:
             counts = Counter(_bin(value) for value in values)
             bars = [counts[place] for place in range(BINS + len(EDGES) + 2)]
-            panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), told(values)))
+            panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), caption(values)))
     return Picture(title, note, panels[:PANELS])
 
 
@@ -185,7 +185,7 @@ def _magnitude(first: str, last: str, at: str, worst: str) -> Text:
              worst=worst)  # fmt: skip
 
 
-def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, str, str], Text]) -> Picture:
+def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, str, str, str], Text]) -> Picture:
     """Worst and median error by a figure of the case, in powers of two; only where it varies."""
     panels = []
     for (op, dtype), cases in groups.items():
@@ -202,7 +202,7 @@ def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, 
         bound = _height(1.0, 0.0, scale)
         drawing = f'<path class="rule" d="M{LEFT} {bound:.1f}H{WIDTH - LEFT}"/>' + _lines(lines, 0.0, scale)
         drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
-        panels.append(Panel(op, dtype, drawing, told(names[0], names[1], names[2], percent(worst[at]))))
+        panels.append(Panel(op, dtype, drawing, caption(names[0], names[1], names[2], percent(worst[at]))))
     return Picture(title, GROWTH, panels[:PANELS])
 
 

@@ -116,14 +116,15 @@ PHRASES: tuple[str, ...] = (
 
 SENTENCES: tuple[str, ...] = (
     N_("The strict layer does not judge {names}: a given function."),
-    N_("{names} is read as if {told}"), N_("{names} are read as if {told}"), N_("{name} is written as if {told}"),
+    N_("{names} is read as if {reading}"), N_("{names} are read as if {reading}"),
+    N_("{name} is written as if {reading}"),
     N_("{names} is read without its sign"), N_("{names} is read with 0 for NaN"),
     N_("{names} is read with the largest number for infinities"),
     N_("{names} is read with its subnormal numbers flushed to zero"),
     N_("{names} is read with its numbers below {least} flushed to zero"),
     N_("{names} is rounded to {type} when it is read"), N_("{names} has its bits taken for those of {type}"),
     N_("{names} counts as absent"),
-    N_("all wrong by the factor {times}, as if {told}"), N_("the attribute {name} is read as {value}"),
+    N_("all wrong by the factor {times}, as if {reading}"), N_("the attribute {name} is read as {value}"),
     N_("{name} is a factor too many"), N_("{name} is a divisor too many"),
     N_("the mean is divided by {count} ({what}), not by {right}"), N_("the size of {name}"),
     N_("zero where {places}: a share of the work is lost"), N_("NaN where {places}: a share of the work is lost"),

@@ -30,8 +30,8 @@ function phrase(text) { // what a record says in English, by parts where the who
   for (const [mark, separator] of [["; ", "；"], [": ", "："]]) {
     const place = text.indexOf(mark);
     if (place < 0) continue;
-    const first = text.slice(0, place), rest = text.slice(place + mark.length), told = [phrase(first), phrase(rest)];
-    if (told[0] ?? told[1]) return (told[0] ?? first) + separator + (told[1] ?? rest);
+    const first = text.slice(0, place), rest = text.slice(place + mark.length), parts = [phrase(first), phrase(rest)];
+    if (parts[0] ?? parts[1]) return (parts[0] ?? first) + separator + (parts[1] ?? rest);
   }
   return null;
 }

@@ -94,7 +94,7 @@ const free = (text) => (row, run) => words[row].includes(text) || (run.reason[ro
 
 // State: what is asked for, mirrored in the address so that it can be shared.
 const state = { q: "", sort: "status", page: 0, open: null };
-let found = [], told = [];
+let found = [], shown = [];
 const rank = (value) => (value === null ? -1 : Number.isNaN(value) ? Infinity : value);
 const keys = {
   status: (row) => Math.min(...RUNS.map((run) => (run.status[row] < 0 ? 99 : severity[run.status[row]]))),
@@ -113,7 +113,7 @@ function select() {
   const back = state.sort.startsWith("-"), key = keys[back ? state.sort.slice(1) : state.sort], value = new Map();
   for (const row of found) value.set(row, key(row));
   found.sort((a, b) => { const x = value.get(a), y = value.get(b); return (x < y ? -1 : x > y ? 1 : 0) * (back ? -1 : 1) || a - b; });
-  told = [
+  shown = [
     [{ found: many(found.length), all: many(N) }, "{found} of {all} cases"],
     ...(unknown.length ? [[{ words: unknown.join(" ") }, ". Not understood: {words}"]] : []),
     ...(missing ? [[{ atom: missing, known: ATOMS.map((name) => name + ":").join(" ") }, ". There is no “{atom}:”; known: {known}. Put free text with a colon in quotes"]] : []),
@@ -200,7 +200,7 @@ function draw() {
     body.append(line(row));
     if (idOf(row) === state.open) body.append(views(row));
   }
-  $("found").textContent = told.map(([values, text]) => say(text, values)).join("");
+  $("found").textContent = shown.map(([values, text]) => say(text, values)).join("");
   $("page").textContent = found.length ? say("{from}–{to} of {all}", { from: from + 1, to: Math.min(from + PAGE, found.length), all: many(found.length) }) : say("no case");
   $("previous").disabled = state.page === 0;
   $("next").disabled = state.page === last;

@@ -10,7 +10,7 @@ from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.expand.ecosystem import Volume
 from oracle.catalogue.plan.asked import authority_of, demanded
-from oracle.model.aclnn import AUTHORITIES, told
+from oracle.model.aclnn import AUTHORITIES, authority_text
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
 from oracle.settings.settings import Settings
@@ -76,7 +76,7 @@ def test_a_product_that_the_document_does_not_name_is_the_sources() -> None:
 def test_every_operator_names_where_its_checks_are() -> None:
     own = [op for op in OPERATORS.values() if op.origin == "aclnn-oracle"]
     assert [op.name for op in own if "op_api" not in op.source and "op_host" not in op.source] == []
-    assert told("source", OPERATORS["aclnnTanhBackward"].source).startswith("source (math/tanh_grad/op_api/")
+    assert authority_text("source", OPERATORS["aclnnTanhBackward"].source).startswith("source (math/tanh_grad/op_api/")
 
 
 @in_full_alone

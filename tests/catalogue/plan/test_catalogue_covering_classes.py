@@ -23,11 +23,11 @@ def test_whatever_classes_and_values_can_meet_meets_in_some_row(seed, strength):
     sizes = [*others[:place], len(labels), *others[place:]]
     rows = covering_classes(labels, sizes, place, strength)
 
-    def told(row):
+    def message(row):
         return [*enumerate(labels[row[place]]), *((f"axis {k}", v) for k, v in enumerate(row) if k != place)]
 
-    met = {each for row in rows for each in combinations(told(row), strength)}
-    possible = {each for row in product(*map(range, sizes)) for each in combinations(told(row), strength)}
+    met = {each for row in rows for each in combinations(message(row), strength)}
+    possible = {each for row in product(*map(range, sizes)) for each in combinations(message(row), strength)}
     assert met == possible
     assert len(rows) == len(set(rows)) <= len(list(product(*map(range, sizes))))
     assert rows == covering_classes(labels, sizes, place, strength)
@@ -156,18 +156,18 @@ def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtyp
         variants="{o: {}, o_strided: {output: {view: strided}}}",
     )
 
-    def told(case):
+    def message(case):
         axis = case.attrs["dim"] % len(case.output.shape)
         place = axis_classes.place(case.output.shape, axis), case.attrs["dim"] < 0
         return [*enumerate((*shape_classes(case.output.shape), place, case.output.view)), case.dtype]
 
     result = cases(tmp_path, written)
     few = [case for case in result if case.tier == "standard"]
-    twos = {two for case in result for two in combinations(told(case), 2)}
+    twos = {two for case in result for two in combinations(message(case), 2)}
     places = [(5, place) for place in (("last", True), ("middle", False), ("middle", True))]
     assert {one for two in twos for one in two if one[:1] == (3,)} == {(3, "above 65536")}
     for one in {one for two in twos for one in two if isinstance(one, tuple)}:
-        assert {(one, "float16"), (one, "float32")} <= {two for case in few for two in combinations(told(case), 2)}
+        assert {(one, "float16"), (one, "float32")} <= {two for case in few for two in combinations(message(case), 2)}
         if one[0] in (0, 1, 2, 4) and one != (0, "2"):
             assert {(one, place) for place in places} <= twos
             assert (one, (6, "strided")) in twos
@@ -191,13 +191,13 @@ def test_a_family_like_another_takes_the_keys_that_it_has_not(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "message"),
     [
         ("{count: above 65536}", "'classes' is a dependency of 'count'"),
         ("{classes: [2, 3], count: above 7}", "unknown value 'above 7'; known: above 65536, above 2\\^20"),
         ("{classes: [2, 3], sizes: ranks}", "one of them alone"),
     ],
 )
-def test_a_set_of_shapes_is_written_in_one_way(tmp_path, shape, told):
-    with pytest.raises(OracleError, match=told):
+def test_a_set_of_shapes_is_written_in_one_way(tmp_path, shape, message):
+    with pytest.raises(OracleError, match=message):
         cases(tmp_path, family(shape=f"[{shape}]"))

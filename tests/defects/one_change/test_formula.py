@@ -70,12 +70,12 @@ def test_a_factor_of_minus_one_is_not_made_a_divisor():
 
 
 def test_factors_are_what_a_value_is_zero_with():
-    def told(function):
+    def message(function):
         return [text(f) for f in factors(trace(function))]
 
-    assert told(lambda g, x, y: -(g * (x - y)) / exp(x)) == ["g", "(x - y)"]
-    assert told(lambda g, y, s: g * y - s * y) == ["y"]
-    assert told(lambda g, x: g + x) == ["(g + x)"]
+    assert message(lambda g, x, y: -(g * (x - y)) / exp(x)) == ["g", "(x - y)"]
+    assert message(lambda g, y, s: g * y - s * y) == ["y"]
+    assert message(lambda g, x: g + x) == ["(g + x)"]
     assert is_mere_factor(trace(lambda g, x: g * x / (1 + x)), "g")
     assert not is_mere_factor(trace(lambda g, x: g * x / (1 + x)), "x")
 

@@ -65,7 +65,7 @@ def test_what_a_wrapped_place_reads_and_writes():
     right = golden(op.name, gradOutput=g, self=x, buffer=x)["gradInput"]
 
     def answer(fault: str, tensor: str) -> np.ndarray:
-        kernels = {(k.fault, k.tensor, k.told): k for k in wrapping(op, 3)}
+        kernels = {(k.fault, k.tensor, k.where): k for k in wrapping(op, 3)}
         out = np.full(12, 99, np.float16)
         arrays = {"gradOutput": g, "self": x, "buffer": x}
         specs = {n: TensorSpec((12,), "float16") for n in (*arrays, "gradInput")}

@@ -63,15 +63,15 @@ def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_ta
         print(sum(sum(function.stats.cache_hits.values()) for function in functions.values()))
     """
 
-    def told(*numbers: str) -> list[str]:
+    def message(*numbers: str) -> list[str]:
         return subprocess.run(
             [sys.executable, "-c", script, *numbers], check=True, capture_output=True, text=True
         ).stdout.split("\n")[:2]
 
-    assert told("2") == ["[2.0]", "0"]
-    assert told("3") == ["[3.0]", "0"]
-    assert told("2", "3") == ["[2.0, 3.0]", "2"]  # both read
-    assert told("5", "2", "3") == ["[5.0, 2.0, 3.0]", "2"]  # one compiled before
+    assert message("2") == ["[2.0]", "0"]
+    assert message("3") == ["[3.0]", "0"]
+    assert message("2", "3") == ["[2.0, 3.0]", "2"]  # both read
+    assert message("5", "2", "3") == ["[5.0, 2.0, 3.0]", "2"]  # one compiled before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

@@ -78,15 +78,15 @@ def test_a_value_next_to_a_tie_is_rounded_by_all_its_digits(kind):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (lambda a: np.zeros(2), r"returns an array of float64 of shape \(2,\); return float64 or mpfr of shape \(3,\)"),
         (lambda a: 1 / 0, "the given function fails: ZeroDivisionError"),
         (lambda a: np.zeros(3, complex), "returns an array of complex128"),
     ],
 )
-def test_a_function_that_cannot_work_is_told_with_its_place(function, told):
-    with pytest.raises(OracleError, match=told):
+def test_a_function_that_cannot_work_is_told_with_its_place(function, message):
+    with pytest.raises(OracleError, match=message):
         Given(function).value({}, (3,))
 
 

@@ -11,7 +11,7 @@ from oracle.operators.answers.registry import Registry, operator_named
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         ("def f(:", r"importing \w+ failed: SyntaxError: "),
         ("import torhc", r"\w+ needs the module 'torhc', which is not installed"),
@@ -21,17 +21,17 @@ from oracle.operators.answers.registry import Registry, operator_named
         ("PAGE = 3", "PAGE is a int; it must be an oracle.operators.Operator"),
     ],
 )
-def test_a_module_that_does_not_import_is_one_message(source, told, tmp_path, monkeypatch, request):
+def test_a_module_that_does_not_import_is_one_message(source, message, tmp_path, monkeypatch, request):
     module = f"outside_{abs(hash(request.node.name))}"
     tmp_path.joinpath(f"{module}.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(OracleError, match=f"--operator {module}:PAGE: {told}") as error:
+    with pytest.raises(OracleError, match=f"--operator {module}:PAGE: {message}") as error:
         Registry().add(f"{module}:PAGE")
     assert len(str(error.value).splitlines()) <= 2
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("silu_backwrd", "did you mean aclnnSiluBackward, or silu_backward?"),
         ("aclnnSiluBackwrd", "did you mean aclnnSiluBackward"),
@@ -40,6 +40,6 @@ def test_a_module_that_does_not_import_is_one_message(source, told, tmp_path, mo
         ("aclnn", "--operator module:NAME makes one of your own known; known: "),
     ],
 )
-def test_an_unknown_operator_is_told_with_the_one_that_was_meant(name, told):
-    with pytest.raises(OracleError, match=f"unknown operator {name!r}; {re.escape(told)}"):
+def test_an_unknown_operator_is_told_with_the_one_that_was_meant(name, message):
+    with pytest.raises(OracleError, match=f"unknown operator {name!r}; {re.escape(message)}"):
         operator_named(name)

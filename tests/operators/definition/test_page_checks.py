@@ -49,7 +49,7 @@ def test_the_pages_of_this_package_are_taken(name):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"undefined": "text"}, "undefined is 'text'; it must be a function, called as undefined(a)"),
         ({"mean": 3}, "mean is 3; it must be a function, called as mean(a)"),
@@ -84,14 +84,14 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"aten": Aten(3)}, "aten.call is 3; it must be a function, called as call(aten, t)"),
     ],
 )
-def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
+def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
     text = refusal(**changes)
     assert text.startswith("operator aclnnOutsideBackward of --operator outside:PAGE: ")
-    assert told in text
+    assert message in text
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"name": "OutsideBackward"}, "the name must begin with aclnn and a capital"),
         ({"parameters": PARAMETERS[:2]}, "it has no output"),
@@ -169,11 +169,11 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
         ),
     ],
 )
-def test_a_page_that_names_what_is_not_there_is_refused(changes, told):
+def test_a_page_that_names_what_is_not_there_is_refused(changes, message):
     text = refusal(**changes)
     assert text.startswith("operator ")
     assert "--operator outside:PAGE" in text
-    assert told in text
+    assert message in text
 
 
 def test_every_problem_is_told_at_once():

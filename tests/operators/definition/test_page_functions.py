@@ -84,7 +84,7 @@ def test_a_name_that_is_no_parameter_is_told_with_the_field(field):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         (
             {"kernel_type": lambda a, platform: a["slef"].dtype},
@@ -96,8 +96,8 @@ def test_a_name_that_is_no_parameter_is_told_with_the_field(field):
         ({"mean": lambda a: a["gradInput"].size}, "its mean asks for 'gradInput', which is not known yet when it is"),
     ],
 )
-def test_whoever_asks_for_a_name_is_told_what_is_wrong_with_it(changes, told):
-    assert told in refusal(**changes)
+def test_whoever_asks_for_a_name_is_told_what_is_wrong_with_it(changes, message):
+    assert message in refusal(**changes)
 
 
 def test_the_functions_of_a_further_output_are_told_with_its_name():
@@ -117,7 +117,7 @@ def test_a_mean_that_is_no_count_is_told(wrong):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"scalars": lambda a: (2.0,)}, "gave (2.0,); it must give numbers by symbol, as {'c': 2.0}"),
         ({"scalars": lambda a: {"c": "2"}}, "gave {'c': '2'}; it must give numbers by symbol"),
@@ -130,12 +130,12 @@ def test_a_mean_that_is_no_count_is_told(wrong):
         ({"mean": lambda a: 1 // 0}, "ZeroDivisionError: "),
     ],
 )
-def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, told):
-    assert told in refusal(**changes)
+def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
+    assert message in refusal(**changes)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (lambda a, platform: None, "gave None; it must be a generator: write yield before every check"),
         (lambda a, platform: not_null(a, "self"), "it must be a generator: write yield before every check"),
@@ -152,8 +152,8 @@ def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, told):
         (yielding(lambda a: a.nothing), r"its checks failed at test_page_functions.py:\d+ .*AttributeError: "),
     ],
 )
-def test_checks_that_are_none_are_told_with_the_line(wrong, told):
-    assert re.search(told, refusal(checks=wrong))
+def test_checks_that_are_none_are_told_with_the_line(wrong, message):
+    assert re.search(message, refusal(checks=wrong))
 
 
 def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
@@ -167,7 +167,7 @@ def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (
             lambda a: dtype_in(a, "self", "float32"),
@@ -181,5 +181,5 @@ def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
         (lambda a: scalar_in(a, "alpha", ("flaot64",)), "the dtype of alpha is in ('flaot64',): 'flaot64' is no dtype"),
     ],
 )
-def test_dtypes_that_are_none_are_told(made, told):
-    assert f"{NAME}: its checks ask whether {told}" in refusal(checks=yielding(made))
+def test_dtypes_that_are_none_are_told(made, message):
+    assert f"{NAME}: its checks ask whether {message}" in refusal(checks=yielding(made))
