@@ -125,17 +125,17 @@ def _without_attribute(name: str, module: str) -> OracleError:
     return OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
 
 
-def _make(name: str, found: Any, options: dict[str, str]) -> Any:
-    is_instance = not isinstance(found, type) and hasattr(found, "run")
+def _make(name: str, attribute: Any, options: dict[str, str]) -> Any:
+    is_instance = not isinstance(attribute, type) and hasattr(attribute, "run")
     if is_instance:
         if options:
             raise OracleError(f"backend {name} is an object already and takes no options: {', '.join(options)}")
-        return found
-    if not callable(found):
-        raise OracleError(f"backend {name} is {type(found).__name__}; it must be a class, a factory or an instance")
-    _check_options(name, found, options)
+        return attribute
+    if not callable(attribute):
+        raise OracleError(f"backend {name} is {type(attribute).__name__}; it must be a class, a factory or an instance")
+    _check_options(name, attribute, options)
     try:
-        return found(**options)
+        return attribute(**options)
     except OracleError:
         raise
     except Exception as error:

@@ -163,10 +163,10 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
             yield from _output(name, output, result, execution.unwritten.get(name))
 
 
-def _output(name: str, given: Output, found: object, unwritten: Array | None) -> Iterator[Judgement]:
+def _output(name: str, given: Output, actual: object, unwritten: Array | None) -> Iterator[Judgement]:
     """Yield what is wrong with a written output's type, shape, guards and coverage."""
-    yield from diagnosis.of_array(name, found, given.view)
-    if not isinstance(found, np.ndarray):
+    yield from diagnosis.of_array(name, actual, given.view)
+    if not isinstance(actual, np.ndarray):
         return
     yield from diagnosis.of_guards(name, given.damaged())
     if unwritten is not None:

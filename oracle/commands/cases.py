@@ -106,14 +106,14 @@ def _show(rows: Mapping[str, Rows], by: str) -> None:
         print(_row("in all", [each for result in rows.values() for each in result], width))
 
 
-def _row(name: str, found: Rows, width: int) -> str:
+def _row(name: str, rows: Rows, width: int) -> str:
     types: Counter[str] = Counter()
     tiers: Counter[str] = Counter()
-    for dtype, tier, number, _ in found:
+    for dtype, tier, number, _ in rows:
         types[dtype] += number
         tiers[tier] += number
     text = ", ".join(f"{what} {n:,}" for what, n in [*types.most_common(4), *tiers.most_common()])
-    spent = sum(took for _, _, _, took in found)
+    spent = sum(took for _, _, _, took in rows)
     return f"{name:<{width}}  {types.total():>7,}  {seconds(spent):>10}  {text}"
 
 

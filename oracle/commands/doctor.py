@@ -66,12 +66,12 @@ def _examine(args: argparse.Namespace) -> int:
     return int(worst(findings) == "failed")
 
 
-def _missed(asked: str, found: str) -> Finding:
+def _missed(asked: str, there: str) -> Finding:
     """What is said where --soc asks for another device than the one that is here."""
     from ..doctor import failed
 
-    if found:
-        return failed("--soc", f"{asked} is asked for, and the device here is {found}", f"say --soc {found}")
+    if there:
+        return failed("--soc", f"{asked} is asked for, and the device here is {there}", f"say --soc {there}")
     return failed("--soc", f"{asked} is asked for, and no device was found", "do what the lines above say")
 
 

@@ -101,8 +101,8 @@ def elements(
     places, cause = "", ""
     shape = actual.shape
     if bad.any() and explained:
-        places = findings.describe(bad, ignored_rows(reference))
-        where = places if np.array_equal(wrong, bad) else findings.describe(wrong, ignored_rows(reference))
+        places = findings.pattern(bad, ignored_rows(reference))
+        where = places if np.array_equal(wrong, bad) else findings.pattern(wrong, ignored_rows(reference))
         if actual.dtype.kind not in "iub":  # causes are looked for among what happens to floats
             cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
     return Detail(

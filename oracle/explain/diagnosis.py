@@ -21,8 +21,7 @@ from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..verdict import Judgement
-from . import findings
-from .findings import LARGEST, NEAR, Findings, is_of_values, near
+from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
 
@@ -47,15 +46,15 @@ def of_call(status: Status, expected: str, changed: Sequence[str]) -> Iterator[J
         yield Judgement(False, f"the device modified {', '.join(changed)}", INPUTS)
 
 
-def of_array(name: str, found: object, wanted: Array) -> Iterator[Judgement]:
+def of_array(name: str, findings: object, wanted: Array) -> Iterator[Judgement]:
     """Yield what is wrong with what stands in an output's place, less its values."""
-    if not isinstance(found, np.ndarray):
-        yield Judgement(False, f"{name} is {type(found).__name__}, not a NumPy array", ARRAY, output=name)
+    if not isinstance(findings, np.ndarray):
+        yield Judgement(False, f"{name} is {type(findings).__name__}, not a NumPy array", ARRAY, output=name)
         return
-    if found.dtype != wanted.dtype:
-        yield Judgement(False, f"{name} has dtype {found.dtype}, expected {wanted.dtype}", DTYPE, output=name)
-    if found.shape != wanted.shape:
-        yield Judgement(False, f"{name} has shape {found.shape}, expected {wanted.shape}", SHAPE, output=name)
+    if findings.dtype != wanted.dtype:
+        yield Judgement(False, f"{name} has dtype {findings.dtype}, expected {wanted.dtype}", DTYPE, output=name)
+    if findings.shape != wanted.shape:
+        yield Judgement(False, f"{name} has shape {findings.shape}, expected {wanted.shape}", SHAPE, output=name)
 
 
 def of_guards(name: str, damaged: int) -> Iterator[Judgement]:
@@ -88,7 +87,7 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
     if rule == INPUTS:
         return "an input is written to: it is taken for scratch memory"
     if rule == WRITTEN and bad is not None:
-        places = findings.describe(bad)
+        places = pattern(bad)
         if not others_right:
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
         if places == "all" or places == "the only element":
@@ -151,28 +150,28 @@ def family_of(cause: str) -> str:
     return next((name for name, words in FAMILIES.items() if any(word in cause for word in words)), "")
 
 
-def cause_of_values(found: Findings) -> str:
+def cause_of_values(findings: Findings) -> str:
     """Return what would explain the values of an output, or ""."""
-    if not found.bad.any() or found.actual.dtype.kind == "c" or find(found.actual.dtype) is None:
+    if not findings.bad.any() or findings.actual.dtype.kind == "c" or find(findings.actual.dtype) is None:
         return ""
-    if found.actual.shape != found.golden.shape or found.actual.dtype != found.golden.dtype:
+    if findings.actual.shape != findings.golden.shape or findings.actual.dtype != findings.golden.dtype:
         return ""
     with np.errstate(all="ignore"):
-        return _cause(found)
+        return _cause(findings)
 
 
-def _cause(found: Findings) -> str:
+def _cause(findings: Findings) -> str:
     """What is certain; else what simulations and the values themselves tell: where two kinds of claim fit, none is."""
     for rule in _CERTAIN:
-        for cause in rule(found):
+        for cause in rule(findings):
             return cause
-    simulated = [*read_elsewhere(found), *read_as_other_values(found), *computed_in(found)]
-    claims = [(_told_of(found, text), text.proof) for text in _joined(simulated)]
-    if found.bad.all() and not np.isfinite(found.before) and not np.isfinite(found.actual).any():
+    simulated = [*read_elsewhere(findings), *read_as_other_values(findings), *computed_in(findings)]
+    claims = [(_told_of(findings, text), text.proof) for text in _joined(simulated)]
+    if findings.bad.all() and not np.isfinite(findings.before) and not np.isfinite(findings.actual).any():
         claims.append((KEPT, False))  # all that is not finite may be what the output held
     if not any(text.sure for text in simulated):
-        text = next((cause for rule in _RULES for cause in rule(found)), "")
-        claims += [(text, text != NOTHING or not _in_rows_of_one(found))] if text else []
+        text = next((cause for rule in _RULES for cause in rule(findings)), "")
+        claims += [(text, text != NOTHING or not _in_rows_of_one(findings))] if text else []
     alone = len({family_of(cause) for cause, _ in claims}) == 1
     return next((cause for cause, proof in claims if proof), "") if alone else ""
 
@@ -185,27 +184,27 @@ def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
         yield Explanation(names, text, any(each.sure for each in same), any(each.proof for each in same))
 
 
-def _told_of(found: Findings, text: Explanation) -> str:
+def _told_of(findings: Findings, text: Explanation) -> str:
     """The claim in words; an attribute that comes to a mere factor cannot be told from a wrong factor."""
-    return as_a_factor(found, text.cause) or text.cause if family_of(text.cause) == "attribute" else text.cause
+    return as_a_factor(findings, text.cause) or text.cause if family_of(text.cause) == "attribute" else text.cause
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
-def _kept(found: Findings) -> Iterator[str]:
+def _kept(findings: Findings) -> Iterator[str]:
     """The output is right plus what it held, or not finite on most elements where it held NaN or infinity."""
-    before, dtype = found.before, str(found.actual.dtype)
-    if before == 0 or dtype not in FORMATS or not np.isfinite(found.golden).all():
+    before, dtype = findings.before, str(findings.actual.dtype)
+    if before == 0 or dtype not in FORMATS or not np.isfinite(findings.golden).all():
         return
     if np.isfinite(before):
-        added = round_to(found.reference.value + before, dtype)
-        changed = ~near(added, found.golden, 2 * NEAR)
-        fits = bool(near(found.actual, added).all() and changed[found.bad].all())
+        added = round_to(findings.reference.value + before, dtype)
+        changed = ~near(added, findings.golden, 2 * NEAR)
+        fits = bool(near(findings.actual, added).all() and changed[findings.bad].all())
     else:  # NaN may as well come of the memory beside an operand
-        zeros = found.golden == 0
-        most = np.mean(found.bad) > 0.5 or (zeros.any() and np.array_equal(found.bad, zeros))
-        fits = bool(most and not np.isfinite(found.actual[found.bad]).any() and _special_inputs(found))
+        zeros = findings.golden == 0
+        most = np.mean(findings.bad) > 0.5 or (zeros.any() and np.array_equal(findings.bad, zeros))
+        fits = bool(most and not np.isfinite(findings.actual[findings.bad]).any() and _special_inputs(findings))
     if fits:
         yield KEPT
 
@@ -213,25 +212,25 @@ def _kept(found: Findings) -> Iterator[str]:
 # ---- places ---------------------------------------------------------------------------------------------------------
 
 
-def _permuted(found: Findings) -> Iterator[str]:
+def _permuted(findings: Findings) -> Iterator[str]:
     """The right values in other places: far from their own, and the same when sorted."""
-    a, g = found.actual, found.golden
-    if a.size > 1 << 20 or np.count_nonzero(found.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
+    a, g = findings.actual, findings.golden
+    if a.size > 1 << 20 or np.count_nonzero(findings.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
         return
     far = ~near(a, g, 64 * NEAR)
-    if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
+    if not (far & findings.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(findings.bad):
         return
-    if len(np.unique(g[found.bad])) < ENOUGH:  # two numbers change places by chance
+    if len(np.unique(g[findings.bad])) < ENOUGH:  # two numbers change places by chance
         return
     if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
         yield "elements are in transposed order: strides are not honoured"
     if near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
-        yield STRAYED if _has_views(found) else "the right values in the wrong places: an index is wrong"
+        yield STRAYED if _has_views(findings) else "the right values in the wrong places: an index is wrong"
 
 
-def _has_views(found: Findings) -> bool:
+def _has_views(findings: Findings) -> bool:
     """Whether a tensor has strides or an offset that a device may fail to honour."""
-    call = found.call
+    call = findings.call
     if call is None:
         return True
     tensors = {n: v for n, v in {**call.inputs, **call.outputs}.items() if isinstance(v, np.ndarray)}
@@ -241,9 +240,9 @@ def _has_views(found: Findings) -> bool:
 # ---- class indices ---------------------------------------------------------------------------------------------------
 
 
-def _ignored_offsets(found: Findings) -> Iterator[str]:
+def _ignored_offsets(findings: Findings) -> Iterator[str]:
     """Zeros where the ignored index, taken for a class, would lie: in other rows, or outside the tensor."""
-    call = found.call
+    call = findings.call
     if call is None:
         return
     op = OPERATORS[call.op]
@@ -251,38 +250,38 @@ def _ignored_offsets(found: Findings) -> Iterator[str]:
     classes = None if op.class_index is None else call.inputs.get(op.class_index)
     if ignore is None or not isinstance(classes, np.ndarray):
         return
-    ignored, count = call.attrs.get(ignore.name), found.actual.shape[-1] if found.actual.ndim else 1
+    ignored, count = call.attrs.get(ignore.name), findings.actual.shape[-1] if findings.actual.ndim else 1
     rows = np.flatnonzero(classes.reshape(-1) == ignored)
-    if not rows.size or not isinstance(ignored, int) or 0 <= ignored < count or found.actual.ndim > 2:
+    if not rows.size or not isinstance(ignored, int) or 0 <= ignored < count or findings.actual.ndim > 2:
         return
     places = rows * count + ignored
-    places = places[(places >= 0) & (places < found.actual.size)]
-    wrong = np.flatnonzero(found.bad.reshape(-1))
-    if np.isin(wrong, places).all() and not found.actual.reshape(-1)[wrong].any():
+    places = places[(places >= 0) & (places < findings.actual.size)]
+    wrong = np.flatnonzero(findings.bad.reshape(-1))
+    if np.isin(wrong, places).all() and not findings.actual.reshape(-1)[wrong].any():
         yield f"zero is written at row * {count} + {ignore.name} of ignored rows: other gradients are lost"
 
 
-def _ignored_rows(found: Findings) -> Iterator[str]:
-    if found.places.startswith("ignored rows"):
+def _ignored_rows(findings: Findings) -> Iterator[str]:
+    if findings.places.startswith("ignored rows"):
         yield "rows that are to be ignored are not zero: the ignored index is not honoured"
 
 
 # ---- rounding --------------------------------------------------------------------------------------------------------
 
 
-def _stores(found: Findings) -> Iterator[str]:
+def _stores(findings: Findings) -> Iterator[str]:
     """The value rounded otherwise than to nearest is what the device gave, on nearly every element."""
-    dtype = str(found.actual.dtype)
-    if dtype not in ("float16", "bfloat16") or found.bad.size < 8 or not _errors_below(found, 2.0**-6):
+    dtype = str(findings.actual.dtype)
+    if dtype not in ("float16", "bfloat16") or findings.bad.size < 8 or not _errors_below(findings, 2.0**-6):
         return
-    actual, value = found.actual.astype(np.float64), found.reference.value
+    actual, value = findings.actual.astype(np.float64), findings.reference.value
     nearest = round_to(value, dtype).astype(np.float64)
     step = _step(nearest, dtype)
     toward = np.where(np.abs(nearest) > np.abs(value), nearest - np.copysign(step, value), nearest)
     up = np.where(nearest < value, nearest + step, nearest)
     tie = np.abs(np.abs(value - nearest) - step / 2) == 0
     away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
-    if tie[found.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
+    if tie[findings.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
         yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
     for text, rounded in (("toward zero", toward), ("upwards", up)):
         differs = rounded != nearest
@@ -297,25 +296,25 @@ def _step(values: Array, dtype: str) -> Array:
     return np.asarray(np.ldexp(1.0, exponent - form.mant))
 
 
-def _narrow(found: Findings) -> Iterator[str]:
+def _narrow(findings: Findings) -> Iterator[str]:
     """float32 results that carry only a 16-bit type's digits."""
-    if found.actual.dtype != np.float32 or not _errors_below(found, 2.0**-6):
+    if findings.actual.dtype != np.float32 or not _errors_below(findings, 2.0**-6):
         return
-    good = np.isfinite(found.actual) & (found.actual != 0)
-    if np.count_nonzero(good) < 2 or np.mean(found.bad[good]) < 0.5:
+    good = np.isfinite(findings.actual) & (findings.actual != 0)
+    if np.count_nonzero(good) < 2 or np.mean(findings.bad[good]) < 0.5:
         return
-    bits = found.actual[good].view(np.uint32)
-    exact = found.golden[good].view(np.uint32)
+    bits = findings.actual[good].view(np.uint32)
+    exact = findings.golden[good].view(np.uint32)
     for name, cut in (("bfloat16", 16), ("float16", 13)):
         mask = np.uint32((1 << cut) - 1)
         if not (bits & mask).any() and np.mean((exact & mask) != 0) > 0.5:
             yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
 
 
-def _errors_below(found: Findings, limit: float) -> bool:
+def _errors_below(findings: Findings, limit: float) -> bool:
     """Whether every bad element is wrong by less than a share of its value; what is near zero, of the largest."""
-    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
-    every = np.abs(found.golden.astype(np.float64))
+    g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
+    every = np.abs(findings.golden.astype(np.float64))
     largest = float(np.max(every, where=np.isfinite(every), initial=0.0))
     return bool((np.abs(a - g) <= limit * np.abs(g) + 2.0**-24 * min(1.0, largest)).all())
 
@@ -323,12 +322,12 @@ def _errors_below(found: Findings, limit: float) -> bool:
 # ---- signs, factors, zeros, specials ---------------------------------------------------------------------------------
 
 
-def _clamp(found: Findings) -> Iterator[str]:
+def _clamp(findings: Findings) -> Iterator[str]:
     """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
-    if found.call is not None and not is_elementwise(OPERATORS[found.call.op].computes):
+    if findings.call is not None and not is_elementwise(OPERATORS[findings.call.op].computes):
         return  # nothing is divided by what an operand makes small
-    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
-    if g.size < 4 or found.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
+    g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
+    if g.size < 4 or findings.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
         return
     ratios = np.log(a / g)
     if not ((ratios < 0).all() or (ratios > 0).all()):
@@ -340,49 +339,49 @@ def _clamp(found: Findings) -> Iterator[str]:
         yield f"a clamp at another constant: some elements are wrong by one factor, {factor:.3g}, others by less"
 
 
-def _zeros(found: Findings) -> Iterator[str]:
-    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad]
+def _zeros(findings: Findings) -> Iterator[str]:
+    g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad]
     if a.any() or np.isnan(a).any() or not g.all() or not np.isfinite(g).any():
         return
     small = FORMATS["float32"].tiny
-    everywhere = np.abs(found.golden.astype(np.float64))
+    everywhere = np.abs(findings.golden.astype(np.float64))
     subnormal = (everywhere > 0) & (everywhere < small)
     if (np.abs(g) < small).all():
-        if not found.actual[subnormal].any():
+        if not findings.actual[subnormal].any():
             yield "results below the smallest normal float32 are flushed to zero"
         return
-    if found.bad.size > 1 and not found.actual.any():
+    if findings.bad.size > 1 and not findings.actual.any():
         tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
-        yield tiny if _tiny_operand(found) else NOTHING
-    elif (_is_share(found.places) or _is_box(found)) and not _may_be_of_operands(found):
-        yield f"zero where {found.places}: a share of the work is lost"
+        yield tiny if _tiny_operand(findings) else NOTHING
+    elif (_is_share(findings.places) or _is_box(findings)) and not _may_be_of_operands(findings):
+        yield f"zero where {findings.places}: a share of the work is lost"
 
 
-def _in_rows_of_one(found: Findings) -> bool:
+def _in_rows_of_one(findings: Findings) -> bool:
     """Whether sums are of one term: where a result is the term less its sum, many a wrong formula leaves 0."""
-    axis = None if found.call is None else OPERATORS[found.call.op].attribute("axis")
-    if found.call is None or axis is None or not found.actual.ndim:
+    axis = None if findings.call is None else OPERATORS[findings.call.op].attribute("axis")
+    if findings.call is None or axis is None or not findings.actual.ndim:
         return False
-    return bool(found.actual.shape[found.call.attrs[axis.name]] == 1)
+    return bool(findings.actual.shape[findings.call.attrs[axis.name]] == 1)
 
 
-def _stale(found: Findings) -> Iterator[str]:
+def _stale(findings: Findings) -> Iterator[str]:
     """Some elements hold the right values of others that lie a fixed number before them."""
-    g, a = found.golden.reshape(-1), found.actual.reshape(-1)
-    where = np.flatnonzero(found.bad)
+    g, a = findings.golden.reshape(-1), findings.actual.reshape(-1)
+    where = np.flatnonzero(findings.bad)
     if 2 * where.size > a.size or where.size < 2 or len(np.unique(a[where])) < 2 or not np.isfinite(a[where]).all():
         return
     before = g[: where[0]]
     for distance in where[0] - np.flatnonzero(before == a[where[0]])[::-1][:SHIFTS]:
         if near(a[where], g[where - distance], 1).all():
-            text = f"the results of the {distance} elements before stand where {found.places}"
+            text = f"the results of the {distance} elements before stand where {findings.places}"
             yield f"{text}: a share of the work is lost"
             return
 
 
-def _tiny_operand(found: Findings) -> bool:
+def _tiny_operand(findings: Findings) -> bool:
     """Whether an operand has no number that is normal in its type, or in float16."""
-    for array in () if found.call is None else found.call.inputs.values():
+    for array in () if findings.call is None else findings.call.inputs.values():
         if isinstance(array, np.ndarray) and str(array.dtype) in FORMATS and array.size:
             largest = float(np.max(np.abs(array.astype(np.float64))))
             if 0 < largest < max(FORMATS[str(array.dtype)].tiny, FORMATS["float16"].tiny):
@@ -390,21 +389,21 @@ def _tiny_operand(found: Findings) -> bool:
     return False
 
 
-def _is_box(found: Findings) -> bool:
+def _is_box(findings: Findings) -> bool:
     """Whether the bad elements are all that are not zero in a box of indices, and many."""
-    if np.count_nonzero(found.bad) < 16:  # of a scalar at most one is
+    if np.count_nonzero(findings.bad) < 16:  # of a scalar at most one is
         return False
-    where = np.nonzero(found.bad)
+    where = np.nonzero(findings.bad)
     box = tuple(slice(int(i.min()), int(i.max()) + 1) for i in where)
-    inside = np.zeros(found.bad.shape, bool)
+    inside = np.zeros(findings.bad.shape, bool)
     inside[box] = True
-    return not inside.all() and bool((found.bad == (inside & (found.golden != 0))).all())
+    return not inside.all() and bool((findings.bad == (inside & (findings.golden != 0))).all())
 
 
-def _may_be_of_operands(found: Findings) -> bool:
+def _may_be_of_operands(findings: Findings) -> bool:
     """Whether a pattern may come of an operand: of its values, or of how a view of it is read."""
-    given = [v for v in found.call.inputs.values() if isinstance(v, np.ndarray)] if found.call is not None else []
-    return any(not array.flags.c_contiguous or is_of_values(array, found.bad) for array in given)
+    given = [v for v in findings.call.inputs.values() if isinstance(v, np.ndarray)] if findings.call is not None else []
+    return any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in given)
 
 
 def _is_share(places: str) -> bool:
@@ -413,35 +412,35 @@ def _is_share(places: str) -> bool:
     return places.startswith(shares) or " of every " in places
 
 
-def _specials(found: Findings) -> Iterator[str]:
-    g, a = found.golden[found.bad], found.actual[found.bad]
-    share = _is_share(found.places)
+def _specials(findings: Findings) -> Iterator[str]:
+    g, a = findings.golden[findings.bad], findings.actual[findings.bad]
+    share = _is_share(findings.places)
     if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # as a store makes it
         yield "NaN is replaced by a number"
     if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
         yield "overflow saturates instead of giving infinity"
-    others = np.isfinite(found.golden) & (found.golden != 0) & ~found.bad
+    others = np.isfinite(findings.golden) & (findings.golden != 0) & ~findings.bad
     if np.isinf(g).all() and not a.any() and others.any():
         yield "infinities are replaced by zero"
     if np.isinf(g).all() and (a == -g).all():
         yield "an infinity has the wrong sign"
     if np.isnan(a).all() and np.isinf(g).all():
         yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
-    lost = share and np.isfinite(g).all() and not _may_be_of_operands(found)
+    lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings)
     if np.isnan(a).all() and lost:
-        yield f"NaN where {found.places}: a share of the work is lost"
-    if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(found):
+        yield f"NaN where {findings.places}: a share of the work is lost"
+    if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
         yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
     if np.isinf(a).all() and lost:
-        yield f"infinite where {found.places}: a share of the work is lost"
-    if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
+        yield f"infinite where {findings.places}: a share of the work is lost"
+    if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):
         yield "an intermediate overflows"
 
 
-def _special_inputs(found: Findings) -> bool:
+def _special_inputs(findings: Findings) -> bool:
     """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead, as
     a class that lies outside would read it."""
-    call = found.call
+    call = findings.call
     if call is None:
         return True
     if OPERATORS[call.op].class_index is not None:

@@ -68,7 +68,7 @@ def spreads(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
 
 
-def describe(bad: Array, ignored: Array | None = None) -> str:
+def pattern(bad: Array, ignored: Array | None = None) -> str:
     """Name the pattern of the bad elements (bool mask); ``ignored``: the rows an operator ignores, per first axis."""
     count = int(np.count_nonzero(bad))
     if count == bad.size:

@@ -20,71 +20,71 @@ SLIGHT = 0.1  # a factor that is that near to 1 has a name only where it is off 
 MANY_SIZES = 4  # of what is wrong by a factor of no name
 
 
-def negated(found: Findings) -> Iterator[str]:
+def negated(findings: Findings) -> Iterator[str]:
     """Every number that is not zero has the other sign. Where only some have, what they come of decides."""
-    value, actual = found.reference.value, found.actual.astype(np.float64)
-    signed = np.isfinite(value) & (found.golden != 0)
-    opposite = near(found.actual, -found.golden, OPPOSITE) | (np.abs(actual + value) <= found.reference.bound)
-    others = found.bad & ~signed & ~(np.isinf(value) & (actual == -value))
-    if _are_apart(found, signed) and opposite[signed].all() and not others.any():
+    value, actual = findings.reference.value, findings.actual.astype(np.float64)
+    signed = np.isfinite(value) & (findings.golden != 0)
+    opposite = near(findings.actual, -findings.golden, OPPOSITE) | (np.abs(actual + value) <= findings.reference.bound)
+    others = findings.bad & ~signed & ~(np.isinf(value) & (actual == -value))
+    if _are_apart(findings, signed) and opposite[signed].all() and not others.any():
         yield "wrong sign"
 
 
-def some_negated(found: Findings) -> Iterator[str]:
+def some_negated(findings: Findings) -> Iterator[str]:
     """Some numbers have the other sign, in a formula whose results are not one number times plus or minus 1: there a
     wrong comparison would do it."""
-    g, a = found.golden[found.bad], found.actual[found.bad]
-    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or found.call is None:
+    g, a = findings.golden[findings.bad], findings.actual[findings.bad]
+    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or findings.call is None:
         return
-    if not _are_apart(found, found.bad):
+    if not _are_apart(findings, findings.bad):
         return
-    op = OPERATORS[found.call.op]
-    gradient = None if op.gradient is None else found.call.inputs.get(op.gradient)
-    if isinstance(gradient, np.ndarray) and spreads(gradient.shape, found.golden.shape):
-        ratios = np.abs(found.reference.value / gradient.astype(np.float64))
+    op = OPERATORS[findings.call.op]
+    gradient = None if op.gradient is None else findings.call.inputs.get(op.gradient)
+    if isinstance(gradient, np.ndarray) and spreads(gradient.shape, findings.golden.shape):
+        ratios = np.abs(findings.reference.value / gradient.astype(np.float64))
         ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
         if ratios.size and np.ptp(ratios) > 2.0**-6 * np.median(ratios):
             yield "wrong sign"
 
 
-def _are_apart(found: Findings, where: Array) -> bool:
+def _are_apart(findings: Findings, where: Array) -> bool:
     """Whether some wrong number is far from the right one: the smallest subnormal numbers are near their opposites."""
-    return bool((~near(found.actual, found.golden, 4 * OPPOSITE) & found.bad & where).any())
+    return bool((~near(findings.actual, findings.golden, 4 * OPPOSITE) & findings.bad & where).any())
 
 
-def factor(found: Findings) -> Iterator[str]:
+def factor(findings: Findings) -> Iterator[str]:
     """Every number that is not zero is wrong by one factor, which has a name."""
-    times, near_to = _common_factor(found)
+    times, near_to = _common_factor(findings)
     if not times:
         return
-    size = found.golden.size
+    size = findings.golden.size
     if size > 1 and abs(times / size - 1) < near_to:
         yield f"the division by the element count {size} is missing"
     elif size > 1 and abs(times * size - 1) < near_to:
         yield f"divided by the element count {size}, which is not asked for"
     else:
-        named = named_factor(times, near_to, found.call)
-        yield from filter(None, [wrong_divisor(times, near_to, found.call)])
-        proved = _sizes(found) >= 3 and (abs(times - 1) < SLIGHT or not _of_one_value(found))
+        named = named_factor(times, near_to, findings.call)
+        yield from filter(None, [wrong_divisor(times, near_to, findings.call)])
+        proved = _sizes(findings) >= 3 and (abs(times - 1) < SLIGHT or not _of_one_value(findings))
         if named and (proved or "too many" in named):
             yield named
 
 
-def any_factor(found: Findings) -> Iterator[str]:
+def any_factor(findings: Findings) -> Iterator[str]:
     """One factor of no name, proved by numbers of many sizes."""
-    times, _ = _common_factor(found)
-    if times and _sizes(found) >= MANY_SIZES and not _of_one_value(found):
+    times, _ = _common_factor(findings)
+    if times and _sizes(findings) >= MANY_SIZES and not _of_one_value(findings):
         yield f"all wrong by the factor {times:.6g}"
 
 
-def _of_one_value(found: Findings) -> bool:
+def _of_one_value(findings: Findings) -> bool:
     """Whether the operands that the gradient is multiplied by are one value each: then any wrong formula is a mere
     factor. Along rows, of whose sum a result is made, so is a wrong sum where the gradient is one value."""
-    if found.call is None:
+    if findings.call is None:
         return False
-    op = OPERATORS[found.call.op]
+    op = OPERATORS[findings.call.op]
     read = (p.name for p in op.operands if p.read and p.holds("values") and p.role is not ONE_VALUE)
-    floats = {n: v for n in read if isinstance(v := found.call.inputs.get(n), np.ndarray) and v.size}
+    floats = {n: v for n in read if isinstance(v := findings.call.inputs.get(n), np.ndarray) and v.size}
     gradient = floats.pop(op.gradient or "", None)
     if gradient is not None and op.attribute("axis") is not None and _is_one_value(gradient):
         return True
@@ -97,18 +97,18 @@ def _is_one_value(array: Array) -> bool:
     return bool(np.isfinite(wide).all() and np.ptp(wide) <= ALIKE * max(1.0, float(np.abs(wide).max())))
 
 
-def _common_factor(found: Findings) -> tuple[float, float]:
+def _common_factor(findings: Findings) -> tuple[float, float]:
     """The factor by which all numbers but zeros are wrong, and how exactly it is known; 0 if there is none."""
     none = 0.0, 0.0
-    value, actual, bound = found.reference.value, found.actual.astype(np.float64), found.reference.bound
-    zero = found.golden == 0
-    where = ~zero & np.isfinite(found.golden)
+    value, actual, bound = findings.reference.value, findings.actual.astype(np.float64), findings.reference.bound
+    zero = findings.golden == 0
+    where = ~zero & np.isfinite(findings.golden)
     if not where.any() or actual[zero].any() or not np.isfinite(actual[where]).all():
         return none
-    form = FORMATS[str(found.actual.dtype)]
+    form = FORMATS[str(findings.actual.dtype)]
     unit = 2.0 ** -(form.mant + 1)
     normal = where & (np.abs(value) > form.tiny) & (np.abs(actual) > form.tiny)
-    if not normal.any() or np.mean(found.bad[where]) < 0.5:
+    if not normal.any() or np.mean(findings.bad[where]) < 0.5:
         return none
     times = float(np.median(actual[normal] / value[normal]))
     if not np.isfinite(times) or abs(times - 1) < 16 * unit:
@@ -119,15 +119,15 @@ def _common_factor(found: Findings) -> tuple[float, float]:
     return (times, 8 * unit) if (np.abs(actual - times * value) <= allowed)[where].all() else none
 
 
-def as_a_factor(found: Findings, text: str) -> str:
+def as_a_factor(findings: Findings, text: str) -> str:
     """What is told of an attribute, as the mere factor that it comes to; "" where it comes to more."""
-    times, _ = _common_factor(found)
+    times, _ = _common_factor(findings)
     return f"all wrong by the factor {times:.6g}, as if {text}" if times else ""
 
 
-def _sizes(found: Findings) -> int:
+def _sizes(findings: Findings) -> int:
     """How many numbers of different size there are."""
-    return len(np.unique(np.abs(found.golden[np.isfinite(found.golden) & (found.golden != 0)])))
+    return len(np.unique(np.abs(findings.golden[np.isfinite(findings.golden) & (findings.golden != 0)])))
 
 
 # A factor by which a whole output is wrong, in words: an operand, its inverse, or a number that people write.

@@ -61,28 +61,31 @@ def but(call: Call, **operands: Array | None) -> Call:
     return replace(call, inputs={**call.inputs, **operands}, specs=specs)
 
 
-def explained(of: str, text: str, call: Call, found: Findings) -> Iterator[Explanation]:
+def explained(of: str, text: str, call: Call, findings: Findings) -> Iterator[Explanation]:
     """Yield the claim if the golden of a changed call is what the device gave, and not what it should have given."""
     if not validate(call).ok:
         return
     try:
-        if not _may_give(compute(call, output=found.output), found):
+        if not _may_give(compute(call, output=findings.output), findings):
             return
-        other = reference_of(call, found.output)
+        other = reference_of(call, findings.output)
     except OracleError:
         return
-    if other.golden.shape != found.actual.shape or other.golden.dtype != found.actual.dtype:
+    if other.golden.shape != findings.actual.shape or other.golden.dtype != findings.actual.dtype:
         return
-    actual = found.actual.astype(np.float64)
-    away, off = np.abs(actual - other.value), np.abs(actual - found.reference.value)
-    fits = near(found.actual, other.golden) | (away <= other.bound)
-    if found.reference.unspecified is not None:
-        fits |= found.reference.unspecified
+    actual = findings.actual.astype(np.float64)
+    away, off = np.abs(actual - other.value), np.abs(actual - findings.reference.value)
+    fits = near(findings.actual, other.golden) | (away <= other.bound)
+    if findings.reference.unspecified is not None:
+        fits |= findings.reference.unspecified
     closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
-    changed = (other.golden != found.golden) & ~(np.isnan(other.value) & np.isnan(found.reference.value))
-    if not (fits.all() and (closer & changed)[found.bad].all()) or _bits(away, off, other)[found.bad].sum() < BITS:
+    changed = (other.golden != findings.golden) & ~(np.isnan(other.value) & np.isnan(findings.reference.value))
+    if (
+        not (fits.all() and (closer & changed)[findings.bad].all())
+        or _bits(away, off, other)[findings.bad].sum() < BITS
+    ):
         return
-    yield Explanation(of, text, is_telling(found.actual[found.bad]) or _is_pattern(found.actual, found.bad))
+    yield Explanation(of, text, is_telling(findings.actual[findings.bad]) or _is_pattern(findings.actual, findings.bad))
 
 
 def _bits(away: Array, off: Array, other: Reference) -> Array:
@@ -107,18 +110,18 @@ def _is_pattern(actual: Array, bad: Array) -> bool:
     return bool(numbers.size > 1 and np.sort(counts)[-2] >= MANY)
 
 
-def _may_give(approximate: Array, found: Findings) -> bool:
+def _may_give(approximate: Array, findings: Findings) -> bool:
     """Whether a kernel's answer to a changed call is nearer to the device's than the right one on half of what is
     wrong, and not far from it on half of the rest: a first look, for a golden and its bound cost many times as much."""
-    if approximate.shape != found.actual.shape:
+    if approximate.shape != findings.actual.shape:
         return False
-    actual, made = found.actual.astype(np.float64), approximate.astype(np.float64)
+    actual, made = findings.actual.astype(np.float64), approximate.astype(np.float64)
     away = np.abs(actual - made)
     same = (actual == made) | (np.isnan(actual) & np.isnan(made)) | (away <= 2.0**-4 * np.abs(actual))
-    off = np.abs(actual - found.reference.value)
+    off = np.abs(actual - findings.reference.value)
     nearer = (away <= off / 2) | (~np.isfinite(off) & same)
-    like = same | (away <= 4 * found.reference.bound)
-    return _half(nearer | (actual == made), found.bad) and _half(like, ~found.bad)
+    like = same | (away <= 4 * findings.reference.bound)
+    return _half(nearer | (actual == made), findings.bad) and _half(like, ~findings.bad)
 
 
 def _half(holds: Array, where: Array) -> bool:
@@ -150,21 +153,21 @@ FRACTIONS = (16, 10, 7)  # bits that matrix units keep of a float32 operand
 # ---- from other places -----------------------------------------------------------------------------------------------
 
 
-def read_elsewhere(found: Findings) -> Iterator[Explanation]:
+def read_elsewhere(findings: Findings) -> Iterator[Explanation]:
     """The golden of a call one of whose operands is read from other places is what the device gave."""
-    call = found.call
-    if call is None or found.actual.size > LARGEST or (np.count_nonzero(found.bad) < 2 < found.bad.size):
+    call = findings.call
+    if call is None or findings.actual.size > LARGEST or (np.count_nonzero(findings.bad) < 2 < findings.bad.size):
         return  # one wrong element of many tells nothing of places
     for name, array in call.inputs.items():
         if not isinstance(array, np.ndarray) or not array.size:
             continue
         for text, changed in _readings(call, name, array):
-            yield from _proved(call, name, text, changed, found)
+            yield from _proved(call, name, text, changed, findings)
     views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
     if len(views) > 1:
         every = but(call, **{n: packed(v) for n, v in views.items()})
         text = "are read as if they were contiguous: their strides are ignored"
-        yield from explained(" and ".join(views), text, every, found)
+        yield from explained(" and ".join(views), text, every, findings)
 
 
 def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
@@ -186,14 +189,16 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
         yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)
 
 
-def _proved(call: Call, name: str, text: str, read: Array, found: Findings) -> Iterator[Explanation]:
+def _proved(call: Call, name: str, text: str, read: Array, findings: Findings) -> Iterator[Explanation]:
     """The claim; no proof where other numbers in the place of those read would give the same, as in a formula of steps,
     and their places are none either: one element stands for all, or the wrong places are those of the right values."""
-    for fits in explained(name, f"is read as if {text}", but(call, **{name: read}), found):
+    for fits in explained(name, f"is read as if {text}", but(call, **{name: read}), findings):
         proof = True
-        if text == FIRST or is_of_values(call.inputs[name], found.bad):
+        if text == FIRST or is_of_values(call.inputs[name], findings.bad):
             others = (np.where(read == 0, 1, read + read), np.where(read == 0, -1, read / 2))
-            proof = not any(list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), found)) for v in others)
+            proof = not any(
+                list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), findings)) for v in others
+            )
         yield replace(fits, proof=proof)
 
 
@@ -214,13 +219,13 @@ def _strided(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]
 # ---- as other values -------------------------------------------------------------------------------------------------
 
 
-def read_as_other_values(found: Findings) -> Iterator[Explanation]:
+def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
     """The golden of a call with other values of an operand or an attribute is what the device gave."""
-    call = found.call
-    if call is None or found.actual.size > LARGEST:
+    call = findings.call
+    if call is None or findings.actual.size > LARGEST:
         return
     for name, text, changed in _changes(call, OPERATORS[call.op]):
-        yield from explained(name, text, changed, found)
+        yield from explained(name, text, changed, findings)
 
 
 def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
@@ -292,31 +297,33 @@ ROUNDING = 4.0  # units in the last place that errors of roundings are below usu
 CENTRED = 0.25  # of their spread that the mean of roundings lies from 0 at most
 
 
-def computed_in(found: Findings) -> Iterator[Explanation]:
+def computed_in(findings: Findings) -> Iterator[Explanation]:
     """The public kernel with every intermediate in a 16-bit type gives what the device gave."""
-    for kind, foretold in _foretold(found):
-        if _is_foretold(found, foretold):
+    for kind, foretold in _foretold(findings):
+        if _is_foretold(findings, foretold):
             yield Explanation("", f"intermediate results are rounded to {kind}", True)
 
 
-def _is_foretold(found: Findings, foretold: Array) -> bool:
+def _is_foretold(findings: Findings, foretold: Array) -> bool:
     """Whether a kernel's answer is what the device gave on nearly all elements, the wrong ones among them."""
-    same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
-    same |= np.isnan(found.actual) & np.isnan(foretold)
-    right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
+    same = near(findings.actual, foretold, 1) if findings.actual.dtype == np.float32 else findings.actual == foretold
+    same |= np.isnan(findings.actual) & np.isnan(foretold)
+    right = (foretold == findings.golden) | (np.isnan(foretold) & np.isnan(findings.golden))
     foretells = same & ~right
-    return bool(same.mean() >= MOST and foretells[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
+    return bool(
+        same.mean() >= MOST and foretells[findings.bad].mean() >= MOST and is_telling(findings.actual[findings.bad])
+    )
 
 
-def errors_as_in(found: Findings) -> Iterator[str]:
+def errors_as_in(findings: Findings) -> Iterator[str]:
     """The errors look like those of a kernel with every intermediate in a 16-bit type, which may compute in another
     order: they are of that size, about as many, of both signs and without order. By their number it is told from a
     kernel that rounds its result alone. Nothing tells it from a float32 kernel whose exponential or reciprocal is right
     to as many digits, unless one rounding of a step foretells the numbers."""
-    if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
+    if findings.actual.dtype == np.float32 or np.count_nonzero(findings.bad) < FEW or findings.bad.mean() < SHARE:
         return
-    for kind, foretold in _foretold(found):
-        own, theirs = (_relative(each, found) for each in (found.actual, foretold))
+    for kind, foretold in _foretold(findings):
+        own, theirs = (_relative(each, findings) for each in (findings.actual, foretold))
         good = np.isfinite(own) & np.isfinite(theirs)
         usual = float(np.median(np.abs(theirs[good]))) if good.any() else 0.0
         if (
@@ -326,19 +333,19 @@ def errors_as_in(found: Findings) -> Iterator[str]:
             continue
         if abs(np.mean(own[good])) > CENTRED * np.std(own[good]):
             continue
-        if np.mean(found.actual != found.golden) * ALIKE < np.mean(foretold != found.golden):
+        if np.mean(findings.actual != findings.golden) * ALIKE < np.mean(foretold != findings.golden):
             continue
-        bad, up = own[found.bad], np.mean(own[found.bad] > 0)
-        beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[found.bad]), usual))
-        if not beyond.any() and ONE_SIDED <= up <= 1 - ONE_SIDED and not _follow(np.clip(own / usual, -8, 8), found):
-            if any(_is_foretold(found, made) for made in rounded_at_a_step(found, kind)):
+        bad, up = own[findings.bad], np.mean(own[findings.bad] > 0)
+        beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[findings.bad]), usual))
+        if not beyond.any() and ONE_SIDED <= up <= 1 - ONE_SIDED and not _follow(np.clip(own / usual, -8, 8), findings):
+            if any(_is_foretold(findings, made) for made in rounded_at_a_step(findings, kind)):
                 yield f"intermediate results are rounded to {kind}"
             yield f"errors as of intermediate results rounded to {kind}, or of an approximation of as few digits"
 
 
-def _follow(errors: Array, found: Findings) -> bool:
+def _follow(errors: Array, findings: Findings) -> bool:
     """Whether errors go along with an operand: those of a wrong formula, or of an operand a little off, do."""
-    for array in () if found.call is None else found.call.inputs.values():
+    for array in () if findings.call is None else findings.call.inputs.values():
         if isinstance(array, np.ndarray) and array.size > 1 and spreads(array.shape, errors.shape):
             values = np.broadcast_to(array, errors.shape).astype(np.float64)
             good = np.isfinite(errors) & np.isfinite(values)
@@ -348,18 +355,18 @@ def _follow(errors: Array, found: Findings) -> bool:
     return False
 
 
-def _relative(given: Array, found: Findings) -> Array:
+def _relative(given: Array, findings: Findings) -> Array:
     """The error of each number beside it, above 0 where it is too large."""
-    value = found.reference.value
+    value = findings.reference.value
     return np.asarray(np.where(value != 0, (given.astype(np.float64) - value) / value, np.nan))
 
 
-def _foretold(found: Findings) -> Iterator[tuple[str, Array]]:
+def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
     """What a kernel gives that computes in a 16-bit type, for each that the operands can be narrowed to."""
-    call = found.call
-    if call is None or found.actual.size > LARGEST or not found.bad.any():
+    call = findings.call
+    if call is None or findings.actual.size > LARGEST or not findings.bad.any():
         return
-    op = OPERATORS[call.op].of(found.output) if found.output else OPERATORS[call.op]
+    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
     target = platform(call.soc, call.cann)
     given = str(call.inputs[op.main].dtype)
     for kind in NARROW:
@@ -369,30 +376,30 @@ def _foretold(found: Findings) -> Iterator[tuple[str, Array]]:
             made = public(op, target.form, DTYPES[kind].numpy)({**call.inputs, **call.attrs}, target)
         except OracleError:
             continue
-        foretold = store_result(made.astype(np.float32), call, found.output or op.output)
-        if foretold.shape == found.actual.shape and foretold.dtype == found.actual.dtype:
+        foretold = store_result(made.astype(np.float32), call, findings.output or op.output)
+        if foretold.shape == findings.actual.shape and foretold.dtype == findings.actual.dtype:
             yield kind, foretold
 
 
 # ---- one step of a formula ----
 
 
-def rounded_at_a_step(found: Findings, kind: str) -> Iterator[Array]:
+def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
     """Yield what a kernel gives that computes a right kernel's formula in float32, rounds the result of one step to a
     type, and goes on in float32 or in that type; for every step of every order of operations."""
-    call = found.call
-    if call is None or found.actual.size > OF_STEPS:
+    call = findings.call
+    if call is None or findings.actual.size > OF_STEPS:
         return
-    op = OPERATORS[call.op].of(found.output) if found.output else OPERATORS[call.op]
-    args, output = {**call.inputs, **call.attrs}, found.output or op.output
-    if not is_elementwise(op.computes) or op.terms_shape(args) != found.actual.shape:
+    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    args, output = {**call.inputs, **call.attrs}, findings.output or op.output
+    if not is_elementwise(op.computes) or op.terms_shape(args) != findings.actual.shape:
         return
     operands, narrow = operands_of(op, args), DTYPES[kind].numpy
     graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (*orders(op).values(), None))
     for root, step in ((graph, each) for graph in graphs for each in _steps(graph)):
         rest = substitute(root, {step: STEP})
         made = simulate(step, operands, np.float32)
-        if np.shape(made) != found.actual.shape:
+        if np.shape(made) != findings.actual.shape:
             continue
         given = {**operands, ROUNDED: made.astype(narrow)}
         for computed_in in (np.float32, narrow):

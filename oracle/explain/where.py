@@ -50,18 +50,18 @@ class Word:
     value: str
     step: int = 0  # the remainder by it is compared, where there is one
 
-    def holds(self, found: object) -> bool:
+    def holds(self, findings: object) -> bool:
         """Whether a value that a case has fits."""
         if self.how == ":":
-            return any(part.lower() in str(found).lower() for part in self.value.split(","))
-        if isinstance(found, bool):
-            found = "yes" if found else "no"
-        if self.step and isinstance(found, int):
-            found %= self.step
+            return any(part.lower() in str(findings).lower() for part in self.value.split(","))
+        if isinstance(findings, bool):
+            findings = "yes" if findings else "no"
+        if self.step and isinstance(findings, int):
+            findings %= self.step
         try:
-            return _COMPARED[self.how](float(str(found)), float(self.value))
+            return _COMPARED[self.how](float(str(findings)), float(self.value))
         except ValueError:
-            same = str(found).lower() == self.value.lower()
+            same = str(findings).lower() == self.value.lower()
             return same if self.how == "=" else not same
 
 

@@ -321,16 +321,16 @@ class Guest:
         return about
 
 
-def status_of(found: Any) -> Status:
+def status_of(returned: Any) -> Status:
     """Return the status that a backend answers. Raises TypeError where it is none."""
-    if found is None:
+    if returned is None:
         return SUCCESS
-    if isinstance(found, Status) and type(found.code) is int:
-        return found
+    if isinstance(returned, Status) and type(returned.code) is int:
+        return returned
     try:
-        text = readable(repr(found))[:200]
+        text = readable(repr(returned))[:200]
     except BaseException:  # its repr is the device's too
-        text = readable(type(found).__name__)
+        text = readable(type(returned).__name__)
     raise TypeError(f"run() returned {text}; it must return an oracle.Status, or None for success")
 
 

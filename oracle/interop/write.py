@@ -200,10 +200,10 @@ def _atk(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str
     }
 
 
-def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool) -> dict[str, Any]:
+def _atk_tensor(name: str, plan: TensorPlan | None, span: Range, optional: bool) -> dict[str, Any]:
     assert plan is not None  # a required tensor that is a null pointer is a case that must be refused
-    low, high = finite(found.low), finite(found.high)
-    values = low if found.low == found.high or found.low != found.low else [low, high]
+    low, high = finite(span.low), finite(span.high)
+    values = low if span.low == span.high or span.low != span.low else [low, high]
     return _atk_item(
         name, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values, required=not optional
     )
@@ -331,8 +331,8 @@ def _common(case: Case) -> dict[str, str]:
     return {"is_enabled": "True", "remark": case.why, **socs}
 
 
-def _range_cell(found: Range, plan: TensorPlan | None) -> tuple[Number, ...] | None:
-    return None if plan is None else (found.low, found.high, *found.must)
+def _range_cell(span: Range, plan: TensorPlan | None) -> tuple[Number, ...] | None:
+    return None if plan is None else (span.low, span.high, *span.must)
 
 
 def _cell(values: Iterable[Any]) -> str:

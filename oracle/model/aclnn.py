@@ -86,24 +86,24 @@ def platform(soc: str, cann: str | None = None) -> Platform:
     return result if not cann or cann == result.cann else _under(result, cann_version(cann))
 
 
-def with_subnormals(found: Platform, rule: str) -> Platform:
+def with_subnormals(target: Platform, rule: str) -> Platform:
     """Return a platform whose instructions keep subnormal numbers, or flush them (``either`` allows that), instead of
     what its own do; as it is for an empty rule."""
     if not rule:
-        return found
+        return target
     if rule not in SUBNORMALS:
         raise unknown("rule for subnormal numbers", rule, SUBNORMALS)
-    return _with_flushes(found, frozenset() if rule == "keep" else FLUSHING)
+    return _with_flushes(target, frozenset() if rule == "keep" else FLUSHING)
 
 
 @lru_cache(maxsize=64)
-def _with_flushes(found: Platform, flushes: frozenset[str]) -> Platform:
-    return replace(found, flushes=flushes)
+def _with_flushes(target: Platform, flushes: frozenset[str]) -> Platform:
+    return replace(target, flushes=flushes)
 
 
 @lru_cache(maxsize=64)
-def _under(found: Platform, cann: str) -> Platform:
-    return replace(found, cann=cann)
+def _under(target: Platform, cann: str) -> Platform:
+    return replace(target, cann=cann)
 
 
 def cann_version(name: str) -> str:

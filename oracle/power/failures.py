@@ -139,10 +139,10 @@ class Rate:
         }
 
 
-def rate_of(found: Iterable[Failure]) -> Rate:
+def rate_of(failures: Iterable[Failure]) -> Rate:
     """Shrink each failure, run its script in this process as Python would, and count."""
     rate = Rate()
-    for failure in found:
+    for failure in failures:
         rate.tried += 1
         why = _problem(failure)
         if why:
@@ -288,10 +288,10 @@ class Matrix:
         }
 
 
-def matrix_of(found: Iterable[Failure]) -> Matrix:
+def matrix_of(failures: Iterable[Failure]) -> Matrix:
     """Score the diagnosis on failures."""
     matrix = Matrix()
-    for failure in found:
+    for failure in failures:
         matrix.add(failure)
     return matrix
 

@@ -202,10 +202,14 @@ def text_of_kernels(result: Result, cases: int) -> str:
     return "\n\n".join(parts)
 
 
-def _unnoticed(found: Finding) -> str:
-    if found.judged:
-        return f"passes all {found.judged} cases that it took" if found.refused else f"passes all {found.judged} cases"
-    return f"takes no case: {found.refused}" if found.refused else "there is no case of its operator on its SoC"
+def _unnoticed(finding: Finding) -> str:
+    if finding.judged:
+        return (
+            f"passes all {finding.judged} cases that it took"
+            if finding.refused
+            else f"passes all {finding.judged} cases"
+        )
+    return f"takes no case: {finding.refused}" if finding.refused else "there is no case of its operator on its SoC"
 
 
 STYLE = (

@@ -162,7 +162,7 @@ def _max_golden(sample: Sample) -> float:
     return largest
 
 
-def _anchor(sample: Sample, found: Scan, anchor: str) -> float | None:
+def _anchor(sample: Sample, scanned: Scan, anchor: str) -> float | None:
     """Return the value whose ULP the limit takes, narrowed to the dtype; None: A alone."""
     if anchor == "fixed":
         return None
@@ -170,24 +170,24 @@ def _anchor(sample: Sample, found: Scan, anchor: str) -> float | None:
         return 1.0
     if anchor == "max_golden":
         value = _max_golden(sample)
-    elif found.worst < 0:
+    elif scanned.worst < 0:
         return None
     else:
-        value = abs(float(flat(sample.golden)[found.worst]))
+        value = abs(float(flat(sample.golden)[scanned.worst]))
     return nearest(value, sample.format)
 
 
-def _failures(sample: Sample, found: Scan, k: int, limit: float, per_element: bool) -> list[str]:
+def _failures(sample: Sample, scanned: Scan, k: int, limit: float, per_element: bool) -> list[str]:
     """Name the rules of table k that are broken, special values aside."""
     broken = []
-    if 100 * found.matched[k] < REQUIRED_PERCENT * sample.size:
-        ratio = found.matched[k] / sample.size
-        broken.append(f"matched_ratio {ratio:.6g} ({found.matched[k]} of {sample.size}) < 0.99")
-    if per_element and found.over[k]:
-        broken.append(f"{found.over[k]} elements above their own max_abs_error_limit")
-    if not per_element and found.max_abs_error > limit:
-        where = sample.index(found.worst)
-        broken.append(f"max_abs_error {found.max_abs_error:.6g} at {where} > max_abs_error_limit {limit:.6g}")
+    if 100 * scanned.matched[k] < REQUIRED_PERCENT * sample.size:
+        ratio = scanned.matched[k] / sample.size
+        broken.append(f"matched_ratio {ratio:.6g} ({scanned.matched[k]} of {sample.size}) < 0.99")
+    if per_element and scanned.over[k]:
+        broken.append(f"{scanned.over[k]} elements above their own max_abs_error_limit")
+    if not per_element and scanned.max_abs_error > limit:
+        where = sample.index(scanned.worst)
+        broken.append(f"max_abs_error {scanned.max_abs_error:.6g} at {where} > max_abs_error_limit {limit:.6g}")
     return broken
 
 
@@ -236,13 +236,13 @@ def judge_mixed(
     return Verdict(not decisive and not forbidden, metrics, "; ".join(forbidden + decisive))
 
 
-def _special_reason(sample: Sample, found: Scan) -> str:
-    if not found.special_mismatch:
+def _special_reason(sample: Sample, scanned: Scan) -> str:
+    if not scanned.special_mismatch:
         return ""
-    at = found.first_mismatch
+    at = scanned.first_mismatch
     golden, actual = float(flat(sample.golden)[at]), float(flat(sample.actual)[at])
     return (
-        f"NaN, inf, -inf or finite differ at {found.special_mismatch} of {sample.size} positions,"
+        f"NaN, inf, -inf or finite differ at {scanned.special_mismatch} of {sample.size} positions,"
         f" first {sample.index(at)}: golden {golden:.9g}, actual {actual:.9g}"
     )
 

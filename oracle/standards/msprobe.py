@@ -207,16 +207,16 @@ def judge_stage1(sample: Sample, *, version: str, exclude_specials: bool) -> Ver
     return Verdict(True, metrics)
 
 
-def _cosine(pairs: Iterable[tuple[Array, Array]], found: Shares) -> float | None:
+def _cosine(pairs: Iterable[tuple[Array, Array]], shares: Shares) -> float | None:
     """The cosine of actual and golden; None where both are zero, NaN where it does not exist, 0 against all zeros."""
     tiny = float(np.finfo(np.float64).eps)
-    if found.actual <= tiny and found.golden <= tiny:
+    if shares.actual <= tiny and shares.golden <= tiny:
         return None
-    if found.actual <= tiny or found.golden <= tiny:
+    if shares.actual <= tiny or shares.golden <= tiny:
         return 0.0
     dot = aa = gg = 0.0
     for actual, golden in pairs:
-        a, g = actual / found.actual, golden / found.golden  # squares stay in range
+        a, g = actual / shares.actual, golden / shares.golden  # squares stay in range
         dot, aa, gg = dot + float(a @ g), aa + float(a @ a), gg + float(g @ g)
     return dot / math.sqrt(aa) / math.sqrt(gg) if aa > 0 and gg > 0 else math.nan
 

@@ -58,12 +58,12 @@ class Progress:
             why = error.strerror or error
             raise OracleError(f"{path}: progress cannot be written: {why}; name another --state") from None
 
-    def add(self, found: Progress) -> None:
+    def add(self, part: Progress) -> None:
         """Count what was found in the next rows."""
         for name in ("rows_done", "pairs", "wrong", "settled_exactly", "unspecified"):
-            setattr(self, name, getattr(self, name) + getattr(found, name))
-        self.budget_used = max(self.budget_used, found.budget_used)
-        for element in found.worst:
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+        self.budget_used = max(self.budget_used, part.budget_used)
+        for element in part.worst:
             _keep(self, element)
 
     @classmethod

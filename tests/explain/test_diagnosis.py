@@ -13,7 +13,7 @@ from oracle.case.one_case import AGAIN, ALONE, run_case
 from oracle.defects.base.elementwise import public
 from oracle.explain.detail import elements
 from oracle.explain.diagnosis import FAMILIES, cause_of_structure, cause_of_values, family_of
-from oracle.explain.findings import Findings, describe, near
+from oracle.explain.findings import Findings, near, pattern
 from oracle.explain.simulations import but
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
@@ -35,7 +35,7 @@ def cause(wrong, value=VALUES, dtype="float32"):
     actual = made if made.dtype == golden.dtype else round_to(made.astype(np.float64), dtype)
     reference = Reference(golden, value, np.zeros(value.shape))
     bad = ~((actual == golden) | (np.isnan(actual) & np.isnan(golden)))
-    return cause_of_values(Findings(reference, actual.astype(DTYPES[dtype].numpy), bad, describe(bad)))
+    return cause_of_values(Findings(reference, actual.astype(DTYPES[dtype].numpy), bad, pattern(bad)))
 
 
 def kept(wrong, before, dtype="float32"):
@@ -43,7 +43,7 @@ def kept(wrong, before, dtype="float32"):
     golden = round_to(VALUES, dtype)
     actual = round_to(np.asarray(wrong(VALUES, before)), dtype)
     bad = ~(actual == golden)
-    result = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, describe(bad), before=before)
+    result = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, pattern(bad), before=before)
     return cause_of_values(result)
 
 
@@ -86,7 +86,7 @@ def told_of(call, *, output=None, **operands):
     right = reference(call)
     actual = compute(but(call, **operands)) if output is None else output(right.golden.copy())
     bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
-    return cause_of_values(Findings(right, actual, bad, describe(bad), call))
+    return cause_of_values(Findings(right, actual, bad, pattern(bad), call))
 
 
 def call_of(op, main, dtype="float32", attrs=None, **operands):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle.explain.findings import describe
+from oracle.explain.findings import pattern
 
 
 def mask(shape, *index):
@@ -41,14 +41,14 @@ TABLE = [
 
 @pytest.mark.parametrize(("bad", "message"), TABLE, ids=[message for _, message in TABLE])
 def test_pattern(bad, message):
-    assert describe(bad) == message
+    assert pattern(bad) == message
 
 
 def test_ignored_rows_are_named_before_anything_else():
     bad = mask((10, 4), (2, 1), (7, 3))
-    assert describe(bad, IGNORED) == "ignored rows (2 of 3)"
+    assert pattern(bad, IGNORED) == "ignored rows (2 of 3)"
     bad[5, 0] = True
-    assert "ignored" not in describe(bad, IGNORED)
+    assert "ignored" not in pattern(bad, IGNORED)
 
 
 @pytest.mark.parametrize("bad", [b for b, _ in TABLE])
@@ -58,4 +58,4 @@ def test_a_pattern_never_names_an_element_that_is_right(bad):
     if bad.ndim and len(free) > 1:
         more = bad.copy()
         more[tuple(free[len(free) // 2])] = True
-        assert describe(more) != describe(bad)
+        assert pattern(more) != pattern(bad)

@@ -159,7 +159,7 @@ def masks() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("bad", masks())
 def test_every_pattern_a_run_can_name_has_its_chinese(bad: np.ndarray) -> None:
-    said = findings.describe(bad)
+    said = findings.pattern(bad)
     assert CHARACTER.search(CHINESE.say(Phrase(said))), said
 
 

@@ -230,12 +230,12 @@ def values_of(case: Case, main: str) -> frozenset[Any]:
     return frozenset((k, repr(value)) for k, value in enumerate(own))
 
 
-def with_few_in_smoke(found: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case]:
+def with_few_in_smoke(cases: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case]:
     """Yield cases, and put off to the standard tier those of the smoke tier whose every value another one has: a first
     look tries each value once, the standard tier each with each."""
-    early = [k for k, (case, _values) in enumerate(found) if case.tier == "smoke"]
-    few = {early[k] for k in few_that_cover([found[k][1] for k in early])}
-    for k, (case, _values) in enumerate(found):
+    early = [k for k, (case, _values) in enumerate(cases) if case.tier == "smoke"]
+    few = {early[k] for k in few_that_cover([cases[k][1] for k in early])}
+    for k, (case, _values) in enumerate(cases):
         yield replace(case, tier="standard") if case.tier == "smoke" and k not in few else case
 
 

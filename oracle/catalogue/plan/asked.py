@@ -98,15 +98,15 @@ class Asker:
         op = self.operator
         return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
 
-    def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+    def later(self, expected: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
         renamed = {
             f"{soc}@{cann}": name
             for cann in self.operator.changed
             if CANN.index(cann) > CANN.index(NEWEST)
-            for soc, name in zip(found, self._answers(tuple(found), given, cann), strict=True)
+            for soc, name in zip(expected, self._answers(tuple(expected), given, cann), strict=True)
         }
-        return {key: name for key, name in renamed.items() if name != found[key.partition("@")[0]]}
+        return {key: name for key, name in renamed.items() if name != expected[key.partition("@")[0]]}
 
     def _answers(self, socs: Sequence[str], given: Mapping[str, Any], cann: str | None = None) -> list[str]:
         deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], given)

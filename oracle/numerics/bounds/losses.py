@@ -78,8 +78,8 @@ def losses(
     symbols of their errors, absolute."""
     rules = _Rules(arithmetic, facts or Facts(), scalars, rounded, inexact or {})
     for node in walk(*roots):
-        rules.found[id(node)] = rules.of(node)
-    return [rules.found[id(root)] for root in roots]
+        rules.known_losses[id(node)] = rules.of(node)
+    return [rules.known_losses[id(root)] for root in roots]
 
 
 class Doubt(NamedTuple):
@@ -97,7 +97,7 @@ def doubts(
     rules = _Rules(arithmetic, facts, scalars, rounded)
     nodes = walk(*roots)
     for node in nodes:
-        rules.found[id(node)] = rules.of(node)
+        rules.known_losses[id(node)] = rules.of(node)
     compared = [(rules.doubt(node), node.args) for node in nodes if node.op in COMPARISONS]
     compared += [(rules.unsigned(node.args[0]), ()) for node in nodes if node.op == "sign"]
     return tuple(dict.fromkeys(Doubt(result, sides) for result, sides in compared if result is not None))
@@ -110,7 +110,7 @@ class _Rules:
     scalars: frozenset[str]
     rounded: frozenset[str] = frozenset()
     inexact: Mapping[str, str] = field(default_factory=dict)
-    found: dict[int, Loss] = field(default_factory=dict)
+    known_losses: dict[int, Loss] = field(default_factory=dict)
 
     def of(self, node: Expression) -> Loss:
         if node.op == "symbol" and node.value in self.inexact:
@@ -127,7 +127,7 @@ class _Rules:
         return made
 
     def loss(self, node: Expression) -> Loss:
-        return self.found[id(node)]
+        return self.known_losses[id(node)]
 
     def size(self, node: Expression) -> Expression:
         """|node|, without an operation where the sign is known."""
@@ -392,20 +392,20 @@ def larger(a: Expression, b: Expression) -> Expression:
     return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
 
 
-def evened(*found: Loss) -> list[Loss]:
+def evened(*known_losses: Loss) -> list[Loss]:
     """Return losses with one relative number, the least: what is more is scaled, where an element may choose."""
-    least = min(lost.relative for lost in found)
+    least = min(lost.relative for lost in known_losses)
     return [
         replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))
         if lost.relative > least
         else lost
-        for lost in found
+        for lost in known_losses
     ]
 
 
-def worst(found: Iterable[Loss]) -> Loss:
+def worst(known_losses: Iterable[Loss]) -> Loss:
     """Return what none of some losses exceeds."""
-    every = list(found)
+    every = list(known_losses)
     if any(lost.scaled is not ZERO for lost in every):
         every = evened(*every)
     first, *others = every

@@ -150,7 +150,7 @@ def _is_beyond(operand, i, window):
 
 
 @njit(error_model="numpy")
-def listed(doubt, words, size, start, places, found):
+def listed(doubt, words, size, start, places, count):
     """List the places of the first elements that are in doubt, counted from ``start``, behind those that are found;
     return how many there are then. ``words``: the doubts, eight at a time, of which a row of 16 is looked at as one."""
     for first in range(0, words.size, 16):
@@ -162,9 +162,9 @@ def listed(doubt, words, size, start, places, found):
         for word in range(first, first + 16):
             if words[word] != u64(0):
                 for i in range(8 * word, min(8 * word + 8, size)):
-                    places[found] = start + i
-                    found += doubt[i]
-    return found
+                    places[count] = start + i
+                    count += doubt[i]
+    return count
 
 
 def room(operand, size):

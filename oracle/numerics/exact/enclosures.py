@@ -79,15 +79,15 @@ def exact(root: Expression, operands: Mapping[str, float], more: Intervals | Non
 
 
 def _enclosures(
-    root: Expression, operands: Mapping[str, float], found: Interval, more: Intervals | None
+    root: Expression, operands: Mapping[str, float], interval: Interval, more: Intervals | None
 ) -> Iterator[Ends]:
     precision = FIRST
     while True:
-        low, high = rational_end(found.low, upwards=False), rational_end(found.high, upwards=True)
+        low, high = rational_end(interval.low, upwards=False), rational_end(interval.high, upwards=True)
         if low < 0 < high and high - low <= 2 * _LEAST:
             yield Ends(mpq(0), high)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
         else:
-            yield Ends(low, high, found.above, found.below)
+            yield Ends(low, high, interval.above, interval.below)
         if precision == LAST:
             break
         if precision == PATIENCE and more is None and (near := nearest(root, operands)) is not None:
@@ -97,7 +97,7 @@ def _enclosures(
                 return
             yield Ends(value, high, above=True) if side > 0 else Ends(low, value, below=True)
         precision *= 2
-        found = enclose(root, operands, precision, more)
+        interval = enclose(root, operands, precision, more)
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
     inwards = (high - low) / 2**64
     yield Ends(low + inwards, high - inwards)

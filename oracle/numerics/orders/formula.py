@@ -137,18 +137,18 @@ class Chosen(NamedTuple):
     entering: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: AtPlace, value: Formula, over: str) -> Chosen:
+    def of(cls, inner: AtPlace, value: Formula, over: str) -> Chosen:
         """``value``: with its orders."""
         entering = names_of(*map(trace, value.formulas.values()))
         value = replace(value, over=over)
-        return cls(found.place, found.conditions, names_of(found.place, *found.conditions), value, entering)
+        return cls(inner.place, inner.conditions, names_of(inner.place, *inner.conditions), value, entering)
 
 
-def _at_one_place(found: T | None) -> T:
+def _at_one_place(inner: T | None) -> T:
     """What an order is at the one place of each row where it is not zero; OracleError for any other order."""
-    if found is None:
+    if inner is None:
         raise OracleError("every order is zero but at one place: write where(equal(place(), ...), value, 0)")
-    return found
+    return inner
 
 
 def chooses(computes: object) -> TypeGuard[Formula]:

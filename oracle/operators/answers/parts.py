@@ -143,9 +143,11 @@ def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **
     return {name: _whole(one, outputs[name].copy()) for name, one in references(call).items()}
 
 
-def _whole(found: Reference, golden: np.ndarray) -> Reference:
+def _whole(reference: Reference, golden: np.ndarray) -> Reference:
     """The same with all arrays in the output's shape, those of an empty one too."""
-    if not found.written:
+    if not reference.written:
         nothing = np.zeros(golden.shape)
-        return replace(found, golden=golden, value=nothing, bound=nothing.copy(), unspecified=nothing.astype(bool))
-    return found if found.unspecified is not None else replace(found, unspecified=np.zeros(golden.shape, bool))
+        return replace(reference, golden=golden, value=nothing, bound=nothing.copy(), unspecified=nothing.astype(bool))
+    return (
+        reference if reference.unspecified is not None else replace(reference, unspecified=np.zeros(golden.shape, bool))
+    )

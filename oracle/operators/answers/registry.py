@@ -117,13 +117,13 @@ class Registry(Mapping[str, Operator]):
         self._folders[result.name] = _folder(module)
         return self._found[result.name]
 
-    def _add(self, found: Operator) -> None:
-        known = self.clash(found.name, found.slug)
+    def _add(self, page: Operator) -> None:
+        known = self.clash(page.name, page.slug)
         if known is not None:
-            same_name = found.name.lower() == known.name.lower()
+            same_name = page.name.lower() == known.name.lower()
             theirs = f"name {known.name}" if same_name else f"slug {known.slug}"
-            raise OracleError(f"operator {found.name} of {found.origin}: {known.origin} has the {theirs}")
-        self._found[found.name] = found
+            raise OracleError(f"operator {page.name} of {page.origin}: {known.origin} has the {theirs}")
+        self._found[page.name] = page
 
     def clash(self, name: str, slug: str) -> Operator | None:
         """Return the operator that has a name or a slug, whatever the case of their letters."""
@@ -137,11 +137,11 @@ class Registry(Mapping[str, Operator]):
         del self._folders[name], self._found[name]
         self._added = {text: added for text, added in self._added.items() if added != name}
 
-    def catalogue_file(self, found: Operator) -> Path:
+    def catalogue_file(self, page: Operator) -> Path:
         """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
-        file = self._folders[found.name] / f"{found.slug}.yaml"
+        file = self._folders[page.name] / f"{page.slug}.yaml"
         if not file.is_file():
-            raise OracleError(f"{found.origin}: its cases are missing: there is no {file}")
+            raise OracleError(f"{page.origin}: its cases are missing: there is no {file}")
         return file
 
     def folders(self) -> Mapping[str, Path]:
