@@ -55,12 +55,12 @@ class Plan(NamedTuple):
     windows: Mapping[str, tuple[int, int]]
 
 
-def plan_of(graphs: Graphs, given: Mapping[str, Values], target: np.dtype[np.generic], elements: int) -> Plan | None:
+def plan_of(graphs: Graphs, operands: Mapping[str, Values], target: np.dtype[np.generic], elements: int) -> Plan | None:
     """Return the plan of a call that stores a type; None where float32 will not do."""
     if target.itemsize != 2:
         return None
-    formats = tuple((n, dtype_of(v.dtype).name) for n, v in sorted(given.items()) if isinstance(v, np.ndarray))
-    numbers = tuple((n, float(v)) for n, v in sorted(given.items()) if not isinstance(v, np.ndarray))
+    formats = tuple((n, dtype_of(v.dtype).name) for n, v in sorted(operands.items()) if isinstance(v, np.ndarray))
+    numbers = tuple((n, float(v)) for n, v in sorted(operands.items()) if not isinstance(v, np.ndarray))
     if any(FORMATS[kind].mant >= FORMATS["float32"].mant for _, kind in formats):
         return None
     return _plan(graphs, formats, numbers, elements > programs.VALUES)
@@ -110,10 +110,10 @@ def _table(root: Expression, kind: np.dtype[np.generic]) -> Array:
         return programs.table(root, kind, False).astype(np.float32)
 
 
-def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
+def put(plan: Plan, operands: Mapping[str, Values], target: Array) -> Array | None:
     """Round a block into a contiguous target; return the flat indices of what is not proved. None where float32 does
     not do, and the block is to be evaluated in float64."""
-    arrays = {name: np.ascontiguousarray(v) for name, v in given.items() if isinstance(v, np.ndarray)}
+    arrays = {name: np.ascontiguousarray(v) for name, v in operands.items() if isinstance(v, np.ndarray)}
     outside = [_outside(array.view(np.uint16).reshape(-1), plan.windows[name]) for name, array in arrays.items()]
     if MANY * sum(where.size for where in outside) > target.size:
         return None
@@ -121,7 +121,7 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
     symbols: dict[str, Values] = {
         name: castable(array).astype(np.float32, copy=False) for name, array in arrays.items() if name in needed
     }
-    symbols |= {name: v for name, v in given.items() if name not in arrays}
+    symbols |= {name: v for name, v in operands.items() if name not in arrays}
     places = {n: arrays[n].view(np.uint16).astype(np.intp) for n in {part.operand for part in plan.parts}}
     for part in plan.parts:
         known = _table(part.root, arrays[part.operand].dtype)
@@ -282,18 +282,18 @@ class _Work:
 
     def exact(self, index: tuple[int, ...]) -> ExactValue:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
-        given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+        operands = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
         value: Expression | float = self.graphs.value
         try:
-            if not all(map(math.isfinite, given.values())):
-                value = extended.finite_part(self.graphs.value, given)
+            if not all(map(math.isfinite, operands.values())):
+                value = extended.finite_part(self.graphs.value, operands)
             if isinstance(value, float):
-                return self._plain(given)
-            answer = enclosures.exact(value, given)
+                return self._plain(operands)
+            answer = enclosures.exact(value, operands)
         except Undefined:
-            return self._plain(given)
+            return self._plain(operands)
         if not isinstance(answer, Iterator) and answer == 0:
-            return extended.zero(self.graphs.value, given)
+            return extended.zero(self.graphs.value, operands)
         return answer
 
     def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -303,8 +303,8 @@ class _Work:
         _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         return first, like.reshape(-1)
 
-    def _plain(self, given: Mapping[str, float]) -> float:
-        (value,) = program(self.graphs.value)({n: np.float64(v) for n, v in given.items()}, (1,))
+    def _plain(self, operands: Mapping[str, float]) -> float:
+        (value,) = program(self.graphs.value)({n: np.float64(v) for n, v in operands.items()}, (1,))
         return float(value)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:

@@ -120,32 +120,32 @@ class ExactRow:
 
     def value(self, column: int) -> Any:
         """The exact value of an element, or enclosures of it."""
-        given = self.operands(column)
+        operands = self.operands(column)
         special = {n: v for n, v in self.plain.items() if not math.isfinite(v) and n not in self.parts}
-        plainly = all(map(math.isfinite, given.values())) and not special
+        plainly = all(map(math.isfinite, operands.values())) and not special
         graph: Expression | float = self.outer
         try:
             if not plainly:
-                graph = extended.finite_part(self.outer, {**given, **special}, self.ends)
+                graph = extended.finite_part(self.outer, {**operands, **special}, self.ends)
             if isinstance(graph, float):
-                return self._plain(given)
+                return self._plain(operands)
             left = [s for s in self.enclosed if s.name in names_of(graph)]
-            answer = self._by_roots(graph, given) if left else None
+            answer = self._by_roots(graph, operands) if left else None
             if answer is None:
-                answer = enclosures.exact(graph, given, self.ends if left else None)
+                answer = enclosures.exact(graph, operands, self.ends if left else None)
         except Undefined:
-            return self._plain(given)
+            return self._plain(operands)
         if isinstance(answer, Iterator) or answer != 0:
             return answer
         stages = {s.name: self.plain[s.name] for s in self.enclosed}
-        return extended.zero(self.outer, {**given, **stages})
+        return extended.zero(self.outer, {**operands, **stages})
 
-    def _by_roots(self, graph: Expression, given: Mapping[str, float]) -> mpq | None:
+    def _by_roots(self, graph: Expression, operands: Mapping[str, float]) -> mpq | None:
         """The value where every root is a rational number, as that of a row of two values may be: it may lie halfway
         between two numbers, which no enclosure tells. None where a root is irrational."""
         if any(is_irrational_step(node) and node.op != "sqrt" for node in walk(graph)):
             return None
-        exact = {name: mpq(v) for name, v in given.items() if math.isfinite(v)} | self.ratios
+        exact = {name: mpq(v) for name, v in operands.items() if math.isfinite(v)} | self.ratios
         if not exact.keys() >= set(names_of(graph)):
             return None
         try:
@@ -153,8 +153,8 @@ class ExactRow:
         except Irrational:
             return None
 
-    def _plain(self, given: Mapping[str, float]) -> float:
-        numbers = {n: np.float64(v) for n, v in {**given, **self.plain}.items()}
+    def _plain(self, operands: Mapping[str, float]) -> float:
+        numbers = {n: np.float64(v) for n, v in {**operands, **self.plain}.items()}
         with np.errstate(all="ignore"):
             (value,) = program(self.graph.outer)(numbers, (1,))
         return float(value)

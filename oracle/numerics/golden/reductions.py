@@ -153,24 +153,24 @@ class Rows(Stages):
         shape, fast = region.target[block].shape, not region.sink.judged
         views = {name: v[index] if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()}
         terms = next(v.shape for v in views.values() if isinstance(v, np.ndarray))
-        given = {**loaded(views, terms), LENGTH: np.float64(self.length)}
-        outer = given if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
-        totals = self.totals(self.graph, FLOAT64, rows, given, fast=fast)
+        inner = {**loaded(views, terms), LENGTH: np.float64(self.length)}
+        outer = inner if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}
+        totals = self.totals(self.graph, FLOAT64, rows, inner, fast=fast)
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
         region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
         if region.sink.judged:
             region.sink.value[block] = value
-            region.sink.put_bound(block, value, *RowBound(self).around(rows, given, outer, value))
-        release(*given.values(), value, margin, low, high)
+            region.sink.put_bound(block, value, *RowBound(self).around(rows, inner, outer, value))
+        release(*inner.values(), value, margin, low, high)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
         value, least, most = self._refined(where)
         if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
-            given = self.loaded(where)
-            (plain,) = program(self.graph.of_one)(given, where[0].shape)
-            ends = rationals.refined(np.asarray(plain), rationals.evaluate(self.graph.of_one, given), self.kind, np.inf)
+            inner = self.loaded(where)
+            (plain,) = program(self.graph.of_one)(inner, where[0].shape)
+            ends = rationals.refined(np.asarray(plain), rationals.evaluate(self.graph.of_one, inner), self.kind, np.inf)
             certain = ends[1] == ends[2]
             value, least, most = (np.where(certain, *each) for each in zip(ends, (value, least, most), strict=True))
         return value, least, most
@@ -243,15 +243,15 @@ def of_rows(
     result = np.empty((*lead, 1 if per_row else length), compute)
     for block in blocks(lead, max(1, block_size() // max(1, length))):
         few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-        given = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
+        inner = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
         whole = next(v.shape for v in few.values() if isinstance(v, np.ndarray))
         for stage in stages:
-            terms = simulate(stage.terms, given, compute, flushing=flushing, same_bits=True)
+            terms = simulate(stage.terms, inner, compute, flushing=flushing, same_bits=True)
             terms = np.broadcast_to(terms, whole)
             extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
             total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
-            given[stage.name] = np.broadcast_to(total, whole)
+            inner[stage.name] = np.broadcast_to(total, whole)
         if per_row:
-            given = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
-        result[block] = simulate(outer, given, compute, flushing=flushing, same_bits=True)
+            inner = {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}
+        result[block] = simulate(outer, inner, compute, flushing=flushing, same_bits=True)
     return result

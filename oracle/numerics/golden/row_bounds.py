@@ -39,30 +39,30 @@ class RowBound:
     def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
         """Return a graph's one value for each row, and what each may be off; on a device also whether right kernels
         may disagree about one."""
-        given = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
-        own = self.stages.totals(graph, arithmetic, (Ellipsis,), given)
-        outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}, (*self.stages.lead, 1)
+        inner = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
+        own = self.stages.totals(graph, arithmetic, (Ellipsis,), inner)
+        outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}, (*self.stages.lead, 1)
         value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
         margin = np.broadcast_to(margin, shape)
         if arithmetic is FLOAT64:
             return value, margin, False
         doubtful = any((~np.isnan(own.known[k]) & (v >= LARGEST * (1 - NEAR))).any() for k, v in own.sizes.items())
-        doubtful |= bool(self._overflowing(graph, arithmetic, given, own).any())
+        doubtful |= bool(self._overflowing(graph, arithmetic, inner, own).any())
         answers = self._answers(graph, cast(outer, np.float32), own, shape)
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
     def around(
-        self, rows: Index, given: dict[str, Any], outer: dict[str, Any], value: Array
+        self, rows: Index, inner: dict[str, Any], outer: dict[str, Any], value: Array
     ) -> tuple[Array, Array, Array | None]:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
-        which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
+        which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
         answers, result, before = [], [], None
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
-            own = self.stages.totals(graph, arithmetic, rows, given)
+            own = self.stages.totals(graph, arithmetic, rows, inner)
             other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
             own_answers = self._answers(graph, few, own, value.shape)
             if departs:
@@ -74,7 +74,7 @@ class RowBound:
             if own is not before:  # as the next order often has the same stages
                 for name, size in own.sizes.items():  # partial sums may overflow, to either side
                     unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
-                unspecified |= own.doubtful | self._overflowing(graph, arithmetic, given, own)
+                unspecified |= own.doubtful | self._overflowing(graph, arithmetic, inner, own)
             before = own
             answers += own_answers
             result.append((graph, own))
@@ -90,21 +90,21 @@ class RowBound:
         if unknown is not None:
             (where,) = program(unknown)(outer, value.shape)
             unspecified |= np.asarray(where)
-        return bound, unspecified, self._ties(rows, given, outer, value)
+        return bound, unspecified, self._ties(rows, inner, outer, value)
 
-    def _overflowing(self, graph: Graph, arithmetic: Arithmetic, given: dict[str, Any], totals: Totals) -> Array:
+    def _overflowing(self, graph: Graph, arithmetic: Arithmetic, inner: dict[str, Any], totals: Totals) -> Array:
         """The rows in which a step of a term may overflow in float32, or where it is stored in 16 bits, although the
         term does not, the axis kept."""
         if not graph.stages:
             return np.zeros((), bool)
         result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
-        known = {**given, **totals.known}
+        known = {**inner, **totals.known}
         levels = {stage.terms: level for stage, level in graph.levels(arithmetic)[0] if stage.kind != TOTAL}
         stored = {root for root in levels if any(node.op in FORMATS for node in walk(root))}
         if not stored and stays_inside(tuple(levels), ranges_of({name: known[name] for name in names_of(*levels)})):
             return result
         for part in [None] if self.stages.length <= TERMS else self.stages.parts():
-            some = {**(given if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
+            some = {**(inner if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
             some = {name: np.broadcast_to(v, shape) for name, v in some.items()}
             single = cast(some, np.float32)
@@ -133,7 +133,7 @@ class RowBound:
             for end in ((np.inf,) if inside else (np.inf, LARGEST * (1 - NEAR)))
         ]
 
-    def _ties(self, rows: Index, given: dict[str, Any], outer: dict[str, Any], value: Array) -> Array | None:
+    def _ties(self, rows: Index, inner: dict[str, Any], outer: dict[str, Any], value: Array) -> Array | None:
         """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
         graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
         stages = [stage for graph in graphs for stage in graph.stages]
@@ -144,17 +144,17 @@ class RowBound:
         ):
             return None
         exact = value.astype(np.float32) == value  # or the last step is rounded
-        shape = next(np.shape(v) for v in given.values() if np.ndim(v))
+        shape = next(np.shape(v) for v in inner.values() if np.ndim(v))
         for graph in {graph.stages: graph for graph in graphs}.values() if exact.any() else ():
-            totals = self.stages.totals(graph, FLOAT64, rows, given)
+            totals = self.stages.totals(graph, FLOAT64, rows, inner)
             for stage, level in graph.levels(FLOAT64)[0]:
-                terms = evaluated(level, given, totals.known, shape)[0]
+                terms = evaluated(level, inner, totals.known, shape)[0]
                 exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
-            known = {**given, **totals.known}
+            known = {**inner, **totals.known}
             whole = _exact_of([s.terms for s in graph.stages], known, shape, exact.any(axis=-1))
             exact &= whole.all(axis=-1, keepdims=True)
         for graph in graphs if exact.any() else ():
-            totals = self.stages.totals(graph, FLOAT64, rows, given)
+            totals = self.stages.totals(graph, FLOAT64, rows, inner)
             exact = _exact_of([graph.outer], {**outer, **totals.known}, value.shape, exact)
         return exact if exact.any() else None
 

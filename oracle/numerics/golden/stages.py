@@ -82,7 +82,7 @@ class Stages:
         self.graph = scheme.value
         # Of the rows whose operands are these, by stages: the orders of a formula often have the same.
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
-        self._given: Mapping[str, Any] | None = None
+        self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
 
     def loaded(self, index: Index) -> dict[str, Any]:
@@ -102,12 +102,12 @@ class Stages:
         return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
 
     def totals(
-        self, graph: Graph, arithmetic: Arithmetic, rows: Index, given: Mapping[str, Any], *, fast: bool = False
+        self, graph: Graph, arithmetic: Arithmetic, rows: Index, operands: Mapping[str, Any], *, fast: bool = False
     ) -> Totals:
-        """Return the stages of some rows, whose operands are ``given``; those of a long row, the only one here, and of
-        the operands that were given last are kept."""
-        if self.length <= TERMS and given is not self._given:
-            self._kept, self._given = {}, given
+        """Return the stages of some rows, of their ``operands``; those of a long row, the only one here, and of
+        the operands of the last call are kept."""
+        if self.length <= TERMS and operands is not self._last:
+            self._kept, self._last = {}, operands
         key, kept = (graph.stages, id(arithmetic), fast), self._kept
         if key in kept:
             return kept[key]
@@ -115,11 +115,11 @@ class Stages:
         stages, _ = graph.levels(arithmetic)
         for stage, level in stages:
             if stage.kind == TOTAL:
-                self._take(totals, graph, stage, arithmetic, max(map(np.ndim, given.values())))
+                self._take(totals, graph, stage, arithmetic, max(map(np.ndim, operands.values())))
                 continue
-            self._add(totals, stage, self._terms(level, totals, rows, given, fast))
+            self._add(totals, stage, self._terms(level, totals, rows, operands, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
-                terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
+                terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, operands, fast))
                 totals.known[stage.error] += additions.lost(terms, totals.sizes[stage.name], self.length)
         kept[key] = totals
         return totals
@@ -163,12 +163,12 @@ class Stages:
         totals.known |= {stage.name: total, stage.error: slack}
 
     def _terms(
-        self, level: Level, totals: Totals, rows: Index, given: Mapping[str, Any], fast: bool
+        self, level: Level, totals: Totals, rows: Index, operands: Mapping[str, Any], fast: bool
     ) -> Iterator[tuple[Array, Values]]:
         """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
         if self.length <= TERMS:
-            shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
-            yield evaluated(level, given, totals.known, shape, fast=fast)
+            shape = np.broadcast_shapes(*(np.shape(v) for v in operands.values()))
+            yield evaluated(level, operands, totals.known, shape, fast=fast)
             return
         for part in self.parts():
             some = self.loaded((Ellipsis, part))
@@ -190,11 +190,11 @@ class Stages:
         if self._paired is None or self.length <= TERMS:
             self._paired = self._pairs(rows)
         pairs, errors = self._paired
-        given = self.loaded(where)
-        given |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
+        operands = self.loaded(where)
+        operands |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
         (lost,) = self._pair_losses()[-1:]
-        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, given))
-        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in given.items()}
+        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, operands))
+        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in operands.items()}
         plain |= {name: error[inverse, 0] for name, error in errors.items()}
         return high, low, _slack(Level.of(self.graph.outer, lost), plain, high)
 
@@ -231,10 +231,12 @@ class Stages:
             total: Pair | None = None
             error = size = np.zeros((len(rows[0]), 1))
             for part in self.parts():
-                given = self.loaded((*rows, part))
+                operands = self.loaded((*rows, part))
                 shape = (len(rows[0]), min(TERMS, self.length - part.start))
-                high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
-                plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
+                high, low = (
+                    np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**operands, **pairs})
+                )
+                plain = {**operands, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
                 plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
                 lost = _slack(level, plain, high)
                 if stage.kind == "sum":
@@ -263,10 +265,15 @@ def _summed(spread: Array, size: Array) -> Array:
 
 
 def evaluated(
-    level: Level, given: Mapping[str, Any], totals: Mapping[str, Array], shape: tuple[int, ...], *, fast: bool = False
+    level: Level,
+    operands: Mapping[str, Any],
+    totals: Mapping[str, Array],
+    shape: tuple[int, ...],
+    *,
+    fast: bool = False,
 ) -> tuple[Array, Values]:
     """Return a graph's value in float64, and what computing it in the level's arithmetic may lose: an array, or 0."""
-    known = {**given, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
+    known = {**operands, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
     roots = [level.graph, *(g for g in (level.running, level.loss.underflow) if g is not ZERO)]
     value, *others = program(*roots, fast=fast)(known, shape)
     result = np.asarray(value)
@@ -284,8 +291,8 @@ def evaluated(
     return result, margin
 
 
-def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:
-    (running,) = program(level.running)(given, value.shape)
+def _slack(level: Level, operands: Mapping[str, Any], value: Array) -> Array:
+    (running,) = program(level.running)(operands, value.shape)
     return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
 
 

@@ -150,8 +150,8 @@ def kernel(
     compute = DTYPES[stored].numpy if graphs.native is not None else compute
     with np.errstate(all="ignore"):
         plain, factor = graphs.summed(form)
-        root, given = graphs.computed_in(plain, rows)
-        terms = simulate(root, cast(given, compute), compute, flushing=flushing, same_bits=True)
+        root, known = graphs.computed_in(plain, rows)
+        terms = simulate(root, cast(known, compute), compute, flushing=flushing, same_bits=True)
         total = tree_sum(terms.astype(DTYPES[added or stored].numpy).astype(np.float32), -1)[..., 0]
         scale = simulate(factor, {COUNT: np.float32(operands.get(COUNT, 1))}, np.float32)
         return np.asarray(total * scale)
@@ -240,10 +240,10 @@ class _Rows:
         return np.array([row for row in beyond if self._has_value(row)], np.intp)
 
     def _has_value(self, row: int) -> bool:
-        given = changed(pick(self.operands, row), widen)
-        if not all(np.isfinite(v).all() for v in given.values()):
+        operands = changed(pick(self.operands, row), widen)
+        if not all(np.isfinite(v).all() for v in operands.values()):
             return False
-        (beyond,) = np.nonzero(~np.isfinite(np.broadcast_to(self.value(given, self.shape[1:]), self.shape[1:])))
+        (beyond,) = np.nonzero(~np.isfinite(np.broadcast_to(self.value(operands, self.shape[1:]), self.shape[1:])))
         try:
             for k in beyond.tolist():
                 enclosures.enclose(self.graphs.value, self._term(row, k), enclosures.FIRST)
@@ -260,10 +260,10 @@ class _Rows:
         if self.exact_terms:
             terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
             return sum(map(mpq, expanded(terms)), mpq(0))
-        given = [self._term(row, k) for k in range(self.shape[1])]
+        terms = [self._term(row, k) for k in range(self.shape[1])]
         if is_rational(self.graphs.value):
-            return sum((self._ends(term)[0] for term in given), mpq(0))
-        return self._enclosed(given)
+            return sum((self._ends(term)[0] for term in terms), mpq(0))
+        return self._enclosed(terms)
 
     def _ends(self, term: dict[str, float], precision: int = enclosures.FIRST) -> tuple[mpq, mpq]:
         """What a term's value lies between: twice itself where the formula is rational. Where the formula has no value,
@@ -284,29 +284,29 @@ class _Rows:
         """The formula's value in float64."""
         return program(self.graphs.value)(part, shape)[0]
 
-    def _enclosed(self, given: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
-        precision, alike = enclosures.FIRST, self._alike(given)
+    def _enclosed(self, terms: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
+        precision, alike = enclosures.FIRST, self._alike(terms)
         while precision <= enclosures.LAST:
             low = high = mpq(0)
             for times, term in alike:
                 ends = sorted(times * end for end in self._ends(term, precision))
                 low, high = low + ends[0], high + ends[1]
             yield enclosures.Ends(low, high)
-            if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, given)) is not None:
+            if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, terms)) is not None:
                 yield enclosures.Ends(value, value)
                 return
             precision *= 2
-        where = f"the sum of {self.graphs.value} over {len(given)} terms, the first at {given[0]}"
+        where = f"the sum of {self.graphs.value} over {len(terms)} terms, the first at {terms[0]}"
         raise OracleError(f"{where}: {enclosures.UNTOLD}")
 
-    def _alike(self, given: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
+    def _alike(self, terms: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
         """The terms with how often each counts. Where all are in proportion to the gradient, those that differ in it
         alone are one, and none where their gradients cancel."""
         name = self.graphs.scheme.gradient
         if not is_linear(self.graphs.value, name):
-            return [(mpq(1), term) for term in given]
+            return [(mpq(1), term) for term in terms]
         result: dict[tuple[tuple[str, float], ...], mpq] = {}
-        for term in given:
+        for term in terms:
             others = tuple((n, v) for n, v in term.items() if n != name)
             result[others] = result.get(others, mpq(0)) + mpq(term[name])
         return [(times, {**dict(others), name: 1.0}) for others, times in result.items() if times]
