@@ -107,12 +107,12 @@ class Backend:
 def called(function: Function, op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Any]:
     """Call aten with an aclnn operator's tensors and attributes; return its results."""
     assert op.aten is not None
-    given = dict(tensors)
+    arguments = dict(tensors)
     for name in op.aten.expanded:
-        given[name] = None if given[name] is None else given[name].expand(given[op.main].shape)
+        arguments[name] = None if arguments[name] is None else arguments[name].expand(arguments[op.main].shape)
     for name in op.names("attr"):
-        given[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
-    result = function(torch.ops.aten, given)
+        arguments[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
+    result = function(torch.ops.aten, arguments)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
@@ -121,13 +121,13 @@ def _smallest(op: Operator) -> tuple[int, ...]:
     """Return a small shape of the main operand that the operator takes."""
     for shape in ((1, 1), (2, 2), (1, 1, 1, 1)):
         attributes = op.usual(shape)
-        given: dict[str, Any] = dict(attributes)
+        arguments: dict[str, Any] = dict(attributes)
         for p in op.inputs():
-            given[p.name] = TensorSpec(op.shape_of(p.name, shape, attributes), "float32")
+            arguments[p.name] = TensorSpec(op.shape_of(p.name, shape, attributes), "float32")
         if op.class_index is not None:
-            given[op.class_index] = TensorSpec(given[op.class_index].shape, "int64")
-        given |= {each.output: TensorSpec(each.output_shape(given), "float32") for each in op.each}
-        if validate(op.name, **given).ok:
+            arguments[op.class_index] = TensorSpec(arguments[op.class_index].shape, "int64")
+        arguments |= {each.output: TensorSpec(each.output_shape(arguments), "float32") for each in op.each}
+        if validate(op.name, **arguments).ok:
             return shape
     return (1, 1)
 

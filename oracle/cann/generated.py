@@ -252,15 +252,15 @@ def _terms(op: Operator) -> str:
 
 def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
     """A public form with reductions as a C++ function of all operands."""
-    given = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
-    given |= {p.symbol: f"v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol}
-    given |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
+    texts = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
+    texts |= {p.symbol: f"v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol}
+    texts |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
     body = []
     for stage in graph.stages:
-        lines, result = _lines(stage.terms, given, "    ")
+        lines, result = _lines(stage.terms, texts, "    ")
         body += [f"  const auto {_word(stage.name)} = rows.{stage.kind}([&](size_t i) {{"]
         body += [*lines, f"    return {result};", "  });"]
-    lines, result = _lines(graph.outer, given, "    ")
+    lines, result = _lines(graph.outer, texts, "    ")
     body += ["  std::vector<float> out(per_row ? rows.count() : rows.row.size());"]
     body += ["  for (size_t k = 0; k < out.size(); k++) {", "    const size_t i = per_row ? rows.first[k] : k;"]
     body += [*lines, f"    (void)i;\n    out[k] = {result};", "  }", "  return out;"]
@@ -288,9 +288,9 @@ def _case(op: Operator, kernel: str, word: str) -> str:
     form = f"form_{op.output}_{kernel}"
     if not reduces(op.computes):
         return f"            case KernelForm::{word}: v = {form}({_given(op)}); break;"
-    given = [f"x_{p.symbol}" for p in op.operands] + [_type_of(op, p) for p in op.inputs() if p.symbol]
-    given += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
-    return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(given)}); break;"
+    texts = [f"x_{p.symbol}" for p in op.operands] + [_type_of(op, p) for p in op.inputs() if p.symbol]
+    texts += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(texts)}); break;"
 
 
 def _type_of(op: Operator, p: Parameter) -> str:
@@ -344,8 +344,8 @@ def _read(op: Operator, p: Parameter) -> list[str]:
         return [f"std::vector<float> x_{name} = part_of({opened}, shape, {axis}, {k}, {count});" for k, name in each]
     if p.role is HALF:
         return [f"std::vector<float> x_{p.symbol} = once_per_part({opened}, shape, {axis});"]
-    given = _spread(op, p, opened)
-    values = f"t_{p.name}.present ? {given} : std::vector<float>(size, {p.absent}.0f)" if p.optional else given
+    texts = _spread(op, p, opened)
+    values = f"t_{p.name}.present ? {texts} : std::vector<float>(size, {p.absent}.0f)" if p.optional else texts
     return [f"std::vector<float> x_{p.symbol} = {values};"]
 
 
@@ -406,8 +406,8 @@ def _count(op: Operator) -> str:
 def _form(op: Operator, scheme: Formula, kernel: str) -> str:
     """A public form as a C++ function of one element."""
     root = graphs_with(scheme, mean=op.reduction is not None).form(kernel)
-    given = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
-    lines, result = _lines(root, given, "  ")
+    texts = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
+    lines, result = _lines(root, texts, "  ")
     parameters = ", ".join([*(f"float s_{s}" for s in _symbols(op)), f"float {COUNT}"])
     unused = " ".join(f"(void)s_{s};" for s in _symbols(op))
     body = "\n".join(lines)
@@ -415,14 +415,14 @@ def _form(op: Operator, scheme: Formula, kernel: str) -> str:
     return f"float {name}({parameters}) {{\n  {unused} (void){COUNT};\n{body}\n  return {result};\n}}"
 
 
-def _lines(root: Expression, given: Mapping[str, str], indent: str) -> tuple[list[str], str]:
+def _lines(root: Expression, texts: Mapping[str, str], indent: str) -> tuple[list[str], str]:
     """A graph as C++ statements, and the word for its value. ``given``: the words of its symbols."""
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:
             words[id(node)] = _literal(np.float32(round_constant(node, "float32")))
         elif node.op == "symbol":
-            words[id(node)] = given[str(node.value)]
+            words[id(node)] = texts[str(node.value)]
         else:
             words[id(node)] = f"t{k}"
             kind = "bool" if node.is_condition else "float"

@@ -52,73 +52,73 @@ class Asker:
     def _where_accepted(self, case: Case) -> tuple[tuple[str, ...] | None, bool]:
         """The SoCs of a case that accept it (as the case has them, where all of its do), None where none does; and
         whether there is a golden."""
-        given = arguments(case)
-        result = self.answers(case, given)
-        refusing = {key.partition("@")[0] for key, name in (result | self.later(result, given)).items() if name != _OK}
+        args = arguments(case)
+        result = self.answers(case, args)
+        refusing = {key.partition("@")[0] for key, name in (result | self.later(result, args)).items() if name != _OK}
         accepting = tuple(soc for soc in result if soc not in refusing)
-        if not accepting or self._undefined(given):
+        if not accepting or self._undefined(args):
             return None, False
-        return case.soc if len(accepting) == len(result) else accepting, self._served(case, given)
+        return case.soc if len(accepting) == len(result) else accepting, self._served(case, args)
 
     def with_answers(self, case: Case) -> Case | None:
         """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
-        given = arguments(case)
-        result = self.answers(case, given)
-        if SUCCESS.name in result.values() and self._undefined(given):
+        args = arguments(case)
+        result = self.answers(case, args)
+        if SUCCESS.name in result.values() and self._undefined(args):
             return None
         most, _ = Counter(result.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in result.items() if name != most}}
-        expect |= self.later(result, given)
-        if SUCCESS.name not in expect.values() or not self._served(case, given):
+        expect |= self.later(result, args)
+        if SUCCESS.name not in expect.values() or not self._served(case, args):
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
     def refusal(self, case: Case) -> str:
         """Return why all of a case's SoCs refuse it, "" where one accepts it."""
-        given, reason = arguments(case), ""
+        args, reason = arguments(case), ""
         for soc in case.soc or SOCS:
-            status = validate(self.operator.name, soc=soc, **given)
+            status = validate(self.operator.name, soc=soc, **args)
             if status.ok:
                 return ""
             reason = reason or status.reason
         return reason or "without a reason"
 
-    def answers(self, case: Case, given: Mapping[str, Any]) -> dict[str, str]:
+    def answers(self, case: Case, args: Mapping[str, Any]) -> dict[str, str]:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
-        socs, kind = case.soc or SOCS, _kind(given)
+        socs, kind = case.soc or SOCS, _kind(args)
         if self._agree.get(kind, False):
-            return dict.fromkeys(socs, self._answers(socs[:1], given)[0])
-        result = dict(zip(socs, self._answers(socs, given), strict=True))
+            return dict.fromkeys(socs, self._answers(socs[:1], args)[0])
+        result = dict(zip(socs, self._answers(socs, args), strict=True))
         if len(socs) == len(SOCS):
             self._agree[kind] = set(result.values()) == {SUCCESS.name}  # what all refuse may hide what some would
         return result
 
-    def _undefined(self, given: Mapping[str, Any]) -> bool:
+    def _undefined(self, args: Mapping[str, Any]) -> bool:
         """Whether a call that passes the checks does what no source tells."""
         op = self.operator
-        return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
+        return op.undefined is not None and not op.ends_early(args) and op.undefined(args) is not None
 
-    def later(self, expected: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+    def later(self, expected: Mapping[str, str], args: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
         renamed = {
             f"{soc}@{cann}": name
             for cann in self.operator.changed
             if CANN.index(cann) > CANN.index(NEWEST)
-            for soc, name in zip(expected, self._answers(tuple(expected), given, cann), strict=True)
+            for soc, name in zip(expected, self._answers(tuple(expected), args, cann), strict=True)
         }
         return {key: name for key, name in renamed.items() if name != expected[key.partition("@")[0]]}
 
-    def _answers(self, socs: Sequence[str], given: Mapping[str, Any], cann: str | None = None) -> list[str]:
-        deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], given)
+    def _answers(self, socs: Sequence[str], args: Mapping[str, Any], cann: str | None = None) -> list[str]:
+        deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], args)
         return [_OK if check is None or check.status is None else check.status.name for check in deciding]
 
-    def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
+    def _served(self, case: Case, args: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""
         kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
         if any(kind in _NO_DATA for kind in kinds):
             return False
         try:
-            served(self.operator, {**dict.fromkeys(self.operator.by_name), **given})
+            served(self.operator, {**dict.fromkeys(self.operator.by_name), **args})
         except OracleError:
             return False
         asked = [
@@ -138,14 +138,14 @@ def _call(case: Case) -> Hashable:
     return case.soc, case.null, repr(case.attrs), *plans  # by their text 0.0 and -0.0 are two, and 1 and True
 
 
-def _kind(given: Mapping[str, Any]) -> Hashable:
+def _kind(args: Mapping[str, Any]) -> Hashable:
     """A call, less its lengths."""
-    shapes = [value.shape for value in given.values() if isinstance(value, TensorSpec)]
+    shapes = [value.shape for value in args.values() if isinstance(value, TensorSpec)]
     return tuple(
         (name, (value.dtype_name, value.format, value.rank, 0 in value.shape, shapes.index(value.shape)))
         if isinstance(value, TensorSpec)
         else (name, repr(value))
-        for name, value in given.items()
+        for name, value in args.items()
     )
 
 
@@ -235,8 +235,8 @@ def after(case: Case, op: Operator) -> Case:
             name = forward.inputs.get(p.name, p.name)
             inputs[p.name] = case.inputs.get(name) if p.optional else case.inputs[name]
     attrs = {p.name: case.attrs.get(p.name, p.plain) for p in op.attributes} | _made(forward, case)
-    given = arguments_of(attrs, inputs)
-    outputs = {each.output: TensorPlan(each.output_shape(given), each.output_dtype(given)) for each in op.each}
+    args = arguments_of(attrs, inputs)
+    outputs = {each.output: TensorPlan(each.output_shape(args), each.output_dtype(args)) for each in op.each}
     main = inputs[op.main]
     return replace(
         case, id=f"{op.slug}/after[{case.id}]", op=op.name, dtype=main.dtype if main else case.dtype, inputs=inputs,
@@ -250,9 +250,9 @@ def _made(forward: Forward, case: Case) -> dict[str, Any]:
 
 def refusal(case: Case, soc: str, cann: str) -> str:
     """Say why a gradient does not take a call that its forward took ("" where it does)."""
-    op, given = OPERATORS[case.op], arguments(case)
-    status = validate(case.op, soc=soc, cann=cann, **given)
+    op, args = OPERATORS[case.op], arguments(case)
+    status = validate(case.op, soc=soc, cann=cann, **args)
     if not status.ok:
         return f"{case.op} refuses what {case.before.op if case.before else 'its forward'} takes: {status.reason}"
-    why = None if op.undefined is None or op.ends_early(given) else op.undefined(given)
+    why = None if op.undefined is None or op.ends_early(args) else op.undefined(args)
     return "" if why is None else f"{case.op}: {why}"

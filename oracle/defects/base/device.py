@@ -81,13 +81,13 @@ def kernel_type(call: Call, arguments: Arguments, output: str = "") -> str:
     return (op.of(output) if output else op).host_type(arguments, platform(call.soc, call.cann))
 
 
-def write_in_place(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def write_in_place(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     """Write through the output's strides; return the array that is the answer."""
     if mask is None:
-        given[...] = result
+        out[...] = result
     else:
-        given[mask] = result[mask]
-    return given
+        out[mask] = result[mask]
+    return out
 
 
 def nothing(call: Call) -> None:
@@ -129,21 +129,21 @@ class Device:
         if status.ok and has_memory(call) and self.launch(call):
             op = operator(call.op)
             for each in map(op.of, written(call)):
-                given = call.outputs[each.output]
+                out = call.outputs[each.output]
                 maker = self if each.output == own_output(self, call) else right_device(each)
-                result = maker.result(call, given)
-                call.outputs[each.output] = maker.write(given, result, maker.written(given.shape), call)
+                result = maker.result(call, out)
+                call.outputs[each.output] = maker.write(out, result, maker.written(out.shape), call)
             self.after(call)
         return status
 
-    def result(self, call: Call, given: Array) -> Array:
+    def result(self, call: Call, out: Array) -> Array:
         """Read, compute, round to the kernel type, cast to the output's type."""
         target = platform(call.soc, call.cann)
         arguments: dict[str, Any] = dict(call.attrs)
         for name, value in call.inputs.items():
             arguments[name] = None if value is None else self.read(name, value, call)
         with np.errstate(all="ignore"):
-            filled = _filled(call, given, self.output)
+            filled = _filled(call, out, self.output)
             values = np.asarray(self.kernel(arguments, target)) if filled is None else filled
             values = -values if self.negates(call) else values
             kind = (
@@ -151,19 +151,19 @@ class Device:
                 if self.kernel_type is None
                 else self.kernel_type(call, arguments)
             )
-            return _stored(self.store, values, kind, given, target)
+            return _stored(self.store, values, kind, out, target)
 
     def but(self, **steps: Any) -> Device:
         """Return this device with some steps replaced."""
         return replace(self, **steps)
 
 
-def _filled(call: Call, given: Array, output: str) -> Array | None:
+def _filled(call: Call, out: Array, output: str) -> Array | None:
     """What a call of no elements writes to an output, where it writes anything."""
     op, arguments = operator(call.op), {**call.inputs, **call.attrs}
     op = op.of(output) if output else op
     value = op.fill_of(arguments, platform(call.soc, call.cann)) if op.ends_early(arguments) else None
-    return None if value is None else np.full(given.shape, value, np.float32)
+    return None if value is None else np.full(out.shape, value, np.float32)
 
 
 def own_output(device: Device, call: Call) -> str:
@@ -176,25 +176,25 @@ def right_device(op: Operator) -> Device:
     return Device("plain", plain(op), output=op.output)
 
 
-def _stored(step: Store, values: Array, kernel_type: str, given: Array, target: Platform) -> Array:
-    values = values.reshape(given.shape) if values.size == given.size else values
+def _stored(step: Store, values: Array, kernel_type: str, out: Array, target: Platform) -> Array:
+    values = values.reshape(out.shape) if values.size == out.size else values
     rounded = step(values, kernel_type, target)
-    return step(rounded, dtype_of(given.dtype).name, target)
+    return step(rounded, dtype_of(out.dtype).name, target)
 
 
 def store_result(values: Array, call: Call, output: str) -> Array:
     """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
-    given = call.outputs[output]
+    out = call.outputs[output]
     with np.errstate(all="ignore"):
         kind = kernel_type(call, {**call.attrs, **call.inputs}, output)
-        return _stored(store, values, kind, given, platform(call.soc, call.cann))
+        return _stored(store, values, kind, out, platform(call.soc, call.cann))
 
 
 def has_memory(call: Call) -> bool:
     """Whether every tensor of a call is an array. One that must be refused may hold none: a device that accepts it has
     nothing to compute on."""
-    given = [v for v in call.inputs.values() if v is not None]
-    return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()) if v is not None)
+    inputs = [v for v in call.inputs.values() if v is not None]
+    return all(isinstance(v, np.ndarray) for v in (*inputs, *call.outputs.values()) if v is not None)
 
 
 # What a registry entry says.

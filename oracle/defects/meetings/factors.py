@@ -164,9 +164,9 @@ def _attributes(op: Operator) -> Iterator[Factor]:
 
 def _axis(op: Operator, name: str) -> Label:
     def label(call: Call) -> str:
-        rank, given = call.inputs[op.main].ndim, call.attrs[name]
-        where = classes.place(call.inputs[op.main].shape, given % max(rank, 1))
-        return f"{where} axis, {'negative' if given < 0 else 'positive'} {name}"
+        rank, value = call.inputs[op.main].ndim, call.attrs[name]
+        where = classes.place(call.inputs[op.main].shape, value % max(rank, 1))
+        return f"{where} axis, {'negative' if value < 0 else 'positive'} {name}"
 
     return label
 
@@ -183,12 +183,12 @@ def _word(p: Parameter) -> Label:
     """The word of a choice, or behind a number; some hosts accept numbers that have none."""
 
     def label(call: Call) -> str:
-        given = call.attrs[p.name]
-        if given is None:
+        value = call.attrs[p.name]
+        if value is None:
             return ABSENT
-        if isinstance(given, str):
-            return given
-        return p.words[given] if 0 <= given < len(p.words) else "otherwise"
+        if isinstance(value, str):
+            return value
+        return p.words[value] if 0 <= value < len(p.words) else "otherwise"
 
     return label
 
@@ -199,8 +199,8 @@ def _truth(name: str) -> Label:
 
 def _sign(name: str) -> Label:
     def label(call: Call) -> str:
-        given = call.attrs[name]
-        return ABSENT if given is None else "zero" if given == 0 else "negative" if given < 0 else "positive"
+        value = call.attrs[name]
+        return ABSENT if value is None else "zero" if value == 0 else "negative" if value < 0 else "positive"
 
     return label
 
@@ -209,10 +209,10 @@ def _ignored(op: Operator, name: str) -> Label:
     index = samples.index_of(op).name
 
     def label(call: Call) -> str:
-        given, ignore = call.inputs[index], call.attrs[name]
+        targets, ignore = call.inputs[index], call.attrs[name]
         if 0 <= ignore < _classes(op, call):
-            return "a class that occurs" if (given == ignore).any() else "a class"
-        return "outside the classes, and occurs" if (given == ignore).any() else "outside the classes"
+            return "a class that occurs" if (targets == ignore).any() else "a class"
+        return "outside the classes, and occurs" if (targets == ignore).any() else "outside the classes"
 
     return label
 

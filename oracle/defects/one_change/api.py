@@ -150,9 +150,9 @@ def _answers(check: Validator, call: Call) -> int | None:
 def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
     """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
     own: tuple[str, ...] = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
-    *given, last = tensors
-    if given:
-        source = given[0] if len(given) == 1 else f"the common dtype of {' and '.join(given)}"
+    *inputs, last = tensors
+    if inputs:
+        source = inputs[0] if len(inputs) == 1 else f"the common dtype of {' and '.join(inputs)}"
         own = (f"{source} casts to {last}",)
     return (f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}", *own)
 
@@ -341,25 +341,25 @@ def rows(op: Operator) -> Iterator[Defect]:
 # ---- further misbehaviour --------------------------------------------------------------------------------------------
 
 
-def _float32_out(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _float32_out(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     return result.astype(F) if result.dtype.itemsize == 2 else result.astype(np.float64)
 
 
-def _leading_one(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _leading_one(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     return result[None]
 
 
-def _flattened(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _flattened(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     return result.reshape(-1) if result.ndim != 1 else result[None]
 
 
 def _merged(how: Callable[[Array, Array], Any]) -> Write:
     """A kernel that merges its result with what the output's memory holds."""
 
-    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
         with np.errstate(all="ignore"):
-            given[...] = how(given.copy(), result)
-        return given
+            out[...] = how(out.copy(), result)
+        return out
 
     return write
 
@@ -419,9 +419,9 @@ def _one_element_when_empty(call: Call) -> bool:
     """Launch as ever, and write one element where nothing may be written."""
     if writes(call):
         return True
-    for given in call.outputs.values():
-        if given is not None:
-            memory, start = storage_of(given)
+    for out in call.outputs.values():
+        if out is not None:
+            memory, start = storage_of(out)
             memory[start] = 0
             break
     return False

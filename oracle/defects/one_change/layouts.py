@@ -112,35 +112,35 @@ def _without_offset(which: str) -> Read:
 
 
 def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset: bool = True) -> Write:
-    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
-        memory, start = storage_of(given)
-        name = next(name for name, each in call.outputs.items() if each is given)
+    def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+        memory, start = storage_of(out)
+        name = next(name for name, each in call.outputs.items() if each is out)
         start -= 0 if offset else offset_of(call, name)
-        index = _places(given.shape, change(strides_of(given), given.shape), start)
+        index = _places(out.shape, change(strides_of(out), out.shape), start)
         memory[np.clip(index, 0, memory.size - 1)] = result
-        return given
+        return out
 
     return write
 
 
-def _gaps_too(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _gaps_too(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     """Everything between the first and the last element is written."""
-    memory, start = storage_of(given)
-    if given.size:
-        span = 1 + sum((n - 1) * s for n, s in zip(given.shape, strides_of(given), strict=True))
+    memory, start = storage_of(out)
+    if out.size:
+        span = 1 + sum((n - 1) * s for n, s in zip(out.shape, strides_of(out), strict=True))
         memory[start : start + span] = 0
-    given[...] = result
-    return given
+    out[...] = result
+    return out
 
 
-def _overrun(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _overrun(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     """The last block is stored whole: 32 bytes."""
-    memory, start = storage_of(given)
-    block = 32 // given.itemsize
-    if given.flags.c_contiguous:
-        memory[start : start + -(-given.size // block) * block] = 0
-    given[...] = result
-    return given
+    memory, start = storage_of(out)
+    block = 32 // out.itemsize
+    if out.flags.c_contiguous:
+        memory[start : start + -(-out.size // block) * block] = 0
+    out[...] = result
+    return out
 
 
 def _order(view: Array) -> tuple[int, ...] | None:
@@ -287,7 +287,7 @@ class Wrapping:
 
     def run(self, call: Call) -> Status | None:
         """Compute rightly, then do what a wrapped place does."""
-        before = {name: given[(-1,) * given.ndim].copy() for name, given in call.outputs.items()}
+        before = {name: out[(-1,) * out.ndim].copy() for name, out in call.outputs.items()}
         status = Right().run(call)
         if status is None or status.ok:
             self.spoil(call, before)
@@ -296,63 +296,63 @@ class Wrapping:
     def spoil(self, call: Call, before: Mapping[str, Array]) -> bool:
         """Change a right answer into this kernel's; ``before``: what an element of each output held before the call.
         Return whether the call reaches the limit."""
-        given = {**call.inputs, **call.outputs}[self.tensor]
-        if given is None or not given.ndim:
+        tensor = {**call.inputs, **call.outputs}[self.tensor]
+        if tensor is None or not tensor.ndim:
             return False
-        if self.fault != "read" and given.flags.c_contiguous:
-            given = given.reshape(-1)  # element by element, not slice by slice
-        own, first = self._reached(given, call.specs.get(self.tensor))
-        if first >= given.shape[own]:
+        if self.fault != "read" and tensor.flags.c_contiguous:
+            tensor = tensor.reshape(-1)  # element by element, not slice by slice
+        own, first = self._reached(tensor, call.specs.get(self.tensor))
+        if first >= tensor.shape[own]:
             return False
         if self.fault == "read":
-            return self._read_elsewhere(call, given, own, first)
-        tail = given[(slice(None),) * own + (slice(first, None),)]
+            return self._read_elsewhere(call, tensor, own, first)
+        tail = tensor[(slice(None),) * own + (slice(first, None),)]
         if self.fault == "count":
             tail[...] = before[self.tensor]
             return True
-        for here, there in _blocks(tail, self._shifted(given, own, first)):
+        for here, there in _blocks(tail, self._shifted(tensor, own, first)):
             there[...] = here
             here[...] = before[self.tensor]
         return True
 
-    def _reached(self, given: Array, spec: TensorSpec | None) -> tuple[int, int]:
+    def _reached(self, tensor: Array, spec: TensorSpec | None) -> tuple[int, int]:
         """Return the tensor's axis of the longest stride, and the first of its slices that lies wholly beyond the
         limit."""
-        limit = self.limit // given.itemsize if self.in_bytes else self.limit
-        strides, offset = strides_of(given), 0 if spec is None else spec.offset
+        limit = self.limit // tensor.itemsize if self.in_bytes else self.limit
+        strides, offset = strides_of(tensor), 0 if spec is None else spec.offset
         if self.fault == "count":  # elements in their order, wherever they lie
-            strides, offset = row_major(given.shape), 0
-        own = max(range(given.ndim), key=lambda axis: strides[axis])
+            strides, offset = row_major(tensor.shape), 0
+        own = max(range(tensor.ndim), key=lambda axis: strides[axis])
         if not strides[own]:
-            return own, given.shape[own]
+            return own, tensor.shape[own]
         return own, max(0, -(-(limit - offset) // strides[own]))
 
-    def _read_elsewhere(self, call: Call, given: Array, own: int, first: int) -> bool:
+    def _read_elsewhere(self, call: Call, tensor: Array, own: int, first: int) -> bool:
         """Compute the slices beyond the limit anew, of what is found so much before their places."""
         op, shape = OPERATORS[call.op], call.outputs[OPERATORS[call.op].outputs[0]].shape
         shapes = [{n: v.shape for n, v in t.items() if v is not None} for t in (call.inputs, call.outputs)]
         axes = slice_axes(op, shapes[0], shapes[1], call.attrs)
-        axis = next((k for k in axes if axis_in(op, self.tensor, given.shape, shape, k, call.attrs) == own), None)
+        axis = next((k for k in axes if axis_in(op, self.tensor, tensor.shape, shape, k, call.attrs) == own), None)
         if axis is None:
             return False
         tail = part_of(call, axis, slice(first, None))
-        tail = replace(tail, inputs={**tail.inputs, self.tensor: self._shifted(given, own, first)})
+        tail = replace(tail, inputs={**tail.inputs, self.tensor: self._shifted(tensor, own, first)})
         for part in parts(tail):
             for name, out in part.outputs.items():
                 out[...] = compute(part, output=name)
         return True
 
-    def _shifted(self, given: Array, own: int, first: int) -> Array:
+    def _shifted(self, tensor: Array, own: int, first: int) -> Array:
         """The slices from the first one on, at the places where they are looked for."""
-        memory, item = memory_of(given), given.itemsize
+        memory, item = memory_of(tensor), tensor.itemsize
         start = (
-            address(given)
+            address(tensor)
             - address(memory)
-            + first * given.strides[own]
+            + first * tensor.strides[own]
             - (self.limit if self.in_bytes else self.limit * item)
         )
-        shape = (*given.shape[:own], given.shape[own] - first, *given.shape[own + 1 :])
-        result: Array = np.ndarray(shape, given.dtype, memory.data, start, given.strides)
+        shape = (*tensor.shape[:own], tensor.shape[own] - first, *tensor.shape[own + 1 :])
+        result: Array = np.ndarray(shape, tensor.dtype, memory.data, start, tensor.strides)
         return result
 
 
