@@ -136,10 +136,10 @@ def whole(t: Array, a: Arguments) -> Array:
     return np.asarray(t.sum(axis=axes(a)))
 
 
-def added(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def added(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     """Added to what the memory holds: it was not cleared."""
-    given[...] = given + result
-    return given
+    out[...] = out + result
+    return out
 
 
 def last_axis(a: Arguments, target: Platform) -> Array:

@@ -106,7 +106,7 @@ def _last_block(shape: tuple[int, ...]) -> Array | None:
     return None if size <= 64 else (np.arange(size) < (size - 1) // 64 * 64).reshape(shape)
 
 
-def _returns_float32(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _returns_float32(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     return result if result.dtype.itemsize != 2 else result.astype(F)
 
 
