@@ -130,7 +130,8 @@ class Collector:
         inputs = _completed(foreign)
         like = inputs[op.main]
         documented = {each.output: _documented(each, foreign, inputs) for each in op.each}
-        outputs = {name: foreign.outputs.get(name) or plan for name, plan in documented.items()}
+        # Of several outputs a null pointer is one that is not asked for; an only one that is missing is documented.
+        outputs = {**documented, **{n: p for n, p in foreign.outputs.items() if p is not None or len(documented) > 1}}
         if foreign.refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
             outputs = {n: p and replace(p, spec_only=True) for n, p in outputs.items()}

@@ -273,7 +273,7 @@ def _aclnn(row: Row) -> Foreign | None:
             if name not in operator.outputs:
                 plan = _with_data(row, plan, i, count, _given(values, name))
         plans[name] = plan
-    outputs = {name: plans.pop(name, None) for name in operator.outputs}
+    outputs = {name: plans.pop(name) for name in operator.outputs if name in plans}
     attrs = _scalars(row, operator)
     notes: list[str] = []
     known = {name: (name, None) for name in operator.names("attr")}

@@ -59,6 +59,7 @@ def same_number(a: float, b: float) -> bool:
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_what_is_written_reads_back(to, tmp_path):
+    """But a range that covers its type: TTK fills it by decades, whatever its ends are."""
     written = write(standard(), to)
     assert sum(f.count + f.left_out.total() for f in written) == len(standard())
     result = read_back(written, tmp_path)
@@ -71,7 +72,7 @@ def test_what_is_written_reads_back(to, tmp_path):
         assert list(mine) == list(other)
         for name in mine:
             same_tensor(mine[name], other[name], layouts=to == "ttk-aclnn")
-            if name in ours.inputs and mine[name] is not None:
+            if name in ours.inputs and mine[name] is not None and "decades" not in (other[name].data or {}):
                 same_range(ours, theirs, name, must=FORMATS[to].must)
 
 
