@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from misbehaving import log_sigmoid
+from ordinary import in_full_alone
 
 from oracle.explain.diagnosis import family_of
 from oracle.guest.process import Process
@@ -24,6 +25,7 @@ def _misbehaving_is_importable(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
+@in_full_alone
 def test_the_run_goes_on_after_deaths_and_silence():
     bench = Bench(Settings(backend="misbehaving:Dies", timeout=3.0))
     bench.open()
@@ -76,6 +78,7 @@ bench.run_case(log_sigmoid("hangs"))
 """
 
 
+@in_full_alone
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone tells a process that its parent is gone")
 def test_a_device_that_hangs_is_let_go_when_its_run_is_killed():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -158,6 +161,7 @@ def test_a_case_that_needs_more_memory_than_allowed_is_an_error_and_the_others_r
     assert "MemoryError" in lines[1].reason
 
 
+@in_full_alone
 def test_a_backend_that_is_not_loaded_in_time_is_told():
     bench = Bench(Settings(backend="misbehaving:LoadsForEver", isolate=True, backend_timeout=2.0))
     with pytest.raises(OracleError, match=r"LoadsForEver was not loaded within 2 s \(--timeout-per-case\)"):

@@ -265,6 +265,7 @@ def test_stopping_at_the_first_failure_loses_no_case(project, workers):
     assert counts["notrun"] >= 1
 
 
+@in_full_alone
 def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
     text = CATALOGUE.replace("  larger:", "  dies:")
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)

@@ -92,6 +92,7 @@ def test_memory_that_is_not_there(clean, softmax):
     assert "aclrtMalloc returned 207001 (out of device memory): EL0004" in statuses[1][1]
 
 
+@in_full_alone
 def test_a_kernel_that_hangs(clean, softmax):
     clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}#2=hang")
     statuses = outcomes(softmax, timeout=4.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from ordinary import one_of_each_kind
+from ordinary import in_full_alone, one_of_each_kind
 
 from oracle.backends import load
 from oracle.case.prepare import Memory
@@ -15,6 +15,7 @@ from oracle.operators import OPERATORS, compute, reference, written
 EXACT = ("aclnnBinaryCrossEntropyBackward", "aclnnNLLLossBackward")
 
 
+@in_full_alone
 def test_on_some_of_the_catalogue_s_smoke_tier(emulator):
     device, chosen = load("aclnn"), one_of_each_kind(OPERATORS)
     judged, apart = 0, []

@@ -96,6 +96,7 @@ def test_information_counts_finite_distinct_and_above() -> None:
     assert (result.elements, result.finite, result.above, result.distinct, result.informative) == (6, 5, 3, 5, 2)
 
 
+@in_full_alone
 def test_the_smoke_tiers_goldens_inform() -> None:
     """A catalogue whose goldens are constant or vanish proves nothing; NLL's are zero but for one class a row."""
     for result in information(select(catalogue(), tier="smoke"), limit=2000):

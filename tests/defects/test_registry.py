@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import stated
-from ordinary import one_of_each_kind
+from ordinary import in_full_alone, one_of_each_kind
 
 from oracle.case.one_case import outcome_on
 from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, published, right_kernels
@@ -85,6 +85,7 @@ def test_equivalent_mutants_are_few_and_each_says_why():
         assert len({d.equivalent for d in defects(op)} - {"", WHY}) <= 20, op
 
 
+@in_full_alone
 def test_a_formula_s_way_beside_what_is_finite_is_told_from_a_wrong_one():
     """e^-b / (1 + e^-b) is what a public kernel computes everywhere; with other signs it is wrong for finite b, too."""
     result = {
@@ -119,6 +120,7 @@ def test_a_stale_tile_is_stale_also_where_a_result_does_not_lie_in_order():
     assert stale.device.result(call, image).reshape(-1)[[7, 8, 9]].tolist() == [-8, -1, -10]
 
 
+@in_full_alone
 def test_an_argument_for_no_mutant_is_refused(monkeypatch):
     op = OPERATORS["aclnnSigmoidBackward"]
     stray = replace(op, name="aclnnStrayBackward", published=lambda: [Argument("num/nothing", "it is not there")])

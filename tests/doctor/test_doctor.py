@@ -134,6 +134,7 @@ def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic,
     assert "aclnn-oracle replay" in result[0].remedy
 
 
+@in_full_alone
 def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
     monkeypatch.setattr(probe, "CALL_LIMIT", 3.0)
     emulated(faults=f"{SOFTMAX}=hang")
@@ -165,6 +166,7 @@ def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bar
     assert "set_env.sh" in finding.text
 
 
+@in_full_alone
 def test_operators_that_no_library_has_and_libraries_that_do_not_load(bare, tree, tmp_path):
     lib64 = tmp_path / "cann" / "lib64"
     lib64.mkdir(parents=True)

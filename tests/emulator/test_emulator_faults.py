@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 from emulated import Job, call, drive
+from ordinary import in_full_alone
 
 OP = "aclnnLogSigmoidBackward"
 GUARD = 8  # elements before and behind the output in its storage
@@ -74,6 +75,7 @@ def test_a_deferred_fault_of_any_code(tree, code):
     assert np.array_equal(storage(second), RIGHT)  # the driver has reset the device
 
 
+@in_full_alone
 def test_a_hanging_kernel_runs_into_the_callers_timeout(tree):
     first, second = run(tree, f"{OP}#1=hang", count=2, timeout=50)
     assert first.sync == 507046

@@ -81,6 +81,7 @@ def test_a_few_cases_that_pass_by_luck_hide_no_condition() -> None:
     assert group.failed < group.inside
 
 
+@in_full_alone
 def test_failures_without_rhyme_or_reason_get_no_condition() -> None:
     for seed in range(20 if FULL else 6):
         draw = random.Random(seed)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
-from ordinary import FULL
+from ordinary import FULL, in_full_alone
 from small import HEAD
 
 from oracle.case.prepare import Prepared
@@ -136,6 +136,7 @@ def test_the_memory_of_the_device_holds_no_golden(monkeypatch, tmp_path):
     assert (tmp_path / "found").read_text().split() == ["inputs"]  # the search itself finds what is there
 
 
+@in_full_alone
 def test_a_process_that_is_killed_between_two_cases_costs_none():
     bench = Bench(Settings(backend="faults:Faulty"))
     try:

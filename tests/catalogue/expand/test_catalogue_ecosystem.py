@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from ordinary import some
+from ordinary import FULL, in_full_alone, some
 
 from oracle.catalogue import Case, load, make_inputs, spec_of_plan
 from oracle.catalogue.data.case import outliers
@@ -31,7 +31,7 @@ OPS = sorted(map(operator_of, FILES))
 
 
 @cache
-def generated(cases: int = 1200, rule: str = "ecosystem") -> tuple[Case, ...]:
+def generated(cases: int = 1200 if FULL else 300, rule: str = "ecosystem") -> tuple[Case, ...]:
     return tuple(case for file in FILES for case in load(file, Volume(rule, cases)))
 
 
@@ -51,6 +51,7 @@ def test_a_shorter_sequence_is_the_beginning_of_a_longer_one(rule: str) -> None:
         assert len({c.id for c in long}) == 400
 
 
+@in_full_alone
 def test_the_full_tier_holds_the_beginning_of_the_sequence() -> None:
     written = {c.id: c for file in FILES for c in load(file) if c.family == "ecosystem"}
     by_rule = {c.id: c for c in generated()}
@@ -119,6 +120,7 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
         assert result.ok, f"{case.id}: {result.reason}"
 
 
+@in_full_alone
 def test_models_are_every_third_case_of_l2() -> None:
     for op, design in required(OPS).items():
         tails = {m[1:] for m in design.models if len(m) > 1}
@@ -127,6 +129,7 @@ def test_models_are_every_third_case_of_l2() -> None:
         assert share > 0.2, op  # one third, less the shapes of rank 1, which have no tail to know them by
 
 
+@in_full_alone
 def test_a_design_never_runs_dry_within_a_level() -> None:
     path = default_dir() / "nll_loss_backward.yaml"  # the fewest ranks, so the fewest shapes
     assert len(load(path, Volume("ecosystem", 6000))) == 6000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from ordinary import in_full_alone
 
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
@@ -42,6 +43,7 @@ def scaled(name: str) -> list:
     ]
 
 
+@in_full_alone
 def test_the_tier_notices_every_wrap():
     for name in ("log_sigmoid_backward", "softmax_backward", "binary_cross_entropy_backward", "prelu_backward"):
         result = score(scaled(name), Settings(tier=HUGE), bits=BITS)

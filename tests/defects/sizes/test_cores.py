@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ordinary import one_of_each_kind, some
+from ordinary import in_full_alone, one_of_each_kind, some
 
 from oracle.defects import defects
 from oracle.defects.base.device import plain
@@ -152,6 +152,7 @@ def test_numbers_of_16_bits_wrap_beyond_65536_only(what):
     assert index[HALF_WORD:].tolist() == [0, 1]
 
 
+@in_full_alone
 def test_every_operator_has_kernels_of_two_sizes():
     for op in one_of_each_kind(OPERATORS):
         # of an operator of rank 4 alone, or one that halves or reduces an axis, only some of the sizes are known

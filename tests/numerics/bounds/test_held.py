@@ -10,6 +10,7 @@ import pytest
 from gmpy2 import mpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ordinary import in_full_alone
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.bounds import exact_steps
@@ -43,6 +44,7 @@ def operand(draw, name: str, least: int | None) -> float:
     return value if draw(st.booleans()) else -value
 
 
+@in_full_alone
 @settings(max_examples=500)
 @given(st.sampled_from(FORMULAS), st.sampled_from(list(TYPES)), st.data())
 def test_what_is_held_is_exact(formula, name, data):

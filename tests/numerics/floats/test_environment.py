@@ -15,6 +15,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 import pytest
+from ordinary import in_full_alone
 
 import oracle
 from oracle.model.errors import OracleError
@@ -102,6 +103,7 @@ def library(tmp_path_factory):
     return make
 
 
+@in_full_alone
 @pytest.mark.parametrize("when", ["before the import", "after the import"])
 def test_a_library_that_flushes_subnormals_when_it_is_loaded_changes_no_golden(library, right, when):
     load = f"import ctypes; ctypes.CDLL({str(library('-ffast-math'))!r})\n"

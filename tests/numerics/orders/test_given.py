@@ -10,6 +10,7 @@ import gmpy2
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
+from ordinary import in_full_alone
 
 from oracle import golden
 from oracle.backends.cpu import Backend
@@ -109,6 +110,7 @@ def test_structure_and_the_standard_judge_it(bessel, tmp_path, factor, layer):
         assert not record.verdicts[layer].passed
 
 
+@in_full_alone
 def test_every_report_names_the_operator(tmp_path):
     (tmp_path / f"{PAGE}.py").write_text((Path(__file__).parents[2] / "given_page.py").read_text("utf-8"))
     (tmp_path / f"{PAGE}.yaml").write_text(FAMILIES)
