@@ -13,8 +13,8 @@ import numpy as np
 
 from ...model.aclnn import Platform
 from ...model.dtypes import dtype_of
-from ...numerics.orders.given import Given
 from ...numerics.orders.formula import Formula, is_elementwise
+from ...numerics.orders.given import Given
 from ...numerics.orders.reducing import reduces
 from .checks import Args, Checks, broadcast_shape, promoted
 from .parameters import (

@@ -18,8 +18,8 @@ from ...model.aclnn import CANN, PLATFORMS
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
 from ...numerics.expressions import PLACE, Function, place_of, symbols_of, trace
-from ...numerics.orders.given import Given
 from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
+from ...numerics.orders.given import Given
 from ...numerics.traversal import names_of
 from .operator import Operator, Result
 from .page_functions import guarded, try_out
