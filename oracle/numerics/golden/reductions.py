@@ -8,7 +8,7 @@ long to be in memory at once is reduced and evaluated in parts. docs/proof-detai
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -168,10 +168,10 @@ class Rows(Stages):
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
         value, least, most = self._refined(where)
         if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
-            inner = self.loaded(where)
-            (plain,) = program(self.graph.of_one)(inner, where[0].shape)
-            ends = rationals.refined(np.asarray(plain), rationals.evaluate(self.graph.of_one, inner), self.kind, np.inf)
-            certain = ends[1] == ends[2]
+            inner, (whole, rational) = self.loaded(where), self.graph.of_one
+            (plain,) = program(whole)(inner, where[0].shape)
+            ends = rationals.refined(np.asarray(plain), rationals.evaluate(rational, inner), self.kind, np.inf)
+            certain = (ends[1] == ends[2]) & reduce(np.logical_and, map(np.isfinite, inner.values()))
             value, least, most = (np.where(certain, *each) for each in zip(ends, (value, least, most), strict=True))
         return value, least, most
 

@@ -11,9 +11,21 @@ import numpy as np
 
 from ..bounds.exact_steps import Facts
 from ..bounds.losses import Loss, losses
-from ..expressions import LENGTH, ROUNDINGS, TOTAL, ZERO, Expression, Function, operation, symbol, symbols_of, trace
+from ..expressions import (
+    LENGTH,
+    ONE,
+    ROUNDINGS,
+    TOTAL,
+    ZERO,
+    Expression,
+    Function,
+    operation,
+    symbol,
+    symbols_of,
+    trace,
+)
 from ..floats.rounding import NARROW, Arithmetic
-from ..traversal import Stage, is_rational, staged, stored_in, substitute, walk
+from ..traversal import Stage, is_rational, rebuilt, staged, stored_in, substitute, walk
 from .formula import Form, Formula, chooses, condition_of, constants_of, named
 
 Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
@@ -127,14 +139,17 @@ class Graph:
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
 
     @cached_property
-    def of_one(self) -> Expression | None:
-        """The formula of a row of one element, of which every stage is the one term; None where it is not rational."""
-        if not self.is_rational or self.sums_rows:
+    def of_one(self) -> tuple[Expression, Expression] | None:
+        """The formula of a row of one element, of which every stage is the one term, and a rational one of the same
+        value where the operands are finite; None where there is none."""
+        if self.sums_rows:
             return None
         whole: dict[Expression, Expression] = {}
         for stage in self.stages:
             whole[symbol(stage.name)] = substitute(stage.terms, whole)
-        return substitute(self.outer, whole)
+        result = substitute(self.outer, whole)
+        finite = rebuilt(result, _of_finite)
+        return (result, finite) if is_rational(finite) else None
 
     def before(self, stage: Stage) -> tuple[Stage, ...]:
         """Return the stages of rows that come before a stage."""
@@ -182,3 +197,10 @@ def coarsest(scheme: Formula, operands: Mapping[str, Any], soc: str) -> str:
     """Return the type of 16 bits that a kernel of a SoC rounds to on the way; empty if none does."""
     result = reducing(scheme, constants_of(scheme, operands)).orders(soc, "", types_of(operands))
     return next((node.op for order in result for node in walk(order.graph.root) if node.op in ROUNDINGS), "")
+
+
+def _of_finite(node: Expression, args: tuple[Expression, ...]) -> Expression | None:
+    """A step of finite operands that is a whole number: a - a, e^0, log 1."""
+    if node.op == "-" and args[0] is args[1]:
+        return ZERO
+    return {("exp", ZERO): ONE, ("log", ONE): ZERO}.get((node.op, args[0])) if args else None
