@@ -15,7 +15,7 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
 from ..expressions import ARITHMETIC, Expression
 from ..floats.rounding import quantize
-from ..traversal import is_rational, walk
+from ..traversal import is_irrational_step, is_rational, walk
 
 Number: TypeAlias = mpq | mpfr  # mpfr: infinite or NaN
 
@@ -321,7 +321,7 @@ class Fraction64:
 
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
-    """Return a rational graph's value at float64 vectors or numbers."""
+    """Return a graph's value at float64 vectors or numbers; it is inexact where a function has a part in it."""
     result: dict[int, Fraction64] = {}
     for node in walk(root):
         args = [result[id(a)] for a in node.args]
@@ -331,6 +331,8 @@ def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
 
 def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:
     op = node.op
+    if is_irrational_step(node):
+        return Fraction64(np.float64(0.0), 1.0, True)
     if op == "symbol":
         return Fraction64(np.asarray(operands[str(node.value)], np.float64))
     if op == "constant":

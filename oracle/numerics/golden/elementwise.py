@@ -32,7 +32,7 @@ from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..programs import Operands, Values, cast, changed, loaded, pick, program, release, simulate
 from ..proof import ExactValue, Region, Sink, narrow, settle
-from ..traversal import is_rational, names_of, walk
+from ..traversal import has_rational_way, is_rational, names_of, walk
 
 # Results of 16 bits evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
 #
@@ -311,11 +311,13 @@ class _Work:
         """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
         few = changed(pick(self.operands, where), widen)
         value, slack = self._enclosed(few, where[0].shape)
-        if is_rational(self.graphs.value):
-            exact = rationals.evaluate(self.graphs.value, few)
-            result = rationals.refined(value, exact, self.dtype, slack)
-        else:
-            result = double_double.refined(self.graphs.value, few, self.dtype, slack)
+        graph, result = self.graphs.value, (value, value - slack, value + slack)
+        if not is_rational(graph) and double_double.supports(graph):
+            result = double_double.refined(graph, few, self.dtype, slack)
+        if has_rational_way(graph):  # one result in ten of scale * x, as an Elu has it, is an exact tie
+            ties = rationals.refined(value, rationals.evaluate(graph, few), self.dtype, np.inf)
+            value, least, most = (np.where(ties[1] == ties[2], *each) for each in zip(ties, result, strict=True))
+            result = value, least, most
         return _where_finite(*result)
 
     # ---- the compiled engine ----

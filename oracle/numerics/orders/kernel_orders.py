@@ -30,7 +30,7 @@ from ..expressions import (
 )
 from ..floats.rounding import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from ..programs import Operands, simulate
-from ..traversal import has_rational_way, is_rational, names_of, substitute, walk
+from ..traversal import has_rational_way, names_of, substitute, walk
 from .formula import COUNT, Form, Formula, condition_of, constants_of, named
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
@@ -229,7 +229,7 @@ class Graphs:
         """From how many elements on a second look at doubtful ones is taken; infinity if there is none."""
         if self.is_fragile:
             return math.inf
-        if is_rational(self.value) or double_double.supports(self.value, everywhere=True):
+        if has_rational_way(self.value) or double_double.supports(self.value, everywhere=True):
             return 1
         return ERROR_FUNCTIONS if double_double.supports(self.value) else math.inf
 
