@@ -73,7 +73,7 @@ class Fields:
                 raise OracleError(f"{self.where}: field {key!r} is missing")
             return default
         if isinstance(value, str):
-            return value if default is None else sys.intern(value)  # few differ but the required ones, which are names
+            return sys.intern(value)  # few differ in a record, and ids are the same in two records
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return shlex.join(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -17,7 +17,7 @@ def loads(text: str | bytes, where: str) -> Any:
 
 
 def _decoded(text: str) -> Any:
-    if _LARGE.search(text) or max(map(len, text.split(","))) > LONG:
+    if any(form.search(text) for form in _LARGE) or max(map(len, text.split(","))) > LONG:
         return _DECODER.decode(text)
     return _FAST.decode(text)
 
@@ -68,6 +68,7 @@ def _refuse(name: str) -> NoReturn:
 
 _DECODER = decoder()
 # Most texts have no number that float64 may not hold. They need no call for each number, which is half the time.
-_LARGE = re.compile(r"[eE]\+?[0-9]{3}")
+# Two patterns, for one that begins with a letter is found three times as fast as one that begins with a choice.
+_LARGE = tuple(re.compile(letter + r"\+?[0-9]{3}") for letter in "eE")
 LONG = 200  # a number of so many characters, and an exponent of at most two digits, is below 1e300
 _FAST = json.JSONDecoder(parse_constant=_refuse)
