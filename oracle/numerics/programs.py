@@ -251,7 +251,7 @@ def simulate(
     """Run a graph with every operation rounded to a type, as a device does.
 
     ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
-    becomes infinite (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
+    becomes infinite where it is rounded (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
     subnormal float32 results become 0; a division then reads subnormal operands as 0. Integer operands stay integers.
     ``same_bits``: on every machine; NumPy's functions are faster.
     """
@@ -264,9 +264,14 @@ def simulate(
             given = operands[name]
             values[slot] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
         for op, target, places, dead, is_condition in steps:
-            result = _simulated(known, op, [values[a] for a in places], kind, op in flushing)
+            args = [values[a] for a in places]
+            result = _simulated(known, op, args, kind, op in flushing)
             if largest < np.inf and not is_condition:
-                result = np.where(np.abs(result) >= largest, np.copysign(kind.type(np.inf), result), result)
+                size = np.abs(result)
+                beyond = size >= largest
+                for a in args:  # a step that answers one of its operands rounds nothing
+                    beyond = beyond & (size != np.abs(a))
+                result = np.where(beyond, np.copysign(kind.type(np.inf), result), result)
             for a in dead:
                 values[a] = None  # its memory serves the next step
             values[target] = result

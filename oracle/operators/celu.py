@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, check,
-    dtype_in, ends_if_empty, equal, exp, expm1, float32, float_types, log, max_rank, maximum, minimum, not_null,
-    number, output, same_shape, scalar_casts, tensor, where,
+    dtype_in, ends_if_empty, exp, expm1, float32, float_types, max_rank, maximum, minimum, not_null, number, output,
+    same_shape, scalar_casts, tensor, where,
 )  # fmt: skip
 
 
@@ -32,11 +32,9 @@ def formula(x: Expression, alpha: Expression) -> Expression:
 
 
 def kernel_950(x: Expression, alpha: Expression) -> Expression:
-    """e^u - 1 by Kahan's quotient within 1/2."""
+    """e^u - 1 within 1/2 by Kahan's quotient u (e^u - 1) / log e^u, as accurate as expm1."""
     u = x * (1 / alpha)
-    e = exp(u)
-    near = where(equal(e, 1), u, u * (e - 1) / log(e))
-    return joined(x, where(abs(u) < 0.5, near, e - 1) * alpha)
+    return joined(x, where(abs(u) < 0.5, expm1(u), exp(u) - 1) * alpha)
 
 
 def kernel_tbe(x: Expression, alpha: Expression) -> Expression:

@@ -9,7 +9,7 @@ empty tensors.
 
 Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (inf / inf), a zero keeps its sign. Where
 e^(-1.702 self) overflows float32 (self < -52.13) kernels return -0. On ascend910b and ascend910_93 float16 is computed
-in float16, with -0 from -6.52 on; unspecified where that departs by more than an ULP.
+in float16, with -0 from -6.52 on: there both answers count.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ beside self's are not checked; an out that differs is unspecified.
 
 self = NaN keeps gradOutput; limits that are NaN give 0. Outside the limits ascend950 answers 0, the TBE kernels 0 *
 gradOutput: an infinite gradient is unspecified. ascend910 multiplies by q / (q + 1e-10), q = (self - max) (self - min):
-unspecified there for NaN and inside where that is not nearly 1.
+unspecified there for NaN; inside, where that is not nearly 1, both answers count.
 """
 
 from __future__ import annotations

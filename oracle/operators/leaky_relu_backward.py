@@ -9,8 +9,8 @@ dtype does not cast to is refused, though the document promises it; only an empt
 slope is refused with selfIsResult. float64 inputs are accepted (AiCpu) and not served by the golden.
 
 self = 0 and NaN take the slope. An infinite gradient times a slope of zero is NaN. On ascend910 a mask made by clamping
-replaces the comparison: unspecified there for NaN, for 0 < self < 2^-126, and for an infinite slope. Kernels before
-ascend950 compute float16 in float16.
+replaces the comparison: unspecified there for NaN and an infinite slope; for 0 < self < 2^-126 both answers count.
+Kernels before ascend950 compute float16 in float16.
 """
 
 from __future__ import annotations

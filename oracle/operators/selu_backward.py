@@ -9,7 +9,7 @@ Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accep
 
 Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
 branch on ascend950 (since July 2026: after CANN 9.1) and in PyTorch and the upper one elsewhere, 1.758 against 1.051
-times gradOutput, where it is unspecified; so is NaN on ascend910, whose comparison is not known. Kernels before
+times gradOutput: there both count. NaN is unspecified on ascend910, whose comparison is not known. Kernels before
 ascend950 compute float16 in float16.
 """
 

@@ -29,14 +29,14 @@ def unspecified(
     return [bool(result) for result in reference(call, output).unspecified.reshape(-1)]
 
 
-def test_a_sigmoid_of_ascend910_does_not_become_smaller_than_its_clamp_leaves_it() -> None:
+def test_what_a_sigmoid_that_ascend910_clamps_makes_of_nan_is_not_known() -> None:
     x, t = [-105, -105, -88.6, 40, NAN], [0, 1, 0, 1, 0]
     for soc in BEFORE_950:  # which flushes such a sigmoid
         result = unspecified(
             "aclnnBinaryCrossEntropyWithLogitsBackward", soc, {"reduction": 0},
             gradOutput=np.full(5, 1e30), self=x, target=t,
         )  # fmt: skip
-        assert result == ([True, False, False, False, True] if soc == "ascend910" else [False] * 5), soc
+        assert result == [*[False] * 4, soc == "ascend910"], soc
 
 
 def test_a_beta_of_which_ascend950_makes_nan_is_below_the_float32_of_1e_6() -> None:

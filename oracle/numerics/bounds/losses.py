@@ -28,6 +28,7 @@ from ..expressions import (
     ZERO,
     Expression,
     constant,
+    equal,
     exp,
     expm1,
     maximum,
@@ -35,7 +36,7 @@ from ..expressions import (
     symbol,
     where,
 )
-from ..floats.rounding import NARROW, Arithmetic
+from ..floats.rounding import FLOAT64, NARROW, Arithmetic
 from ..traversal import walk
 from .exact_steps import Facts, constant_bits, grid, is_power_of_two
 
@@ -126,6 +127,11 @@ class _Rules:
         made: Loss = rule(node, *node.args)
         return made
 
+    @property
+    def of_device(self) -> bool:
+        """Whether a kernel is bounded, and not the golden's own evaluation, for which wide bounds are narrow enough."""
+        return self.arithmetic.digits < FLOAT64.digits
+
     def loss(self, node: Expression) -> Loss:
         return self.known_losses[id(node)]
 
@@ -170,11 +176,12 @@ class _Rules:
         return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
 
     def _weighted(self, node: Expression, other: Expression) -> Expression:
-        """The scaled error of a term of a sum, relative to the sum: as little as the term beside a constant."""
-        scaled = self.loss(node).scaled
-        if scaled is ZERO or not other.is_constant:
-            return scaled
-        return over(minimum(scaled, constant(FAR)), ONE + over(self.size(other), self.size(node)))
+        """The scaled error of a term of a sum, relative to the sum: as little as the term beside a larger one."""
+        scaled, size, beside = self.loss(node).scaled, self.size(node), self.size(other)
+        if scaled is ZERO:
+            return ZERO
+        little = over(minimum(scaled, constant(FAR)), ONE + over(beside, size))
+        return little if other.is_constant else where(beside > size, little, scaled)
 
     def _beside(self, node: Expression, other: Expression) -> Expression:
         """The error of a term of a difference. What saturates at 1, beside 1, is rounded to 1 itself in the end: its
@@ -278,7 +285,10 @@ class _Rules:
         scaled = ZERO if error is ZERO else times(constant(SECOND_ORDER), expm1(error))
         below = ZERO if self._is_nothing(lost.underflow) else lost.underflow
         underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
-        return Loss(self.accuracy("exp") * SECOND_ORDER, ZERO, underflow, scaled)
+        relative = self.accuracy("exp") * SECOND_ORDER
+        if self.of_device and _is_clamped(a):  # e^0 is 1 in every implementation
+            return Loss(0.0, ZERO, underflow, plus(scaled, where(equal(a, ZERO), ZERO, constant(relative))))
+        return Loss(relative, ZERO, underflow, scaled)
 
     def _is_nothing(self, underflow: Expression) -> bool:
         """Whether what an argument of e^x may lose changes the result by far less than a rounding."""
@@ -307,8 +317,11 @@ class _Rules:
         return self._function(node, a, times(constant(1.13), exp(-(a * a))))  # 2 / sqrt(pi)
 
     def _erfc(self, node: Expression, a: Expression) -> Loss:
-        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
-        return self._function(node, a, times(node, plus(times(constant(2), self.size(a)), constant(1.4143))))
+        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a), for a device and a < 0 as of erf."""
+        slope = times(node, plus(times(constant(2), self.size(a)), constant(1.4143)))
+        if self.of_device:
+            slope = where(a < ZERO, times(constant(1.13), exp(-(a * a))), slope)
+        return self._function(node, a, slope)
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
         """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
@@ -329,7 +342,18 @@ class _Rules:
         return self.size(a) <= plus(self.error(a), self.loss(a).underflow)
 
     def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
-        return worst([self.loss(a), self.loss(b)])
+        """The loss of the side that is chosen, where the two are further apart than their errors, else the worst."""
+        sides = [self.loss(a), self.loss(b)]
+        if not self.of_device or all(side.absolute is ZERO is side.scaled for side in sides):
+            return worst(sides)  # of a few ULP: near enough
+        sides = evened(*sides)
+        reach = self._reach(a, b)
+        lead = b - a if node.op == "min" else a - b
+        absolute, underflow, scaled = (
+            _chosen(reach < lead, one, _chosen(reach < -lead, other, larger(one, other)))
+            for one, other in ((getattr(side, part) for side in sides) for part in ("absolute", "underflow", "scaled"))
+        )
+        return Loss(sides[0].relative, absolute, underflow, scaled)
 
     def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
         one, other = self.loss(a), self.loss(b)
@@ -357,9 +381,14 @@ class _Rules:
         a, b = condition.args
         if a is b or (self.loss(a).is_zero and self.loss(b).is_zero):
             return None
+        reach = self._reach(a, b)
+        decided = (reach < abs(a - b)) | equal(reach, ZERO)  # two zeros without an error are equal
+        return ~decided  # NaN, of two sides that overflow, decides nothing
+
+    def _reach(self, a: Expression, b: Expression) -> Expression:
+        """How far rounding may move two numbers towards each other."""
         reach = plus(self.error(a), self.error(b))
-        reach = plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
-        return ~(reach < abs(a - b))  # NaN, of two sides that overflow, decides nothing
+        return plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
 
 
 _NAMES = {
@@ -422,6 +451,13 @@ def worst(known_losses: Iterable[Loss]) -> Loss:
 def _together(a: Expression, b: Expression) -> Expression:
     """Two relative errors of a product, their own product included."""
     return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
+
+
+def _is_clamped(node: Expression) -> bool:
+    """Whether a node is 0 for half of its operands, as min(x, 0) is and what it is a factor of."""
+    if node.op in ("neg", "*"):
+        return any(map(_is_clamped, node.args))
+    return node.op in ("min", "max") and any(a is ZERO for a in node.args)
 
 
 def _chosen(condition: Expression, a: Expression, b: Expression) -> Expression:

@@ -203,8 +203,9 @@ def evaluate(
         work.sign_zeros(sink)
     if graphs.specials is not None:
         work.put_specials(graphs.specials, sink)
-    if sink.judged and (undecided := graphs.undecided(work.device)):
-        sink.undecided = work.marked(undecided, sink)
+    doubts = graphs.undecided(work.device) if sink.judged else ()
+    if doubts or (sink.judged and graphs.may_depart):
+        sink.undecided = work.marked(doubts, sink)
 
 
 @dataclass(frozen=True)
@@ -374,14 +375,16 @@ class _Work:
             sink.value[at] = value
 
     def marked(self, doubts: tuple[Doubt, ...], sink: Sink) -> Array:
-        """The elements on which a right kernel may depart by more than a rounding, for one of some doubts holds."""
+        """The elements on which a right kernel may depart by more than a rounding: one of some doubts holds, or the
+        SoC's own computes something else."""
         result = sink.lost > np.abs(sink.value) * DEPARTURE
         where = np.nonzero(result)
         if where[0].size:
             few = changed(pick(self.operands, where), widen)
+            strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
             with np.errstate(all="ignore"):
                 holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in doubts]
-            result[where] = np.logical_or.reduce(holds)
+                result[where] = np.logical_or.reduce([strict.departing(sink.value[where]), *holds])
         return result
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:

@@ -189,6 +189,11 @@ class Graphs:
             result += doubts([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
         return result
 
+    @property
+    def may_depart(self) -> bool:
+        """Whether the SoC's kernel computes something else, or in a type of 16 bits."""
+        return self.departing is not None or self.native is not None
+
     @cached_property
     def departure(self) -> Expression:
         """How far the SoC's kernel computes from the formula, in real numbers."""

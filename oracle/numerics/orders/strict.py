@@ -107,7 +107,7 @@ class StrictBound:
         if not inside or not highest(bound) < NO_BOUND / 2:
             self._overflows(value, own, bound, unspecified)
         if self.device.flushing:
-            self._flushes(value, bound, unspecified)
+            self._flushes(value, bound, unspecified, formats[-1])
         self._departs(value, own, departure, bound, unspecified)
         return bound, unspecified, self._ties(value, formats)
 
@@ -156,11 +156,11 @@ class StrictBound:
         bound[...] = np.where(above, bound + result, bound * (1 + VANISHING))
         release(result)
 
-    def _flushes(self, value: Array, bound: Array, unspecified: Array) -> None:
+    def _flushes(self, value: Array, bound: Array, unspecified: Array, stored: FloatFormat) -> None:
         """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a
-        standard would take it for an error."""
+        standard would take it for an error. ``stored``: the output's type; a loss below its ULP is none."""
         size = np.abs(value)
-        lost = (size >= self.device.tiny) & (bound > size * DEPARTURE)
+        lost = (size >= self.device.tiny) & (bound > size * DEPARTURE) & (bound > half_ulp(size, stored))
         if not lost.any():
             return
         few, least = cast(pick(self.operands, lost), np.float32), size[lost] * DEPARTURE
@@ -174,16 +174,30 @@ class StrictBound:
         unspecified[lost] |= apart
 
     def _departs(self, value: Array, own: Array | None, apart: Values, bound: Array, unspecified: Array) -> None:
-        """Where the SoC's kernel is known to answer something else (``apart``: by how much), also by computing in
-        float16 (``own``, by more than an ULP), or where its answer is not known."""
+        """Where the SoC's kernel is known to answer something else (``apart``: by how much), it may; the element is
+        unspecified where an operand or the answer is no finite number, or nobody knows it."""
         if self.graphs.departing is not None:
-            unspecified |= apart > np.abs(value) * DEPARTURE
+            far = apart > np.abs(value) * DEPARTURE
+            if some(far):
+                arrays = [v for v in self.operands.values() if isinstance(v, np.ndarray)]
+                unspecified |= far & (np.isinf(apart) | ~np.logical_and.reduce([np.isfinite(v) for v in arrays]))
             bound += apart
         if own is not None:
-            unspecified |= np.abs(widen(own) - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
+            unspecified |= ~np.isfinite(widen(own)) & np.isfinite(value)
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
             unspecified |= np.asarray(unknown)
+
+    def departing(self, value: Array) -> Array:
+        """Where the SoC's kernel answers another number than the formula, also by computing in float16 (by more than an
+        ULP): what lies within the bound is right in every layer."""
+        result = np.zeros(value.shape, bool)
+        if self.graphs.departing is not None:
+            result |= np.asarray(self._run(self.graphs.departure, value.shape)) > np.abs(value) * DEPARTURE
+        if self.graphs.native is not None:
+            own = widen(self.graphs.natively(self.operands, self.narrow))
+            result |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
+        return result
 
     def _overflows(self, value: Array, own: Array | None, bound: Array, unspecified: Array) -> None:
         """Where a step may overflow, an operand is not finite, or no bound is known, every order is run; ``own``: what

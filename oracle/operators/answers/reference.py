@@ -22,8 +22,8 @@ class Reference:
     |actual - value| per element; ``lost``: the part that a right kernel may lose, the rest is the host's rounding.
     ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that must be exactly zero. ``exact``:
     elements for which every right order of float32 operations is exact, so that only the golden is right.
-    ``undecided``: elements on which a comparison of rounded quantities decides, so that right kernels choose
-    differently: what the bound allows is right there in every layer. ``written``: False where the operator succeeds
+    ``undecided``: elements on which a comparison of rounded quantities decides, or the SoC's kernel is known to compute
+    something else: what the bound allows is right there in every layer. ``written``: False where the operator succeeds
     without touching its output (empty input). ``on_the_way``: a type of fewer digits that the SoC's kernel rounds to
     before its result, so that the accuracy standards judge that in the row of this type. ``given``: by a
     page's function, whose error nobody derives, so that the strict layer does not judge it.
