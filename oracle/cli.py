@@ -7,6 +7,7 @@ import errno
 import importlib
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -82,6 +83,7 @@ def _status_of(words: list[str]) -> int:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second one
         print("aclnn-oracle: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`

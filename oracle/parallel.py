@@ -206,12 +206,14 @@ def _dask(address: str) -> Iterator[Workers]:
     where = f"--cluster {address}"
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         raise OracleError(f"{where}: needs Dask: pip install 'aclnn-oracle[cluster]'") from None
     try:
+        get_address_host_port(address)  # a client of a wrong address raises and goes on trying
         client = Client(address, timeout=WAIT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise OracleError(f"{where}: no scheduler answers there within {WAIT_S} s: {error}") from None
+        raise OracleError(f"{where}: no scheduler answers there: {error}") from None
     try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=WAIT_S)

@@ -105,7 +105,7 @@ def test_a_record_among_the_paths_is_told_what_it_is(here, capsys):
 def test_a_run_of_no_case_says_so(tmp_path):
     done = command("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "nothing_like_this", "-q", cwd=tmp_path)
     assert done.returncode == 5
-    assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op" in done.stderr
+    assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op, --where" in done.stderr
 
 
 def test_a_folder_is_no_record_to_go_on_with(tmp_path):

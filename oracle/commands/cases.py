@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
+from ..run.before import keep
 from . import Subparsers
 from .golden import catalogue_files, matching
 from .run import find_case
@@ -69,7 +71,9 @@ def list_cases(args: argparse.Namespace) -> int:
                 args.soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
         _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
         return 0
+    chosen_by((), args.where)  # a wrong word is refused before files are read
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
+    keep(paths, args.tier, lambda text: print(f"aclnn-oracle: {text}", file=sys.stderr))
     fits = matching(args.expression)
     cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=args.soc)
     cases = chosen_by(list(filter(fits, cases)), args.where)

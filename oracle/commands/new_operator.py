@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 from ..model.errors import OracleError
@@ -41,8 +42,11 @@ def main(args: argparse.Namespace) -> int:
     """Write the files; the exit status."""
     name: str = args.name
     if not re.fullmatch(r"aclnn[A-Z][A-Za-z0-9]*", name):
-        raise OracleError(f"{name!r}: the name must begin with aclnn and a capital, as in aclnnMyThingBackward")
+        rule = "aclnn, a capital, and then letters and digits only, as in aclnnMyThingBackward"
+        raise OracleError(f"{name!r}: the name must be {rule}")
     slug = slug_of(name)
+    if slug in sys.stdlib_module_names:
+        raise OracleError(f"{name!r}: {slug}.py would stand in for Python's own module {slug}; choose another name")
     if (known := OPERATORS.clash(name, slug)) is not None:
         raise OracleError(f"{name!r}: {known.origin} has {known.name} ({known.slug}); choose another name")
     folder: Path = args.dir

@@ -42,7 +42,7 @@ _TAKE_VALUE = (
 )
 
 _NOTHING_CHOSEN = (
-    "nothing was run: the paths, -k, -m, --op, --tier, --volume and --soc given leave no case (each alone, with "
+    "nothing was run: the paths, -k, -m, --op, --where, --tier, --volume and --soc leave no case (each alone, with "
     "--collect-only -q, lists what it chooses)"
 )
 

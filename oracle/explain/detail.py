@@ -19,6 +19,7 @@ from ..record.codec import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from ..settings.settings import Settings
 from . import diagnosis, findings
+from .facts import NO_DATA
 from .findings import Findings, histogram, is_float, real, ulp_distance
 
 WORST = 5
@@ -35,7 +36,7 @@ def _tensor(plan: TensorPlan | None) -> str:
         return "null"
     words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", _values(plan.data)]
     words += ["" if plan.view == "contiguous" else plan.view, "" if plan.format == "ND" else plan.format]
-    return " ".join(word for word in [*words, "(no data)" if plan.spec_only else ""] if word)
+    return " ".join(word for word in [*words, NO_DATA if plan.spec_only else ""] if word)
 
 
 def described(case: Case) -> CaseRecord:

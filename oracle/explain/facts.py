@@ -19,6 +19,7 @@ from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..record.types import CaseRecord
 
+NO_DATA = "(no data)"  # of a tensor of which a call says the shape and dtype alone
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
 Fact = int | str | bool
 
@@ -39,9 +40,9 @@ class Tensor:
         if result is None:
             return None
         shape = tuple(int(n) for n in result["shape"].split(",") if n)
-        rest = (result["words"] or "").split()
+        rest = (result["words"] or "").removesuffix(NO_DATA).split()
         view = next((word for word in rest if re.split(r"[:+]", word)[0] in (*VIEWS, "as")), "contiguous")
-        values = next((word for word in rest if word != view and word[0] != "("), "")
+        values = next((word for word in rest if word != view), "")
         return cls(result["dtype"], shape, values, view)
 
     @property

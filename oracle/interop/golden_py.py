@@ -193,7 +193,7 @@ class GoldenFile:
         module = _imported(self.path)
         self.functions = {k: f for k, f in _functions(module, self.path).items() if form in ("", k[1])}
         if not self.functions:
-            kernels = ", ".join(op.kernel.name for op in OPERATORS.values() if op.kernel is not None)
+            kernels = ", ".join(dict.fromkeys(op.kernel.name for op in OPERATORS.values() if op.kernel is not None))
             raise OracleError(
                 f"{self.path}: no golden{f' of the {form} form' if form else ''} for an operator of this project; "
                 f"__golden__ or __spec__ must name an aclnn operator or one of {kernels}"

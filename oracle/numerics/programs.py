@@ -250,10 +250,10 @@ def simulate(
 ) -> Array:
     """Run a graph with every operation rounded to a type, as a device does.
 
-    ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
-    becomes infinite where it is rounded (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
-    subnormal float32 results become 0; a division then reads subnormal operands as 0. Integer operands stay integers.
-    ``same_bits``: on every machine; NumPy's functions are faster.
+    ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what a step rounds to a number
+    that lies at or beyond it becomes infinite (a device whose last digit differs may overflow a little earlier).
+    ``flushing``: operations whose subnormal float32 results become 0; a division then reads subnormal operands as 0.
+    Integer operands stay integers. ``same_bits``: on every machine; NumPy's functions are faster.
     """
     kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()

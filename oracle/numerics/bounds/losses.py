@@ -215,9 +215,12 @@ class _Rules:
         relative = one.relative + other.relative + (0.0 if exact else self.arithmetic.unit)
         if relative > self.arithmetic.unit:
             relative *= SECOND_ORDER
+        absolute = plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute))
+        if self.of_device:  # all there is where both are 0, as the differences of a row of equal numbers from its mean
+            absolute = plus(absolute, times(one.absolute, other.absolute))
         return Loss(
             relative,
-            plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute)),
+            absolute,
             plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
             _together(one.scaled, other.scaled),
         )
@@ -228,13 +231,20 @@ class _Rules:
         if relative > self.accuracy("/"):
             relative *= SECOND_ORDER
 
-        def scaled(top: Expression, bottom: Expression) -> Expression:
-            return over(plus(top, times(self.size(node), bottom)), self.size(b))
+        def scaled(top: Expression, bottom: Expression, least: Expression) -> Expression:
+            return over(plus(top, times(self.size(node), bottom)), least)
 
-        absolute = scaled(one.absolute, other.absolute)
-        underflow = plus(scaled(one.underflow, other.underflow), self.quantum(node))
+        absolute = scaled(one.absolute, other.absolute, self._least(b))
+        underflow = plus(scaled(one.underflow, other.underflow, self.size(b)), self.quantum(node))
         underflow = plus(underflow, self._read_as_zero(node, a, b))
         return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
+
+    def _least(self, node: Expression) -> Expression:
+        """The smallest size of a divisor, or a radicand, that its error leaves: 0 where it may change its sign."""
+        size, lost = self.size(node), self.loss(node).absolute
+        if not self.of_device or lost is ZERO:
+            return size
+        return where(lost < size, size - lost, ZERO)
 
     def _read_as_zero(self, node: Expression, a: Expression, b: Expression) -> Expression:
         """What a division loses that reads subnormal operands as 0."""
@@ -325,7 +335,10 @@ class _Rules:
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
         """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
-        result = self._function(node, a, over(constant(0.75), node))
+        slope = over(constant(0.75), node)
+        if self.of_device and self.loss(a).absolute is not ZERO:
+            slope = over(ONE, where(self.loss(a).absolute < a, node, ZERO))
+        result = self._function(node, a, slope)
         below = plus(over(self.loss(a).underflow, node), self.quantum(node))
         return Loss(result.relative, result.absolute, below, result.scaled)
 

@@ -203,9 +203,8 @@ def evaluate(
         work.sign_zeros(sink)
     if graphs.specials is not None:
         work.put_specials(graphs.specials, sink)
-    doubts = graphs.undecided(work.device) if sink.judged else ()
-    if doubts or (sink.judged and graphs.may_depart):
-        sink.undecided = work.marked(doubts, sink)
+    if sink.judged and (graphs.may_depart or graphs.undecided(work.device)):
+        sink.undecided = work.marked(graphs.undecided(work.device), sink)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class RowBound:
     ) -> tuple[Array, Array, Array | None]:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
         which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
-        bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
+        bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
         answers, result, before = [], [], None
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
@@ -70,6 +70,7 @@ class RowBound:
                 unspecified |= _elsewhere(own_answers, other, margin)
                 margin = margin + apart
                 unspecified |= apart > np.abs(value) * DEPARTURE
+            unspecified |= np.isposinf(margin) & finite  # a divisor, or a radicand, that may change its sign
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
             if own is not before:  # as the next order often has the same stages
                 for name, size in own.sizes.items():  # partial sums may overflow, to either side
@@ -78,7 +79,7 @@ class RowBound:
             before = own
             answers += own_answers
             result.append((graph, own))
-        suspect = ~(bound < LARGEST) | ~np.isfinite(value)
+        suspect = ~(bound < LARGEST) | ~finite
         for answer in answers:
             suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
         if suspect.any():

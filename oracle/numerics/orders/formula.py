@@ -47,7 +47,7 @@ class Formula:
     ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
     ``unspecified``: kernel -> a condition of some operands, under which its answer is not known. The kernel's name is
     one of ``orders``, alone or with the dtype that is stored (``tbe_a2 bfloat16``); ``""`` means all others. Where a
-    kernel's order departs by more than a rounding, the condition follows from the order.
+    kernel's order departs, both answers count without a condition.
     ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
     one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
     ``integers``: the formula of a kernel whose type is an integer, if it is another one: nothing is rounded there.
