@@ -28,7 +28,7 @@ from ..model.errors import free_memory
 from ..numerics.floats.codes import words
 from ..operators import Reference, references
 from ..operators.answers.parts import part_of
-from ..record.types import Detail
+from ..record.types import NO_PROOF, Detail
 from ..settings.settings import Settings
 from ..verdict import Comparison, Judgement
 from .execute import Stopwatch, answer, unsupported
@@ -230,7 +230,7 @@ def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) ->
             expected = references(memory.block)
         reasons = {name: verdict.uninformative(reference) for name, reference in expected.items()}
         if all(reasons.values()) and not case.uninformative:
-            return Outcome("error", f"the case proves nothing: {'; '.join(reasons.values())}; change its data")
+            return Outcome("error", f"{NO_PROOF}{'; '.join(reasons.values())}; change its data")
         status = answer(backend, memory.call, watch)
         return outcome_of_answer(memory, status, expected, settings)
 

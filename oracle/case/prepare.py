@@ -24,6 +24,7 @@ from ..model.call import Array, Call, TensorSpec, memory_of, strides_of
 from ..model.dtypes import DTYPES, FORMATS, find
 from ..operators import OPERATORS, Reference
 from ..operators import references as references_of
+from ..record.types import NO_PROOF
 from ..settings.settings import Settings
 from ..system.cache import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store
 
@@ -405,7 +406,7 @@ def uninformative(prepared: Prepared) -> str:
     if not all(result.values()):
         return ""
     reason = by_output(result)
-    return f"the case proves nothing: {reason}; change its data, or say why with uninformative:"
+    return f"{NO_PROOF}{reason}; change its data, or say why with uninformative:"
 
 
 def by_output(reasons: Mapping[str, str]) -> str:

@@ -75,6 +75,8 @@ def judge_files(args: argparse.Namespace) -> int:
             f"{args.golden}: the golden holds {golden.dtype}, which is coarser than {args.actual}'s {actual.dtype}; "
             "GOLDEN comes first: are they swapped?"
         )
+    if actual.size == 0:
+        raise OracleError(f"{args.actual}: has no elements; there is nothing to judge")
     third = None if args.third is None else _typed(_load(args.third), kind, args.third)
     verdict = judge(args.standard, golden=golden, actual=actual, dtype=kind.name, third=third, **options)
     print(_text(args.standard, kind.name, actual.shape, verdict))
@@ -106,7 +108,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
         else:
             record = run_case(case, results, settings)
         recorder.case(dumps(record))
-    recorder.explain(groups(recorder.record()))
+    recorder.explain([replace(group, shrink="") for group in groups(recorder.record())])  # no device to ask again
     recorder.end()
     whole = recorder.record()
     for line in failures(whole, ENGLISH, LINES) or [str(verdict(whole))]:

@@ -47,6 +47,7 @@ GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every pl
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 GIVEN = "given"  # a metric of a call whose outputs the strict layer does not judge all: a given function
 REFUSED = "refused"  # a metric of the structure of a call that must be refused: there is no number to judge
+NO_PROOF = "the case proves nothing: "  # how the reason of an error begins that is the fault of the case
 NO_GOLDEN = "no golden: "  # how the reason of a case begins that is skipped because nothing can judge it
 # The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
@@ -232,6 +233,11 @@ class CaseRecord:
     @property
     def ok(self) -> bool:
         return self.status in GOOD
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the case itself is at fault: it proves nothing."""
+        return self.status == "error" and self.reason.startswith(NO_PROOF)
 
     @property
     def family(self) -> str:

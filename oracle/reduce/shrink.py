@@ -91,7 +91,7 @@ def shrink_with(
     """Reduce a failing case with any way to run one (a child process, for a backend that crashes)."""
     record = run(case)
     key = _key(record)
-    if record.ok or key is None:
+    if record.ok or record.is_void or key is None:
         raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
     state = State.of(case, settings.seed)
     search = _Search(run, key, runs - 1, time.monotonic() + seconds, record)

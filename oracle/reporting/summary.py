@@ -364,6 +364,7 @@ class Writer:
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
         objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
+        command = command_for(case, header) if cluster.group is None else cluster.shrink
         causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
         texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
@@ -373,7 +374,7 @@ class Writer:
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",
             say(_("Simplest: {case}", case=code(case.id))),
             self.worst(case),
-            say(_("Shrink: {command}", command=code(cluster.shrink or command_for(case, header)))),
+            say(_("Shrink: {command}", command=code(command))) if command else "",
         ]
         lines += [f"   {line}" for line in texts if line]
         return "  \n".join(lines)

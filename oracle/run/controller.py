@@ -13,6 +13,7 @@ from _pytest.terminal import TerminalReporter
 
 from ..model.errors import OracleError
 from ..numerics.floats.environment import ieee_arithmetic
+from ..reporting.language.translate import _
 from ..settings.options import PROPERTY
 from .session import Run
 from .terminal import MIDDLE, Costs, Progress, Quiet, failures, few
@@ -120,7 +121,12 @@ class ControllerHooks:
             return [*notes, *self.run.rows, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
-        shown = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
+        shown = failures(
+            self.run.recorder.record(),
+            language,
+            MIDDLE - min(len(notes), MIDDLE // 4),
+            _("-v shows each failure in full"),
+        )
         return [*shown, *few(notes, MIDDLE - len(shown), language), *self.run.rows, *self.summary]
 
 

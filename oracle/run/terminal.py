@@ -16,7 +16,7 @@ from ..model.errors import bounded
 from ..record.reader import Record
 from ..record.types import GOOD
 from ..reporting.clusters import Cluster, clusters
-from ..reporting.language.translate import Language, Listing, Phrase, _, _n
+from ..reporting.language.translate import Language, Listing, Phrase, Text, _, _n
 from ..reporting.language.words import DID, ORDER, figure, verdict
 
 if TYPE_CHECKING:
@@ -151,9 +151,9 @@ def further(calls: int, language: Language) -> str:
                            calls))  # fmt: skip
 
 
-def failures(record: Record, language: Language, room: int) -> list[str]:
+def failures(record: Record, language: Language, room: int, more: Text | None = None) -> list[str]:
     """What to say in so many lines of the cases that did not end well: the verdict, then their groups, the largest
-    first; after these all of it where that fits."""
+    first; after these all of it where that fits, else ``more``, which says where to read it."""
     bad = [case for case in record.cases if not case.ok]
     if not bad:
         return [language.say(verdict(record))] if record.unjudged else []
@@ -170,7 +170,7 @@ def failures(record: Record, language: Language, room: int) -> list[str]:
     full = [line for case in bad[:KINDS] for line in failure.text(case).splitlines()]
     if len(bad) <= KINDS and len(lines) + len(full) <= room:
         return [*lines, *full]
-    return [*lines, language.say(_("-v shows each failure in full"))]
+    return [*lines, language.say(more)] if more is not None else lines
 
 
 def _group(cluster: Cluster, language: Language) -> Iterator[str]:
@@ -193,8 +193,9 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
         seen = _("{at}: expected {expected}, actual {actual}", at=at, expected=figure(worst.expected),
                  actual=figure(worst.actual))  # fmt: skip
         texts.append(_row(say(_("seen")), say(seen)))
-    texts.append(_row(say(_("shrink")), cluster.shrink or _replay(cluster)))
-    return (one_line(line) if n != len(texts) - 1 else line for n, line in enumerate(texts))
+    yield from map(one_line, texts)
+    if command := _replay(cluster) if group is None else group.shrink:
+        yield _row(say(_("shrink")), command)
 
 
 def _row(name: str, text: str) -> str:

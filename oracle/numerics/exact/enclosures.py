@@ -21,12 +21,13 @@ from ...model.errors import OracleError
 from ..expressions import ONE, Expression
 from ..floats.rounding import round_rational
 from ..traversal import is_rational, names_of
-from .rationals import Undefined, nearest, numbers, rational
+from .rationals import Undefined, numbers, rational
+from .transcendence import nearest
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (
     f"{LAST} bits do not tell what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
-    "precision tells: write the formula without steps that undo each other, as log(exp(x)) or tanh(x) / tanh(x) do"
+    "precision tells: write the formula without steps that undo each other, as erf(x) + erfc(x) do"
 )
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 
@@ -90,7 +91,7 @@ def _enclosures(
             yield Ends(low, high, interval.above, interval.below)
         if precision == LAST:
             break
-        if precision == PATIENCE and more is None and (near := nearest(root, operands)) is not None:
+        if precision == PATIENCE and more is None and (near := nearest(root, operands, holds)) is not None:
             value, side = near
             if side == 0:
                 yield Ends(value, value)

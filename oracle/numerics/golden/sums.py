@@ -22,7 +22,8 @@ from ..bounds import additions
 from ..bounds.losses import SECOND_ORDER
 from ..bounds.ranges import is_linear
 from ..exact import enclosures
-from ..exact.rationals import Undefined, numbers, rational, rational_sum
+from ..exact.rationals import Undefined, numbers, rational
+from ..exact.transcendence import rational_sum
 from ..expressions import ZERO
 from ..floats.blocks import axis_last, blocks
 from ..floats.rounding import LARGEST, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
@@ -292,9 +293,11 @@ class _Rows:
                 ends = sorted(times * end for end in self._ends(term, precision))
                 low, high = low + ends[0], high + ends[1]
             yield enclosures.Ends(low, high)
-            if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, terms)) is not None:
-                yield enclosures.Ends(value, value)
-                return
+            if precision == enclosures.PATIENCE:
+                value = rational_sum(self.graphs.value, terms, enclosures.holds)
+                if value is not None:
+                    yield enclosures.Ends(value, value)
+                    return
             precision *= 2
         where = f"the sum of {self.graphs.value} over {len(terms)} terms, the first at {terms[0]}"
         raise OracleError(f"{where}: {enclosures.UNTOLD}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oracle
 from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
 from oracle.numerics.orders.formula import Formula
@@ -32,3 +33,21 @@ def test_a_term_beyond_float64_is_found_beside_one_without_a_value():
         return where(x <= 1, g * exp(log(x)), g * exp(x) / exp(x))
 
     assert summed(formula, [2, 3, 1], [800, 0, 1]) == 3
+
+
+def test_sums_whose_logarithms_cancel_are_exact() -> None:
+    """No number of bits shows that: log 2 - log 2, or losses of equal elements with opposite weights."""
+    zeros, halves = np.zeros(5, np.float32), np.array([2, 0.5, 0.5, 0.5, 0.5], np.float32)
+    assert oracle.golden("aclnnKlDiv", self=zeros, target=halves, logTarget=False, reduction=2)["out"] == 0
+    two, weight = np.array([0.3, 0.3], np.float32), np.array([1, -1], np.float32)
+    ones = np.ones(2, np.float32)
+    for name, optional in (
+        ("aclnnBinaryCrossEntropy", "weight"),
+        ("aclnnBinaryCrossEntropyWithLogits", "weightOptional"),
+    ):
+        assert oracle.golden(name, self=two, target=ones, **{optional: weight}, reduction=1)["out"] == 0
+    x, t, p = (np.array([v], np.float32) for v in (1.0000001, 4, 0.75))  # 1 - t + p t is 0: only (1 - t) x is left
+    (result,) = oracle.golden("aclnnBinaryCrossEntropyWithLogits", self=x, target=t, posWeightOptional=p, reduction=0)[
+        "out"
+    ]
+    assert result == np.float32(-3 * float(x[0]))

@@ -77,6 +77,7 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
+    _check_order(name, {key: data.get(key, known[key].default) for key in ("low", "high", "std") if key in known})
     for spot in data.get("spots", ()):
         if not (
             isinstance(spot, (list, tuple)) and len(spot) == 2 and _fits("int", spot[0]) and _fits("float", spot[1])
@@ -85,6 +86,15 @@ def check(data: Mapping[str, Any]) -> None:
     for parameter in known.values():
         if parameter.required and parameter.name not in data:
             raise OracleError(f"generator {name}: the parameter {parameter.name} is missing")
+
+
+def _check_order(name: str, numbers: Mapping[str, Any]) -> None:
+    """Raise OracleError for ends in the wrong order, and for a negative deviation."""
+    low, high, deviation = (numbers.get(key) for key in ("low", "high", "std"))
+    if low is not None and high is not None and low > high:
+        raise OracleError(f"generator {name}: low is {low} and high is {high}; the lower one comes first")
+    if deviation is not None and deviation < 0:
+        raise OracleError(f"generator {name}: std is {deviation}; a standard deviation is at least 0")
 
 
 def _fits(kind: str, value: Any) -> bool:
