@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from .backends import Backend
-from .case.execute import Stopwatch, operands_after
+from .case.execute import Stopwatch, open_third_party, operands_after
 from .case.expectations import Expectation
 from .case.judge import Outcome, record_of
 from .case.one_case import ALONE, MOST, Ahead, is_unexplained, run_case
@@ -131,12 +131,13 @@ class Bench:
             self._backend.begin()
 
     def open(self) -> None:
-        """Load the backend, here or in its process. Raises OracleError if it cannot be."""
+        """Load the backend, here or in its process, and the third party. Raises OracleError if they cannot be."""
         self.begin()
         if self._backend is None:
             self._backend = load_backend(self.settings)
         if isinstance(self._backend, Apart):
             self._backend.open()
+        open_third_party(self.settings)
 
     @property
     def about(self) -> About:

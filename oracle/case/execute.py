@@ -300,6 +300,14 @@ def third_party_output(prepared: Prepared) -> dict[str, Array]:
     return {name: np.asarray(memory.call.outputs[name]) for name in memory.outputs}
 
 
+def open_third_party(settings: Settings) -> None:
+    """Load the third party of a dual benchmark, if there is one. Raises OracleError if it cannot be."""
+    if settings.third_party is not None and "standard" in settings.layers:
+        benchmark = _third_party(settings.third_party, settings)
+        if isinstance(benchmark, Apart):
+            benchmark.open()
+
+
 def _third_party(text: str, settings: Settings) -> Backend:
     """Load a third party: a backend, or ``name:value`` with the value of the built-in's main option."""
     name, colon, value = text.partition(":")

@@ -184,7 +184,9 @@ def load_expectations(path: Path) -> Expectations:
     document = read(path)
     validator = jsonschema.Draft202012Validator(SCHEMA)
     for problem in sorted(validator.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
-        raise document.error(problem.message, tuple(problem.absolute_path))
+        rule = "a list of entries, each with id, status and reason"
+        text = problem.message if problem.absolute_path else f"a file of expectations is {rule}"
+        raise document.error(text, tuple(problem.absolute_path))
     result = (_entries(document, i, entry) for i, entry in enumerate(document.data))
     return Expectations(tuple(chain.from_iterable(result)))
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from ..model.errors import OracleError
 
+INTERRUPTED = 130  # the exit status after Ctrl-C
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 # Sub-command -> (its module here, its line of --help), in the order of --help.
 COMMANDS = {

@@ -54,7 +54,7 @@ def convert(args: argparse.Namespace) -> int:
     for path in args.cases:
         cases += _read(path, limit)
     planned = select(cases, tier=args.tier)
-    if cases and not planned:
+    if not planned:
         raise OracleError(f"{' '.join(map(str, args.cases))}: no case of the {args.tier} tier; name another --tier")
     fitting = [
         c for c in planned

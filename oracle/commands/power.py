@@ -26,7 +26,7 @@ from ..power.supplied import score_on
 from ..record.types import LAYERS
 from ..reporting.formats import save
 from ..settings.settings import Settings, settings_of
-from . import Subparsers, add_cluster
+from . import INTERRUPTED, Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
 SEEDS = range(5)
@@ -57,7 +57,7 @@ examples:
                                               one product
 
 Exit status 0: the requirement is met and no right kernel was flagged (--kernels: every wrong one is noticed and no
-right one flagged); 1: not, or interrupted; 2: bad input.
+right one flagged); 1: not; 2: bad input; 130: interrupted.
 """
 
 
@@ -181,7 +181,7 @@ def show_power(args: argparse.Namespace) -> int:
     print(f"written: {', '.join(map(str, outputs))}")
     ungraded = not built_in or args.sample is not None
     require = args.require if args.require is not None else 0.0 if ungraded else TARGETS[tier]
-    return 0 if passed(data, require) else 1
+    return INTERRUPTED if not score.complete else 0 if passed(data, require) else 1
 
 
 def _show_huge(args: argparse.Namespace) -> int:
@@ -359,7 +359,10 @@ def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
     except OracleError as error:  # the score stands all the same
         print(f"what survived was not tried on the built-in catalogue: {error}", file=sys.stderr)
         return
-    look_elsewhere(score, tuple(case for case in select(others, tier="standard") if case.id not in own), _progress())
+    others = [case for case in select(others, tier="standard") if case.id not in own]
+    question = f"which of {len(others):,} other cases of the built-in catalogue notice them?"
+    print(f"{len(score.survivors):,} wrong kernels are not noticed; {question}", file=sys.stderr, flush=True)
+    look_elsewhere(score, tuple(others), _progress())
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.errors import OracleError, closest
 from ..settings.options import GROUPS, OPTIONS, Invocation, Project, add_options, spell
-from . import Subparsers
+from . import INTERRUPTED, Subparsers
 
 if TYPE_CHECKING:
     from ..catalogue.data.case import Case
@@ -47,7 +47,6 @@ _NOTHING_CHOSEN = (
 )
 
 BAD_INPUT = 2
-INTERRUPTED = 130  # Ctrl-C, as every other command answers it
 
 _RUN_EPILOG = """\
 examples:
@@ -131,7 +130,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     language_of(values)
     if values["oracle_report"] is not None:
         format_of(Path(values["oracle_report"]))
-    _refuse_records(rest)
+    _refuse_others(rest)
     own_name = values["oracle_report"] is None
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
@@ -233,14 +232,22 @@ def _require_ids(ids: Sequence[str]) -> None:
                 find_case(case_id)  # of the huge tier, or an error that names the closest
 
 
-def _refuse_records(words: Sequence[str]) -> None:
-    """Say of a record among the paths what it is: pytest would say that there is no such file."""
-    for word in words:
+def _refuse_others(words: Sequence[str]) -> None:
+    """Say of a record, and of other files that hold no cases, what they are: pytest would call them missing."""
+    from ..interop import is_foreign_catalogue
+
+    for before, word in zip(("", *words), words, strict=False):
+        if before in _TAKE_VALUE:
+            continue
         if word.endswith(".jsonl") and Path(word).is_file():
             raise OracleError(
                 f"{word} is a record, not a catalogue: `aclnn-oracle report {word}` makes its report, --resume {word} "
                 f"goes on with that run, --rerun-failed {word} repeats what failed in it"
             )
+        path = Path(word.partition("::")[0])
+        if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not is_foreign_catalogue(path):
+            kinds = "a YAML that begins with `aclnn_oracle: 1`, ATK's JSON or TTK's CSV"
+            raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
 
 
 def _free_name(settings: Settings) -> Path:

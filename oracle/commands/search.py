@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
-from . import Subparsers
+from . import INTERRUPTED, Subparsers
 
 if TYPE_CHECKING:
     from ..search import Search, Searched
@@ -70,7 +70,7 @@ def search(args: argparse.Namespace) -> int:
     asked |= {"soc": args.soc, "layers": "structure,strict"}
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
-    bench = Bench(settings)
+    bench, interrupted = Bench(settings), False
     result = Search(operators, settings, bench.further)
     bench.open()
     try:
@@ -78,9 +78,11 @@ def search(args: argparse.Namespace) -> int:
             _tell(state)
     except KeyboardInterrupt:
         print("\ninterrupted: what was found so far is written", file=sys.stderr)
+        interrupted = True
     finally:
         bench.close()
-    return _written(result, settings, args.output)
+    status = _written(result, settings, args.output)
+    return INTERRUPTED if interrupted else status
 
 
 def _tell(state: Searched) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from . import Subparsers, add_cluster, at_least
+from . import INTERRUPTED, Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
     from ..sweep.engine import Progress
@@ -89,7 +89,7 @@ def show_sweep(args: argparse.Namespace) -> int:
             run_on(pool, todo, device, progress, args.rows, args.stop_after, watch)
     except KeyboardInterrupt:
         print(f"\ninterrupted; progress is in {state}, the same command goes on", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     finally:
         progress.save(state)
         close = getattr(opened, "close", None)

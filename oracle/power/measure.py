@@ -111,6 +111,7 @@ class Score:
     plan: Plan
     answers: list[Answer] = field(default_factory=list)
     unfinished: int = 0
+    cpu_elsewhere: float = 0.0  # seconds of processor time on cases outside the plan
     elsewhere: dict[str, Hit] = field(default_factory=dict)  # survivors -> the built-in case that notices them
     seconds: float = 0.0
 
@@ -183,14 +184,18 @@ def measure(plan: Plan, progress: Progress | None = None) -> Score:
 
 
 def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | None = None) -> None:
-    """Find for each survivor a case among others that notices it."""
+    """Find for each survivor a case among others that notices it. KeyboardInterrupt ends it early."""
     survivors = score.survivors
     if not survivors or not cases:
         return
+    started = time.perf_counter()
     plan = replace(score.plan, full_matrix=False)
     side = Score(plan)
     _dispatch(side, list(wrong_shares(plan, survivors, cases)), progress)
     score.elsewhere.update(side.first)
+    score.unfinished = side.unfinished
+    score.seconds += time.perf_counter() - started
+    score.cpu_elsewhere = sum(answer.cpu for answer in side.answers)
 
 
 def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> None:

@@ -148,7 +148,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
         "complete": score.complete,
         "unfinished": score.unfinished,
         "duration_s": round(score.seconds, 1),
-        "cpu_s": round(sum(answer.cpu for answer in score.answers), 1),
+        "cpu_s": round(sum(answer.cpu for answer in score.answers) + score.cpu_elsewhere, 1),
         "cases": len(plan.cases),
         "total": _share(counted, first),
         "interval": wilson(**_share(counted, first)),

@@ -126,6 +126,7 @@ HUGE_LIMIT = 7200.0  # and per call of the huge tier
 BACKEND_LIMIT = 300.0  # seconds at least to load a backend: a device runtime may take minutes the first time
 LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
 _WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster", "pair")
+LEAST_MEMORY = 64 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -267,7 +268,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         isolate=_isolated(given),
         timeout=timeout,
         backend_timeout=max(BACKEND_LIMIT, timeout or 0.0),
-        max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
+        max_memory=_memory(text["max-memory"]) if "max-memory" in text else None,
         record_outputs=_folder("--record-outputs", text.get("record-outputs")),
         devices=_devices(text.get("devices")),
         emulate=_emulated(given, text.get("backend", "cpu")),
@@ -435,6 +436,14 @@ def _folder(option: str, text: str | None) -> str | None:
     except OSError as error:
         raise OracleError(f"{option} {text}: no folder can be made there: {error.strerror}; name another") from None
     return str(Path(text).resolve())
+
+
+def _memory(text: str) -> int:
+    """Return the bytes of --max-memory, in which Python, NumPy and a small case must find room."""
+    value = _bytes("--max-memory", text)
+    if value < LEAST_MEMORY:
+        raise OracleError(f"--max-memory {text}: must be at least 64M, for the device's process itself")
+    return value
 
 
 def _bytes(option: str, text: str) -> int:

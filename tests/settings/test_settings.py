@@ -98,6 +98,7 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         (f"--standard single-bm --standard-option type={'-' * 9999}1", "--standard-option type=---"),
         ("--max-memory 8X", "must be a number of bytes, also with K, M, G or T"),
         ("--max-memory 0", "must be a positive number of bytes"),
+        ("--max-memory 63M", "must be at least 64M, for the device's process itself"),
         ("--devices 0,0", "named twice"),
         ("--devices a", "must be an integer"),
         ("--backend-option numerics", "must be KEY=VALUE"),
@@ -143,7 +144,7 @@ def test_a_call_in_a_process_of_its_own_has_two_minutes_unless_told_otherwise():
     assert limits("--isolate", "--timeout-per-case", "none") == (True, float("inf"))
     assert limits("--timeout-per-case", "none")[0] is False
     assert limits("--max-memory", "2G") == (True, 120.0)
-    assert settings_of(parsed("--max-memory", "1.5k")).max_memory == 1536
+    assert settings_of(parsed("--max-memory", "98304k")).max_memory == 96 << 20
 
 
 def test_every_device_but_our_own_code_has_a_process_of_its_own():

@@ -40,8 +40,11 @@ class Parts(NamedTuple):
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator's formula has one sum along an axis, and every order sums the same terms."""
-    return reduces(op.computes) and op.attribute("axis") is not None and _parts(op.computes) is not None
+    """Whether an operator's formula has one sum along an axis, every order sums the same terms, and the output has the
+    shape of the main operand."""
+    if not reduces(op.computes) or op.attribute("axis") is None or op.shape is not None:
+        return False
+    return _parts(op.computes) is not None
 
 
 def declared(op: Operator) -> Parts:

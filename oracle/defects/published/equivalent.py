@@ -42,6 +42,7 @@ PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
 V = "abs((x * (1 / alpha)))"
 CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5")
 BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
+OTHER_BRANCH = "before ascend950 right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
 LOWER = "(1.6732632423543772 * (exp(min(x, 0)) - 1))"
 SELU = (
     "min(x, 0) -> x",
@@ -134,10 +135,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/logProb flushed": "e^logProb is 1 for every subnormal number, as for 0",
     },
     "elu": {
-        "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS,
-        **_each(
-            "num/*/{}half away", KINDS, "right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
-        ),
+        **_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950)),
     },
     "fast_gelu_backward": {
         "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
@@ -145,7 +143,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "gelu_backward_v2": {f"mask/*/({DENSITY} + {PHI})": NO_ZERO},
     "glu_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^b")),
-        **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), IN_BFLOAT16),
+        **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), (IN_BFLOAT16, BEFORE_950)),
         **_each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
     },
     "hardshrink": dict.fromkeys(

@@ -17,10 +17,10 @@ import numpy as np
 from ...model.aclnn import CANN, PLATFORMS
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
-from ...numerics.expressions import PLACE, Function, place_of, symbols_of, trace
+from ...numerics.expressions import PLACE, REDUCING, Function, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
 from ...numerics.orders.given import Given
-from ...numerics.traversal import names_of
+from ...numerics.traversal import names_of, walk
 from .operator import Operator, Result
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Aten, Forward, KernelName, MindSpore, Parameter, Role
@@ -282,6 +282,8 @@ def _form_problems(op: Operator) -> Iterator[str]:
         return
     if PLACE in _used(op.computes.formula, condition=False)[0] and not op.computes.over:
         yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
+    if not op.computes.over and _reduces(op.computes.formula):
+        yield "its formula sums along an axis and over names none, as Formula(formula, over='dim') does"
     known = tuple(dict.fromkeys(name for p in PLATFORMS.values() for name in _families(p.kernel)))
     places = [(f"orders[{name!r}]", name) for name in op.computes.orders or {} if _MEANT_FOR_A_SOC.match(name)]
     for whole in op.computes.unspecified:
@@ -342,6 +344,11 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 
+def _reduces(formula: Function) -> bool:
+    """Whether a formula that can be traced has a reduction."""
+    return not _used(formula, condition=False)[1] and any(node.op in REDUCING for node in walk(trace(formula)))
+
+
 def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
     """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols. What
     is wrong too: a condition where a number is wanted, and a number where a ``condition`` is."""
@@ -355,4 +362,5 @@ def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
     except OracleError as error:
         return symbols_of(formula), str(error)
     except Exception as error:
-        return symbols_of(formula), f"{place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"
+        advice = "; write x * x" if "**" in str(error) else ""
+        return symbols_of(formula), f"{place_of(formula)}: fails on symbols: {type(error).__name__}: {error}{advice}"
