@@ -32,6 +32,7 @@ def files(tmp_path):
     np.savez(tmp_path / "archive.npz", golden=golden)
     (tmp_path / "text.npy").write_text("no array")
     (tmp_path / "empty.npy").write_bytes(b"")
+    np.save(tmp_path / "none.npy", np.zeros((0, 3), np.float32))
     (tmp_path / "pickle.npy").write_bytes(pickle.dumps([1.0]))
     (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04no archive")
     for name, size in (("huge", 10**15), ("endless", 10**22)):
@@ -109,6 +110,7 @@ def test_failure_says_what_failed(files, capsys):
         (["missing.npy", "single.npy"], "missing.npy"),
         (["text.npy", "single.npy"], "text.npy"),
         (["golden.npy", "empty.npy"], "empty.npy"),
+        (["none.npy", "none.npy"], "none.npy: has no elements; there is nothing to judge"),
         (["golden.npy", "/dev/zero"], "/dev/zero: larger than 256 MiB"),
         (["golden.npy", "object.npy"], "object.npy"),
         (["golden.npy", "pickle.npy"], "pickle.npy"),

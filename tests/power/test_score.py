@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import stated
 
+import oracle.power.measure
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
@@ -115,6 +116,66 @@ def test_an_interruption_keeps_what_is_finished(stated_cases):
     assert not passed(data, 0)
     assert json.loads(json.dumps(data))["unfinished"] == data["unfinished"]
     assert "Interrupted" in text(data)
+
+
+def test_an_interruption_of_the_last_look_counts_too(score, stated_cases, monkeypatch):
+    def stop(*words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(oracle.power.measure, "_gather", stop)
+    again = replace(score)
+    look_elsewhere(again, stated_cases)
+    assert not again.complete
+    assert again.seconds > score.seconds
+
+
+ROW_SUM = """
+from oracle.page import MAIN, Formula, Operator, axis, ends_if_empty, not_null, output, sum_over, tensor
+
+
+def shape(a):
+    rows = list(a["self"].shape)
+    if rows:
+        rows[a["dim"]] = 1
+    return tuple(rows)
+
+
+def checks(a, platform):
+    yield not_null(a, "self", "out")
+    yield ends_if_empty(a, "self")
+
+
+OPERATOR = Operator(
+    name="aclnnKeptRowSum", parameters=(tensor("self", "x", MAIN), axis("dim"), output("out")),
+    documented=("ascend910b",), checks=checks, empty=("self",), computes=Formula(lambda x: sum_over(x * x), over="dim"),
+    shape=shape,
+)
+"""
+KEPT = """
+aclnn_oracle: 1
+operator: aclnnKeptRowSum
+families:
+  rows:
+    why: rows of several lengths
+    dtype: float32
+    shape: [[3, 7], [2, 5, 4]]
+    attrs: {dim: [0, -1]}
+    inputs: {self: normal}
+"""
+
+
+def test_right_kernels_answer_an_output_with_one_element_per_row(tmp_path, monkeypatch):
+    (tmp_path / "kept_row_sum.py").write_text(ROW_SUM, encoding="utf-8")
+    (tmp_path / "kept_row_sum.yaml").write_text(KEPT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    name = OPERATORS.add("kept_row_sum:OPERATOR").name
+    try:
+        score = measure(Plan(tuple(load(tmp_path / "kept_row_sum.yaml")), jobs=1, seeds=range(1), only="formula/*"))
+    finally:
+        OPERATORS.remove(name)
+    assert score.first
+    assert not score.alarms
+    assert not any(answer.unusable for answer in score.answers)
 
 
 def test_the_requirement_is_about_the_share_and_about_false_alarms(score):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import exp
+from oracle.numerics.expressions import exp, sum_over
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result
@@ -124,6 +124,8 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         ),
         ({"computes": Formula(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
         ({"computes": Formula(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
+        ({"computes": Formula(lambda g, x: g * x**2)}, "; write x * x"),
+        ({"computes": Formula(lambda g, x: g * sum_over(x))}, "its formula sums along an axis and over names none"),
         (
             {"parameters": (tensor("gradOutput", "g", MAIN), *PARAMETERS[1:])},
             "gradOutput and self have the role MAIN; one input has it",
