@@ -339,7 +339,7 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
     """A mutant with the argument why no verdict may notice it, or on the SoCs where one must."""
     left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
     if argument is not None and left:
-        return replace(defect, socs=left)
+        return replace(defect, socs=left, equivalent="")
     why = defect.equivalent or _of_its_shape(op, defect) or unseen(op, defect, right)
     return replace(defect, equivalent=argument.why if argument else why)
 
