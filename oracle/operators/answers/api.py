@@ -203,7 +203,11 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
     ready = _ready(op, args, target)
     _know_classes(op, ready, target)
-    term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
+    wanted = op.output_shape(ready)
+    if out.size != math.prod(wanted):
+        text = f"its checks take an {op.output} of shape {out.shape}, and its page makes one of shape {tuple(wanted)}"
+        raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
+    term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == wanted
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
