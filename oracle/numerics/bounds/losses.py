@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from ..exact.enclosures import constant_value
@@ -33,6 +34,7 @@ from ..expressions import (
     expm1,
     maximum,
     minimum,
+    sqrt,
     symbol,
     where,
 )
@@ -215,12 +217,12 @@ class _Rules:
         relative = one.relative + other.relative + (0.0 if exact else self.arithmetic.unit)
         if relative > self.arithmetic.unit:
             relative *= SECOND_ORDER
-        absolute = plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute))
+        reach = self.size(a)
         if self.of_device:  # all there is where both are 0, as the differences of a row of equal numbers from its mean
-            absolute = plus(absolute, times(one.absolute, other.absolute))
+            reach = plus(reach, one.absolute)
         return Loss(
             relative,
-            absolute,
+            plus(times(self.size(b), one.absolute), times(reach, other.absolute)),
             plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
             _together(one.scaled, other.scaled),
         )
@@ -240,11 +242,27 @@ class _Rules:
         return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
 
     def _least(self, node: Expression) -> Expression:
-        """The smallest size of a divisor, or a radicand, that its error leaves: 0 where it may change its sign."""
+        """The smallest size of a divisor that its error leaves: 0 where it may change its sign."""
         size, lost = self.size(node), self.loss(node).absolute
         if not self.of_device or lost is ZERO:
             return size
-        return where(lost < size, size - lost, ZERO)
+        least = where(lost < size, size - lost, ZERO)
+        floor = self._floor(node)
+        return least if floor is None or floor is ZERO else maximum(least, floor)
+
+    def _floor(self, node: Expression) -> Expression | None:
+        """What no kernel computes less than for a node, whatever its parts lose: epsilon for a variance and epsilon.
+        None: nothing is known."""
+        if node.is_constant or (node.op == "symbol" and self.loss(node).is_zero):
+            return node
+        if node.op == "sqrt":
+            inner = self._floor(node.args[0])
+            return None if inner is None else sqrt(maximum(inner, ZERO))
+        if node.op == "+":
+            one, other = map(self._floor, node.args)
+            return None if one is None or other is None else plus(one, other)
+        is_square = node.op == "*" and node.args[0] is node.args[1]
+        return ZERO if is_square or self.facts.sign(node) > 0 else None
 
     def _read_as_zero(self, node: Expression, a: Expression, b: Expression) -> Expression:
         """What a division loses that reads subnormal operands as 0."""
@@ -337,7 +355,7 @@ class _Rules:
         """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
         slope = over(constant(0.75), node)
         if self.of_device and self.loss(a).absolute is not ZERO:
-            slope = over(ONE, where(self.loss(a).absolute < a, node, ZERO))
+            slope = over(ONE, node) if self._floor(a) is not None else over(ONE, where(self._least(a) > 0, node, ZERO))
         result = self._function(node, a, slope)
         below = plus(over(self.loss(a).underflow, node), self.quantum(node))
         return Loss(result.relative, result.absolute, below, result.scaled)
@@ -392,7 +410,7 @@ class _Rules:
             parts = [d for d in map(self.doubt, condition.args) if d is not None]
             return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
         a, b = condition.args
-        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero):
+        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero) or _are_indices(condition):
             return None
         reach = self._reach(a, b)
         decided = (reach < abs(a - b)) | equal(reach, ZERO)  # two zeros without an error are equal
@@ -464,6 +482,15 @@ def worst(known_losses: Iterable[Loss]) -> Loss:
 def _together(a: Expression, b: Expression) -> Expression:
     """Two relative errors of a product, their own product included."""
     return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
+
+
+def _are_indices(condition: Expression) -> bool:
+    """Whether an operand is compared with a whole number for equality, as a class index is: an integer has all its
+    digits."""
+    a, b = condition.args
+    known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
+    whole = known is not None and known.denominator == 1
+    return condition.op in ("==", "!=") and whole and "symbol" in (a.op, b.op)
 
 
 def _is_clamped(node: Expression) -> bool:

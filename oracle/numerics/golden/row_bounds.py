@@ -83,10 +83,12 @@ class RowBound:
         for answer in answers:
             suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
         if suspect.any():
-            moved = [answer for each in result for answer in _beside(*each, few, suspect)]
-            apart = classes_differ([*(a[suspect] for a in answers), *moved, value[suspect].astype(np.float32)])
-            unspecified[suspect] |= apart
-            bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
+            every = [answer[suspect] for answer in answers]
+            every += [answer for each in result for answer in _beside(*each, few, suspect)]
+            unspecified[suspect] |= classes_differ([*every, value[suspect].astype(np.float32)])
+            apart = np.max([np.abs(answer - value[suspect]) for answer in every], axis=0)  # where no bound is known
+            apart = np.where(np.isfinite(apart), apart, 0.0)
+            bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], apart)
         unknown = self.stages.scheme.unspecified(self.stages.soc, dtype_of(self.stages.kind).name)
         if unknown is not None:
             (where,) = program(unknown)(outer, value.shape)
