@@ -164,7 +164,7 @@ class Bench:
         return self._run(case, None, None)
 
     def _run(self, case: Case, expected: Expectation | None, then: Case | None) -> CaseRecord:
-        if expected is not None and expected.status == "skip" and not expected.expired:
+        if expected is not None and expected.statuses == ("skip",) and not expected.expired:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         self._ahead.next = then
         try:

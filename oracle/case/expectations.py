@@ -38,13 +38,14 @@ from ..record.types import CaseRecord
 
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
 _PATTERN = {"type": "string", "minLength": 1}
+_STATUS = {"enum": ["fail", "error", "crash", "timeout", "skip"]}
 SCHEMA: dict[str, Any] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
             "id": {"oneOf": [_PATTERN, {**_NAMES, "items": _PATTERN}]},
-            "status": {"enum": ["fail", "error", "crash", "timeout", "skip"]},
+            "status": {"if": {"type": "array"}, "then": {**_NAMES, "items": _STATUS}, "else": _STATUS},
             "reason": {"type": "string", "minLength": 1},
             "link": {"type": "string", "pattern": "^https?://"},
             "may": {"oneOf": [{"type": "boolean"}, {**_NAMES, "items": _PATTERN}]},
@@ -68,10 +69,10 @@ def _begins(cann: str, release: str) -> bool:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One entry: cases whose id matches ``pattern`` end in ``status`` for ``reason``."""
+    """One entry: cases whose id matches ``pattern`` end in one of ``statuses`` for ``reason``."""
 
     pattern: str
-    status: str
+    statuses: tuple[str, ...]
     reason: str
     where: str
     link: str = ""
@@ -119,24 +120,25 @@ class Expectation:
     @property
     def explains(self) -> bool:
         """Whether a failure needs no other explanation than this entry's."""
-        return self.status == "fail" and not self.expired
+        return self.statuses == ("fail",) and not self.expired
 
     def counted(self, record: CaseRecord) -> CaseRecord:
         """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
         if self.expired:
             text = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
             return record if record.ok else record.counted_as(record.status, f"{record.reason}; {text}")
-        if record.status == self.status:
+        status = " or ".join(self.statuses)
+        if record.status in self.statuses:
             return record.counted_as("xfail", f"{self.explanation}: {record.reason}")
         if record.status == "pass":
             if self.may:
                 return record.counted_as("pass", "")
             if any(not layer.passed for layer in record.verdicts.values()):
                 return record  # it fails as expected, in a layer outside the gate
-            return record.counted_as("xpass", f"{self.where} expects {self.status}: {self.explanation}")
+            return record.counted_as("xpass", f"{self.where} expects {status}: {self.explanation}")
         if record.status == "skip":
             return record
-        return record.counted_as(record.status, f"{record.reason} ({self.where} expects {self.status})")
+        return record.counted_as(record.status, f"{record.reason} ({self.where} expects {status})")
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[
         may = pattern in some if isinstance(some, list) else some
         yield Expectation(
             pattern=pattern,
-            status=entry["status"],
+            statuses=(entry["status"],) if isinstance(entry["status"], str) else tuple(entry["status"]),
             reason=entry["reason"],
             where=document.where((index, "id", number), (index, "id"), (index,)),
             link=entry.get("link", ""),
