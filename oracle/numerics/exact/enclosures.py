@@ -105,7 +105,8 @@ def _enclosures(
     raise OracleError(f"{root} at {dict(operands)}: {UNTOLD}")
 
 
-_FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answer
+_FAR = 3000  # below 2^-3000 every format has the same answer
+_BEYOND = 1 << 18  # and beyond 2^3000, but numbers up to e^181000 are told apart, for a sum of them may be of either sign
 _LEAST = mpq(1, 2**_FAR)
 
 
@@ -114,8 +115,8 @@ def rational_end(end: mpfr, *, upwards: bool) -> mpq:
     of a sum do not cancel."""
     sign = 1 if end > 0 else -1
     outwards = upwards is (sign > 0)
-    if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _FAR):
-        return sign * mpq(2) ** (2 * _FAR if outwards else _FAR)
+    if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _BEYOND):
+        return sign * mpq(2) ** (2 * _BEYOND if outwards else _BEYOND)
     if end != 0 and gmpy2.get_exp(end) < -_FAR:
         return sign * _LEAST if outwards else mpq(0)
     return mpq(end)

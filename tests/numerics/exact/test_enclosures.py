@@ -81,7 +81,7 @@ def test_enclosures_hold_the_value_and_shrink(name, value):
 def test_values_beyond_every_format_have_ends_that_are_small_to_write_down(root, value):
     low, high, *_ = next(exact(root, {"x": value, "y": 1.0}))
     assert low <= high
-    assert max(low.numerator.bit_length(), high.denominator.bit_length()) < 1 << 14
+    assert max(low.numerator.bit_length(), high.denominator.bit_length()) < 1 << 20
 
 
 def test_only_the_branch_that_is_chosen_is_looked_at():

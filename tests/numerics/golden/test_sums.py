@@ -35,7 +35,7 @@ def test_a_term_beyond_float64_is_found_beside_one_without_a_value():
     assert summed(formula, [2, 3, 1], [800, 0, 1]) == 3
 
 
-def test_sums_whose_logarithms_cancel_are_exact() -> None:
+def test_sums_whose_terms_cancel_are_exact() -> None:
     """No number of bits shows that: log 2 - log 2, or losses of equal elements with opposite weights."""
     zeros, halves = np.zeros(5, np.float32), np.array([2, 0.5, 0.5, 0.5, 0.5], np.float32)
     assert oracle.golden("aclnnKlDiv", self=zeros, target=halves, logTarget=False, reduction=2)["out"] == 0
@@ -46,6 +46,8 @@ def test_sums_whose_logarithms_cancel_are_exact() -> None:
         ("aclnnBinaryCrossEntropyWithLogits", "weightOptional"),
     ):
         assert oracle.golden(name, self=two, target=ones, **{optional: weight}, reduction=1)["out"] == 0
+    given = {"self": np.array([2e4, 0], np.float32), "target": np.array([1e4, 5e3], np.float32)}
+    assert oracle.golden("aclnnKlDiv", **given, logTarget=True, reduction=2)["out"] == -np.inf  # e^5000 less e^10000
     x, t, p = (np.array([v], np.float32) for v in (1.0000001, 4, 0.75))  # 1 - t + p t is 0: only (1 - t) x is left
     (result,) = oracle.golden("aclnnBinaryCrossEntropyWithLogits", self=x, target=t, posWeightOptional=p, reduction=0)[
         "out"
