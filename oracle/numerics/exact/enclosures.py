@@ -106,7 +106,7 @@ def _enclosures(
 
 
 _FAR = 3000  # below 2^-3000 every format has the same answer
-_BEYOND = 1 << 18  # and beyond 2^3000, but numbers up to e^181000 are told apart, for a sum of them may be of either sign
+_BEYOND = 1 << 18  # numbers up to e^181000 are told apart, for a sum of them may be of either sign
 _LEAST = mpq(1, 2**_FAR)
 
 
