@@ -16,7 +16,7 @@ from oracle.record.codec import parse_object
 from oracle.record.reader import Record
 from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter
-from oracle.reporting.language.translate import CHINESE, ENGLISH
+from oracle.reporting.language.translate import CHINESE, ENGLISH, _
 from oracle.run.terminal import LINE, MIDDLE, PIPE_S, STRANGERS, Progress, Quiet, failures, few, summary
 
 
@@ -94,7 +94,7 @@ def test_the_verdict_stands_first_then_few_failures_in_full_and_many_by_their_gr
     assert one[0] == "1 of 1 case failed."
     assert "  reason   expected ACLNN_SUCCESS" in one
     many = of([failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)])
-    lines = failures(many, ENGLISH, MIDDLE)
+    lines = failures(many, ENGLISH, MIDDLE, _("-v shows each failure in full"))
     assert lines[0] == "3,000 of 3,000 cases failed."
     assert lines[1].split()[:4] == ["1,875", "fail", "aclnnXBackward", "float32:"]
     assert len(lines) <= MIDDLE
