@@ -151,9 +151,9 @@ def further(calls: int, language: Language) -> str:
                            calls))  # fmt: skip
 
 
-def failures(record: Record, language: Language, room: int, more: Text | None = None) -> list[str]:
+def failures(record: Record, language: Language, room: int, hint: Text | None = None) -> list[str]:
     """What to say in so many lines of the cases that did not end well: the verdict, then their groups, the largest
-    first; after these all of it where that fits, else ``more``, which says where to read it."""
+    first; after these all of it where that fits, else ``hint``, which says where to read it."""
     bad = [case for case in record.cases if not case.ok]
     if not bad:
         return [language.say(verdict(record))] if record.unjudged else []
@@ -170,7 +170,7 @@ def failures(record: Record, language: Language, room: int, more: Text | None = 
     full = [line for case in bad[:KINDS] for line in failure.text(case).splitlines()]
     if len(bad) <= KINDS and len(lines) + len(full) <= room:
         return [*lines, *full]
-    return [*lines, language.say(more)] if more is not None else lines
+    return [*lines, language.say(hint)] if hint is not None else lines
 
 
 def _group(cluster: Cluster, language: Language) -> Iterator[str]:

@@ -105,7 +105,7 @@ def test_the_verdict_stands_first_then_few_failures_in_full_and_many_by_their_gr
 def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_terminal() -> None:
     reporter = Reporter(False)
     quiet = Quiet(reporter)  # type: ignore[arg-type]
-    for _ in range(100):
+    for _number in range(100):
         reporter.write_line("\x1b[2J\nworker down " + "x" * 10_000)
     quiet.close()
     assert (len(reporter.lines), quiet.kept_back) == (STRANGERS, 100 - STRANGERS)
