@@ -250,8 +250,10 @@ class CaseRecord:
 
 
 # What pages show of failures only. Of the metrics of a layer they need two, which say what it did not judge.
-_NOTHING: Mapping[str, Any] = {name: {} for name in ("metrics", "inputs", "attrs", "outputs")}
-_LEFT_OUT = frozenset({*_NOTHING, "verdicts", "magnitude", "reduced", "authority"})
+_LEFT_OUT: Mapping[str, Any] = {
+    **{name: {} for name in ("metrics", "inputs", "attrs", "outputs")},
+    "magnitude": None, "reduced": None, "authority": "",
+}  # fmt: skip
 
 
 def brief_of(line: Fields) -> CaseRecord:
@@ -265,8 +267,7 @@ def brief_of(line: Fields) -> CaseRecord:
         plain = False
     if not plain:
         return from_json(CaseRecord, line)
-    rest = Fields({k: v for k, v in data.items() if k not in _LEFT_OUT}, line.where)
-    return from_json(CaseRecord, rest, verdicts=_accepted(key), **_NOTHING)
+    return from_json(CaseRecord, line, verdicts=_accepted(key), **_LEFT_OUT)
 
 
 @cache
