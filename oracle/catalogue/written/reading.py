@@ -84,7 +84,9 @@ def parsed(content: bytes, name: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}") from None
+        own = "".join(text.splitlines()[line - 1 : line])
+        tab = "; the line begins with a tab: indent with spaces" if "\t" in own[: -len(own.lstrip()) or None] else ""
+        raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}{tab}") from None
     except yaml.YAMLError as error:
         raise OracleError(f"{name}:1: not YAML: {error}") from None
     return Document(name, data, reader.lines)
@@ -259,9 +261,13 @@ def _told(document: Document, error: Any) -> OracleError:
     if rule == "type":
         kinds = error.validator_value
         wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
-        return document.error(f"{_path(place) or 'the file'} must be {wanted}, not {error.instance!r}", place)
+        flat = " (a shape stands in a list of shapes: [[3, 4]])" if place[-2:-1] == ("shape",) else ""
+        return document.error(f"{_path(place) or 'the file'} must be {wanted}, not {error.instance!r}{flat}", place)
     if rule == "not":
         return document.error(f"{_path(place)}: {error.validator_value['description']}, not {error.instance!r}", place)
+    if rule == "minLength":
+        wanted = f"must have at least {error.validator_value} characters"
+        return document.error(f"{_path(place)}: {error.instance!r} {wanted}", place)
     if rule == "enum":
         wanted = ", ".join(map(str, error.validator_value))
         return document.error(f"{_path(place)}: unknown value {error.instance!r}; known: {wanted}", place)

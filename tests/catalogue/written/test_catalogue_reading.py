@@ -92,7 +92,7 @@ BROKEN = [
     ("? [1, 2]\n: 3\n", 1, "plain name"),
     ("a: [1\n", 2, "not YAML"),
     ("a: 'x\n", 2, "not YAML"),
-    ("a: 1\n\tb: 2\n", 2, "not YAML"),
+    ("a: 1\n\tb: 2\n", 2, "the line begins with a tab: indent with spaces"),
     ("a: 1\n--- \nb: 2\n", 2, "not YAML"),
     ("", 1, "empty"),
     ("# only a comment\n", 1, "empty"),
