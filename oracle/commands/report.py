@@ -256,5 +256,5 @@ def run_baseline(args: argparse.Namespace) -> int:
     save(args.output, baseline_text(record, entries), [args.record])
     failures = sum(len(entry.cases) for entry in entries)
     patterns = sum(len(entry.patterns) for entry in entries)
-    print(f"{args.output}: {len(entries)} entries, {patterns} patterns for {failures} failures; fill in the reasons")
+    print(f"{args.output}: entries: {len(entries)}, patterns: {patterns}, failures: {failures}; fill in the reasons")
     return 0

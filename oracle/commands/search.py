@@ -101,7 +101,7 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
 
     states = list(found.found.values())
     failing = [state for state in states if state.failures]
-    print(f"\n{sum(s.calls for s in states):,} calls of {len(states)} operators; {len(failing)} operators fail")
+    print(f"\ncalls: {sum(s.calls for s in states):,}; operators: {len(states)}, of these fail: {len(failing)}")
     folder.mkdir(parents=True, exist_ok=True)
     for state in failing:
         contrast = state.contrast()
