@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .commands import COMMANDS
+from .commands import COMMANDS, INTERRUPTED
 from .model.errors import OracleError, OracleWarning
 
 # take --operator as run and replay do
@@ -85,7 +85,7 @@ def _status_of(words: list[str]) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second one
         print("aclnn-oracle: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
         _give_up_output()
         return 141

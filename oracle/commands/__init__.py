@@ -6,6 +6,7 @@ Only the module of the command that was asked for is imported: most bring half t
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TypeAlias
 
 from ..model.errors import OracleError
@@ -36,6 +37,11 @@ COMMANDS = {
     "judge": ("judge", "judge an output file, or a folder of results against a folder of fixtures"),
     "emulator": ("doctor", "build the emulated CANN, print its environment"),
 }
+
+
+def note(text: str) -> None:
+    """Say on standard error what takes long."""
+    print(f"aclnn-oracle: {text}", file=sys.stderr)
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

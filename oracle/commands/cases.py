@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
 from ..run.before import keep
-from . import Subparsers
+from . import Subparsers, note
 from .golden import catalogue_files, matching
 from .run import find_case
 
@@ -73,7 +72,8 @@ def list_cases(args: argparse.Namespace) -> int:
         return 0
     chosen_by((), args.where)  # a wrong word is refused before files are read
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
-    keep(paths, args.tier, lambda text: print(f"aclnn-oracle: {text}", file=sys.stderr))
+    if not args.files:  # the cases of other files are not kept
+        keep(paths, args.tier, note)
     fits = matching(args.expression)
     cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=args.soc)
     cases = chosen_by(list(filter(fits, cases)), args.where)

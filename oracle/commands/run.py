@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.errors import OracleError, closest
 from ..settings.options import GROUPS, OPTIONS, Invocation, Project, add_options, spell
-from . import INTERRUPTED, Subparsers
+from . import INTERRUPTED, Subparsers, note
 
 if TYPE_CHECKING:
     from ..catalogue.data.case import Case
@@ -145,7 +145,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     else:
         built_in, outside = default_files(settings.only)
         if built_in and values["oracle_rerun_failed"] is None:
-            expand_ahead(settings, lambda text: print(f"aclnn-oracle: {text}", file=sys.stderr))
+            expand_ahead(settings, note)
         arguments += [*_without_asserts(rest), *rest, *map(str, outside)]
         arguments += _default_catalogue(rest) if built_in else []
     invocation = Invocation(["aclnn-oracle", "run", *args.words])

@@ -165,16 +165,17 @@ class Fields:
 
 T = TypeVar("T")
 _ways: dict[type[Any], dict[str, Way]] = {}
-_needed: dict[type[Any], tuple[str, ...]] = {}  # the fields without a default
 _KEY = "record"  # of our entry in a field's metadata
 
 
 class Way(NamedTuple):
-    """How one field travels. ``beside``: written only where the field of that name holds something."""
+    """How one field travels. ``beside``: written only where the field of that name holds something. ``needed``: it has
+    no default."""
 
     read: Callable[[Fields, str], Any]
     write: Callable[[Any], Any] | None = None
     beside: str = ""
+    needed: bool = False
 
 
 def way(
@@ -239,16 +240,17 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
     """Return the fields of a dataclass that travel, in their order."""
     result = _ways.get(kind)
     if result is None:
-        travelling = [f for f in fields(kind) if _KEY in f.metadata]
-        result = _ways[kind] = {f.name: f.metadata[_KEY] for f in travelling}
-        _needed[kind] = tuple(f.name for f in travelling if f.default is f.default_factory is MISSING)
+        result = _ways[kind] = {
+            f.name: f.metadata[_KEY]._replace(needed=f.default is f.default_factory is MISSING)
+            for f in fields(kind) if _KEY in f.metadata
+        }  # fmt: skip
     return result
 
 
 def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
     result: dict[str, Any] = {}
-    for name, (_, write, other) in ways(type(value)).items():
+    for name, (_, write, other, _needed) in ways(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
             result[name] = plain if write is None else write(plain)
@@ -258,11 +260,5 @@ def to_json(value: Any) -> dict[str, Any]:
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
     """Return the dataclass of a JSON object; ``others`` are fields that are not read from it. OracleError says where a
     value is wrong."""
-    known = ways(kind)
-    for name in line.data:
-        if name not in others and (how := known.get(name)) is not None:
-            others[name] = how.read(line, name)
-    for name in _needed[kind]:
-        if name not in others:
-            others[name] = known[name].read(line, name)
-    return kind(**others)
+    read = {n: how for n, how in ways(kind).items() if n not in others and (n in line.data or how.needed)}
+    return kind(**{n: how.read(line, n) for n, how in read.items()}, **others)

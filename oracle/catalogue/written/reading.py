@@ -85,7 +85,8 @@ def parsed(content: bytes, name: str) -> Document:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         own = "".join(text.splitlines()[line - 1 : line])
-        tab = "; the line begins with a tab: indent with spaces" if "\t" in own[: -len(own.lstrip()) or None] else ""
+        begins = own.removesuffix(own.lstrip())
+        tab = "; the line begins with a tab: indent with spaces" if "\t" in begins else ""
         raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}{tab}") from None
     except yaml.YAMLError as error:
         raise OracleError(f"{name}:1: not YAML: {error}") from None

@@ -355,7 +355,7 @@ class _Rules:
         """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
         slope = over(constant(0.75), node)
         if self.of_device and self.loss(a).absolute is not ZERO:
-            slope = over(ONE, node) if self._floor(a) is not None else over(ONE, where(self._least(a) > 0, node, ZERO))
+            slope = over(ONE, where(self.loss(a).absolute < a, node, ZERO) if self._floor(a) is None else node)
         result = self._function(node, a, slope)
         below = plus(over(self.loss(a).underflow, node), self.quantum(node))
         return Loss(result.relative, result.absolute, below, result.scaled)

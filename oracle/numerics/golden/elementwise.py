@@ -204,7 +204,7 @@ def evaluate(
     if graphs.specials is not None:
         work.put_specials(graphs.specials, sink)
     if sink.judged and (graphs.may_depart or graphs.undecided(work.device)):
-        sink.undecided = work.marked(graphs.undecided(work.device), sink)
+        sink.undecided = work.marked(sink)
 
 
 @dataclass(frozen=True)
@@ -373,16 +373,16 @@ class _Work:
         if sink.judged:
             sink.value[at] = value
 
-    def marked(self, doubts: tuple[Doubt, ...], sink: Sink) -> Array:
-        """The elements on which a right kernel may depart by more than a rounding: one of some doubts holds, or the
-        SoC's own computes something else."""
+    def marked(self, sink: Sink) -> Array:
+        """The elements on which a right kernel may depart by more than a rounding: a doubt holds, or the SoC's own
+        kernel computes something else."""
         result = sink.lost > np.abs(sink.value) * DEPARTURE
         where = np.nonzero(result)
         if where[0].size:
             few = changed(pick(self.operands, where), widen)
             strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
             with np.errstate(all="ignore"):
-                holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in doubts]
+                holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in self.graphs.undecided(self.device)]
                 result[where] = np.logical_or.reduce([strict.departing(sink.value[where]), *holds])
         return result
 
