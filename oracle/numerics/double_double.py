@@ -17,7 +17,8 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
-from .bounds.losses import Loss, losses
+from .bounds.building import Loss
+from .bounds.losses import losses
 from .exact.enclosures import constant_interval
 from .exact.rationals import two_product, two_sum
 from .expressions import Expression

@@ -16,8 +16,8 @@ are evaluated beside the value (a *running* bound: every element has its own). d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -40,32 +40,11 @@ from ..expressions import (
 )
 from ..floats.rounding import FLOAT64, NARROW, Arithmetic
 from ..traversal import walk
+from .building import EXACT, SECOND_ORDER, Loss, evened, larger, over, picked, plus, times, together, worst
 from .exact_steps import Facts, constant_bits, grid, is_power_of_two
 
 FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
-SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
 NO_BOUND = 2.0**300  # an error beyond float32: what a quotient whose divisor is read as 0 may lose
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
-
-    relative: float
-    absolute: Expression
-    underflow: Expression
-    scaled: Expression = ZERO
-
-    @property
-    def is_zero(self) -> bool:
-        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
-
-    def running(self, size: Expression) -> Expression:
-        """What is not merely relative, less what underflows, of a node of a size."""
-        return plus(times(size, self.scaled), self.absolute)
-
-
-EXACT = Loss(0.0, ZERO, ZERO)
 
 
 def losses(
@@ -224,7 +203,7 @@ class _Rules:
             relative,
             plus(times(self.size(b), one.absolute), times(reach, other.absolute)),
             plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
-            _together(one.scaled, other.scaled),
+            together(one.scaled, other.scaled),
         )
 
     def _quotient(self, node: Expression, a: Expression, b: Expression) -> Loss:
@@ -239,7 +218,7 @@ class _Rules:
         absolute = scaled(one.absolute, other.absolute, self._least(b))
         underflow = plus(scaled(one.underflow, other.underflow, self.size(b)), self.quantum(node))
         underflow = plus(underflow, self._read_as_zero(node, a, b))
-        return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
+        return Loss(relative, absolute, underflow, together(one.scaled, other.scaled))
 
     def _least(self, node: Expression) -> Expression:
         """The smallest size of a divisor that its error leaves: 0 where it may change its sign."""
@@ -381,7 +360,7 @@ class _Rules:
         reach = self._reach(a, b)
         lead = b - a if node.op == "min" else a - b
         absolute, underflow, scaled = (
-            _chosen(reach < lead, one, _chosen(reach < -lead, other, larger(one, other)))
+            picked(reach < lead, one, picked(reach < -lead, other, larger(one, other)))
             for one, other in ((getattr(side, part) for side in sides) for part in ("absolute", "underflow", "scaled"))
         )
         return Loss(sides[0].relative, absolute, underflow, scaled)
@@ -393,9 +372,9 @@ class _Rules:
         doubt = self.doubt(condition)
         chosen = Loss(
             max(one.relative, other.relative),
-            _chosen(condition, one.absolute, other.absolute),
-            _chosen(condition, one.underflow, other.underflow),
-            _chosen(condition, one.scaled, other.scaled),
+            picked(condition, one.absolute, other.absolute),
+            picked(condition, one.underflow, other.underflow),
+            picked(condition, one.scaled, other.scaled),
         )
         if doubt is None:
             return chosen
@@ -429,61 +408,6 @@ _NAMES = {
 }  # fmt: skip
 
 
-# ---- building bounds: what is zero stays away ------------------------------------------------------------------------
-
-
-def plus(a: Expression, b: Expression) -> Expression:
-    """a + b of two bounds."""
-    return b if a is ZERO else a if b is ZERO else a + b
-
-
-def times(a: Expression, b: Expression) -> Expression:
-    """a * b of two bounds; 0 * infinity is 0, for what is exact stays so."""
-    return ZERO if a is ZERO or b is ZERO else a * b
-
-
-def over(a: Expression, b: Expression) -> Expression:
-    """a / b of two bounds."""
-    return ZERO if a is ZERO else a / b
-
-
-def larger(a: Expression, b: Expression) -> Expression:
-    """The larger of two bounds."""
-    return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
-
-
-def evened(*known_losses: Loss) -> list[Loss]:
-    """Return losses with one relative number, the least: what is more is scaled, where an element may choose."""
-    least = min(lost.relative for lost in known_losses)
-    return [
-        replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))
-        if lost.relative > least
-        else lost
-        for lost in known_losses
-    ]
-
-
-def worst(known_losses: Iterable[Loss]) -> Loss:
-    """Return what none of some losses exceeds."""
-    every = list(known_losses)
-    if any(lost.scaled is not ZERO for lost in every):
-        every = evened(*every)
-    first, *others = every
-    for lost in others:
-        first = Loss(
-            max(first.relative, lost.relative),
-            larger(first.absolute, lost.absolute),
-            larger(first.underflow, lost.underflow),
-            larger(first.scaled, lost.scaled),
-        )
-    return first
-
-
-def _together(a: Expression, b: Expression) -> Expression:
-    """Two relative errors of a product, their own product included."""
-    return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
-
-
 def _are_indices(condition: Expression) -> bool:
     """Whether an operand is compared with a whole number for equality, as a class index is: an integer has all its
     digits."""
@@ -498,7 +422,3 @@ def _is_clamped(node: Expression) -> bool:
     if node.op in ("neg", "*"):
         return any(map(_is_clamped, node.args))
     return node.op in ("min", "max") and any(a is ZERO for a in node.args)
-
-
-def _chosen(condition: Expression, a: Expression, b: Expression) -> Expression:
-    return a if a is b else where(condition, a, b)

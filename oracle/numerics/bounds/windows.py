@@ -21,8 +21,8 @@ from ...model.dtypes import FORMATS
 from ..exact.enclosures import constant_value
 from ..expressions import ONE, Expression, constant, operation, where
 from ..traversal import names_of, walk
+from .building import over
 from .exact_steps import Facts
-from .losses import over
 from .ranges import Ranges, largest, stays_inside
 
 LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents that steps keep to, one away from float32's ends; its digits

@@ -44,8 +44,9 @@ from ...system.cache import (
     store,
     user_cache,
 )
+from ..bounds.building import SECOND_ORDER, plus, times
 from ..bounds.exact_steps import held_from
-from ..bounds.losses import SECOND_ORDER, losses, plus, times
+from ..bounds.losses import losses
 from ..bounds.windows import are_single, cheap, reaching, window, within
 from ..expressions import ZERO, Expression, constant
 from ..floats.codes import code

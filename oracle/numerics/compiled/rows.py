@@ -19,7 +19,7 @@ import numpy as np
 
 from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
-from ..bounds.losses import SECOND_ORDER, plus, times
+from ..bounds.building import SECOND_ORDER, plus, times
 from ..bounds.windows import cheap
 from ..expressions import LENGTH, ZERO, Expression, constant
 from ..floats.rounding import FLOAT64, Arithmetic

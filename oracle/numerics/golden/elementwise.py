@@ -18,7 +18,8 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from .. import double_double, programs
-from ..bounds.losses import SECOND_ORDER, Doubt, losses
+from ..bounds.building import SECOND_ORDER
+from ..bounds.losses import Doubt, losses
 from ..bounds.windows import Span, are_single, number, operand, sound, spanned, tried
 from ..compiled.engine import is_compiled
 from ..exact import enclosures, extended, rationals

@@ -15,7 +15,7 @@ from ...model.call import Array
 from ...model.dtypes import dtype_of
 from .. import double_double
 from ..bounds import additions
-from ..bounds.losses import SECOND_ORDER
+from ..bounds.building import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import LENGTH, TOTAL, ZERO
 from ..floats.blocks import Index

@@ -19,7 +19,7 @@ from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from ...model.errors import OracleError
 from .. import double_double
 from ..bounds import additions
-from ..bounds.losses import SECOND_ORDER
+from ..bounds.building import SECOND_ORDER
 from ..bounds.ranges import is_linear
 from ..exact import enclosures
 from ..exact.rationals import Undefined, numbers, rational

@@ -16,7 +16,7 @@ from gmpy2 import mpq
 
 from ...model.dtypes import dtype_of
 from ..bounds import additions
-from ..bounds.losses import SECOND_ORDER
+from ..bounds.building import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import TOTAL
 from ..floats.blocks import block_size, blocks

@@ -13,8 +13,9 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
 from .. import double_double, programs
+from ..bounds.building import Loss, larger, plus, worst
 from ..bounds.exact_steps import Facts
-from ..bounds.losses import Doubt, Loss, doubts, larger, losses, plus, worst
+from ..bounds.losses import Doubt, doubts, losses
 from ..bounds.ranges import is_away_from_zero, is_linear, is_negligible
 from ..expressions import (
     COMPARISONS,

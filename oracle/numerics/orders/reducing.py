@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ..bounds.building import Loss
 from ..bounds.exact_steps import Facts
-from ..bounds.losses import Loss, losses
+from ..bounds.losses import losses
 from ..expressions import (
     LENGTH,
     ONE,

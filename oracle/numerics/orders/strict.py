@@ -16,8 +16,9 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import FORMATS, FloatFormat, dtype_of
 from .. import programs
+from ..bounds.building import SECOND_ORDER
 from ..bounds.exact_steps import is_exact_in
-from ..bounds.losses import NO_BOUND, SECOND_ORDER
+from ..bounds.losses import NO_BOUND
 from ..bounds.ranges import Ranges, cell_of, is_linear, largest, ranges_of, stays_inside, table
 from ..expressions import ZERO, Expression
 from ..floats.blocks import block_size, blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.numerics.bounds import windows
-from oracle.numerics.bounds.losses import SECOND_ORDER
+from oracle.numerics.bounds.building import SECOND_ORDER
 from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, where
 from oracle.numerics.programs import program
 from oracle.numerics.traversal import walk

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
+from oracle.numerics.bounds.building import SECOND_ORDER
 from oracle.numerics.bounds.exact_steps import Facts
-from oracle.numerics.bounds.losses import SECOND_ORDER, losses
+from oracle.numerics.bounds.losses import losses
 from oracle.numerics.compiled.loops import COMPILED_FLOAT64
 from oracle.numerics.exact.enclosures import exact
 from oracle.numerics.expressions import PI, ZERO, erf, exp, expm1, log, log1p, ratio, sqrt, tanh, trace, where

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.numerics.bounds.losses import losses, plus, times
+from oracle.numerics.bounds.building import plus, times
+from oracle.numerics.bounds.losses import losses
 from oracle.numerics.bounds.windows import cheap, reaching, window, within
 from oracle.numerics.expressions import Expression, constant, exp, maximum, symbol
 from oracle.numerics.floats.rounding import Arithmetic

@@ -1,0 +1,87 @@
+"""A node's loss, and the graphs that losses are built of: a zero stays away, so that an exact step costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..expressions import ZERO, Expression, constant, maximum, where
+
+SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
+
+    relative: float
+    absolute: Expression
+    underflow: Expression
+    scaled: Expression = ZERO
+
+    @property
+    def is_zero(self) -> bool:
+        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
+
+    def running(self, size: Expression) -> Expression:
+        """What is not merely relative, less what underflows, of a node of a size."""
+        return plus(times(size, self.scaled), self.absolute)
+
+
+EXACT = Loss(0.0, ZERO, ZERO)
+
+
+def plus(a: Expression, b: Expression) -> Expression:
+    """a + b of two bounds."""
+    return b if a is ZERO else a if b is ZERO else a + b
+
+
+def times(a: Expression, b: Expression) -> Expression:
+    """a * b of two bounds; 0 * infinity is 0, for what is exact stays so."""
+    return ZERO if a is ZERO or b is ZERO else a * b
+
+
+def over(a: Expression, b: Expression) -> Expression:
+    """a / b of two bounds."""
+    return ZERO if a is ZERO else a / b
+
+
+def larger(a: Expression, b: Expression) -> Expression:
+    """The larger of two bounds."""
+    return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
+
+
+def evened(*known_losses: Loss) -> list[Loss]:
+    """Return losses with one relative number, the least: what is more is scaled, where an element may choose."""
+    least = min(lost.relative for lost in known_losses)
+    return [
+        replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))
+        if lost.relative > least
+        else lost
+        for lost in known_losses
+    ]
+
+
+def worst(known_losses: Iterable[Loss]) -> Loss:
+    """Return what none of some losses exceeds."""
+    every = list(known_losses)
+    if any(lost.scaled is not ZERO for lost in every):
+        every = evened(*every)
+    first, *others = every
+    for lost in others:
+        first = Loss(
+            max(first.relative, lost.relative),
+            larger(first.absolute, lost.absolute),
+            larger(first.underflow, lost.underflow),
+            larger(first.scaled, lost.scaled),
+        )
+    return first
+
+
+def together(a: Expression, b: Expression) -> Expression:
+    """Two relative errors of a product, their own product included."""
+    return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
+
+
+def picked(condition: Expression, a: Expression, b: Expression) -> Expression:
+    return a if a is b else where(condition, a, b)
