@@ -125,7 +125,7 @@ CASE_LIMIT = 120.0  # seconds per call of a device in its process, unless --time
 HUGE_LIMIT = 7200.0  # and per call of the huge tier
 BACKEND_LIMIT = 300.0  # seconds at least to load a backend: a device runtime may take minutes the first time
 LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
-_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster", "pair")
+_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "cluster", "pair")
 LEAST_MEMORY = 64 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -313,7 +313,10 @@ def _isolated(given: Mapping[str, Any]) -> bool | None:
 
 
 def _tier(given: Mapping[str, Any], name: str) -> str:
-    """The tier. Raises OracleError beside the huge one for what needs a whole reference or a second output."""
+    """The tier. Raises OracleError beside --volume, and beside the huge one for options that need a whole reference or
+    a second output."""
+    if given["tier"] and given["volume"]:
+        raise OracleError("--tier and --volume: generated cases are of no tier; give one of them")
     if _one_of("tier", name, (*TIERS, HUGE)) == HUGE:
         for option in _WHOLE:
             if given[option]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from oracle.catalogue.expand.ecosystem import Volume
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.settings.options import OPTIONS, add_options, spell
@@ -47,19 +48,20 @@ def test_every_option_reaches_the_settings():
         "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
         "--invariance --isolate --subnormals keep "
         "--timeout-per-case 301 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
-        "--max-elements 9 --volume L0 --golden-cache G --shuffle 3 "
+        "--max-elements 9 --golden-cache G --shuffle 3 "
         f"--expectations {Path(__file__)} --where 'rank>2' --no-explain --case a/b[c] "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))
     default = Settings()
-    others = {"cluster", "pairs"}  # which stand beside none of --isolate and --op
+    others = {"cluster", "pairs", "volume"}  # which stand beside none of --isolate, --op and --tier
     set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options"} - others
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")
     assert settings_of(parsed("--gate", "standard")).gate == ("structure", "standard")
     assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # what it says of itself
+    assert settings_of(parsed("--volume", "L0")).volume == Volume("l0", 5000)
     options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
     assert dict(settings_of(options).standard_options) == {"type": "high_performance"}
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -23,6 +23,7 @@ import yaml
 from ...model import errors
 from ...model.errors import OracleError
 
+MOST = 10  # problems of a file that one error names
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
@@ -209,10 +210,18 @@ def _as_yaml_float(text: str) -> str:
 
 
 def validate(document: Document) -> None:
-    """Raise OracleError with ``file:line`` for the first place that does not follow the schema."""
-    errors = list(_validator().iter_errors(document.data))
-    if errors:
-        raise _told(document, min(errors, key=lambda error: document.lines.get(tuple(error.absolute_path), 0)))
+    """Raise OracleError with ``file:line`` of the places that do not follow the schema."""
+    if problems := list(_validator().iter_errors(document.data)):
+        problems.sort(key=lambda problem: document.lines.get(tuple(problem.absolute_path), 0))
+        raise together([_told(document, problem) for problem in problems])
+
+
+def together(problems: Sequence[OracleError]) -> OracleError:
+    """Return one error for several of a file, a line each: of those with the same ``file:line``, the first, as they
+    usually have one cause."""
+    lines = list({str(problem).split(": ", 1)[0]: str(problem) for problem in reversed(problems)}.values())[::-1]
+    more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
+    return OracleError("\n".join(lines[:MOST] + more))
 
 
 @cache

@@ -251,6 +251,23 @@ def test_errors_of_the_head(tmp_path: Path, head: str, line: int, says: str) -> 
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("shpe: [[1]]", "tiers: smoke"),
+        ("shape: [[0.5]]", "tiers: smoke"),
+        ("dtype: float12", "inputs: {output: norma 0 1}"),
+    ],
+)
+def test_an_error_names_every_wrong_family(tmp_path: Path, one: str, other: str) -> None:
+    body = "".join(f"  {name}:\n    why: a wrong family\n    {key}\n" for name, key in (("a", one), ("b", other)))
+    with pytest.raises(OracleError) as error:
+        cases(tmp_path, body)
+    places = [line.split(": ")[0].rpartition("/")[2] for line in str(error.value).splitlines()]
+    assert len(places) == 2
+    assert all(place.startswith("c.yaml:") for place in places)
+
+
 def test_equal_ids_in_two_files(tmp_path: Path) -> None:
     catalogue(tmp_path, family(), name="a.yaml")
     catalogue(tmp_path, family(), name="b.yaml")
