@@ -13,12 +13,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..model.aclnn import DEFAULT_SOC
-from ..model.call import Array, Call, row_major
+from ..model.call import Array, row_major
 from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import chooses, picks
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
-from .data.case import Case, TensorPlan, make_inputs
+from .data.case import Case, TensorPlan, call_for_golden
 from .data.generators import size_of
 from .data.layout import arrange
 from .expand.ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
@@ -369,9 +369,7 @@ def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Inf
             continue
         if (case.soc and DEFAULT_SOC not in case.soc) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
             continue
-        inputs, specs = make_inputs(case, seed=seed)
-        outputs = {name: specs[name] for name in case.outputs}
-        for result in references(Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), outputs, specs)).values():
+        for result in references(call_for_golden(case, DEFAULT_SOC, seed=seed)).values():
             if result.written:
                 row = table.setdefault((case.op, case.dtype), Information(case.op, case.dtype))
                 row.add(round_to(result.value, case.dtype) if result.golden.dtype.kind == "c" else result.golden)

@@ -23,10 +23,10 @@ EPILOG = """examples:
   aclnn-oracle sweep aclnnBinaryCrossEntropyBackward --dtype float16 --rows 256     a first look
   aclnn-oracle sweep aclnnThresholdBackward --dtype bfloat16 --attr threshold=0.3
 
-An elementwise operator's two operands vary, of three the gradient is 1; attributes have their usual values unless
---attr sets them. Without --backend the golden is proved against MPFR; with one, every element must stay within the
-operator's strict bound. An interrupted sweep goes on where it stopped. Exit status: 0 nothing wrong, 1 wrong elements,
-2 bad input, 130 interrupted.
+An elementwise operator's one or two operands vary, of three the gradient is 1; one operand has 2^16 values and a single
+row. Attributes have their usual values unless --attr sets them. Without --backend the golden is proved against MPFR;
+with one, every element must stay within the operator's strict bound. An interrupted sweep goes on where it stopped.
+Exit status: 0 nothing wrong, 1 wrong elements, 2 bad input, 130 interrupted.
 """
 
 
@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "sweep",
-        description="Visit all 2^32 pairs of 16-bit inputs: prove the golden, or judge a backend.",
+        description="Visit all 2^32 pairs of 16-bit inputs, or 2^16 values of one: prove the golden or judge a device.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -44,7 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--backend", help="the device to judge (default: none, prove the golden)")
     parser.add_argument("--backend-option", action="append", default=[], metavar="KEY=VALUE", help="repeatable")
     parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
-    parser.add_argument("--rows", type=int, default=1 << 16, metavar="N", help="visit only N of the 65536 rows")
+    parser.add_argument("--rows", type=int, metavar="N", help="visit only N of the 65536 rows")
     parser.add_argument("--stop-after", type=int, default=100, metavar="N", help="stop at N wrong (default 100)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
     add_cluster(parser)
@@ -63,10 +63,8 @@ def show_sweep(args: argparse.Namespace) -> int:
     from ..parallel import workers
     from ..settings.settings import key_values
     from ..sweep.engine import Progress, environment, run_on
-    from ..sweep.pairs import CODES, DTYPE_NAMES
+    from ..sweep.pairs import DTYPE_NAMES
 
-    if not 1 <= args.rows <= CODES:
-        raise OracleError(f"--rows {args.rows}: a sweep has 1 to {CODES} rows")
     at_least("--stop-after", args.stop_after)
     at_least("--jobs", args.jobs)
     result = platform(args.soc)
@@ -75,6 +73,10 @@ def show_sweep(args: argparse.Namespace) -> int:
     served = [name for name in DTYPE_NAMES if name in float_types(result)]
     if (dtype := todo().dtype.name) not in served:
         raise OracleError(f"--dtype {dtype}: {soc} has no {dtype}; of the types of 16 bits it has {', '.join(served)}")
+    every = todo().rows
+    rows = every if args.rows is None else args.rows
+    if not 1 <= rows <= every:
+        raise OracleError(f"--rows {rows}: a sweep of {args.op} has {'1 row' if every == 1 else f'1 to {every} rows'}")
     device = partial(_device, args.backend, tuple(key_values("--backend-option", args.backend_option)))
     opened = device()
     identity, state = _identity(args, soc), _state_file(args, soc)
@@ -83,10 +85,10 @@ def show_sweep(args: argparse.Namespace) -> int:
     progress = Progress.load(state, identity)
     progress.save(state)  # what cannot be written is told before the work
     try:
-        watch = _Watch(state, args.rows, quiet=args.quiet)
+        watch = _Watch(state, rows, quiet=args.quiet)
         known = partial(register, OPERATORS.added)
         with workers(args.jobs, args.cluster, prepare=known) as pool:
-            run_on(pool, todo, device, progress, args.rows, args.stop_after, watch)
+            run_on(pool, todo, device, progress, rows, args.stop_after, watch)
     except KeyboardInterrupt:
         print(f"\ninterrupted; progress is in {state}, the same command goes on", file=sys.stderr)
         return INTERRUPTED
@@ -99,7 +101,7 @@ def show_sweep(args: argparse.Namespace) -> int:
         _pairs.cache_clear()
     if not args.quiet:
         print(file=sys.stderr)
-    _summary(progress, args.backend, args.rows, environment())
+    _summary(progress, args.backend, rows, every, environment())
     return 1 if progress.wrong else 0
 
 
@@ -161,11 +163,12 @@ class _Watch:
         print(f"\r{line}", end="", file=sys.stderr, flush=True)
 
 
-def _summary(progress: Progress, backend: str | None, rows: int, versions: dict[str, str]) -> None:
+def _summary(progress: Progress, backend: str | None, rows: int, every: int, versions: dict[str, str]) -> None:
     subject = f"backend {backend}" if backend else "golden"
     what = f"{progress.identity['op']} {progress.identity['dtype']} on {progress.identity['soc']}"
-    scope = "all pairs" if progress.finished else f"{progress.rows_done} of 65536 rows"
-    print(f"{what}: {subject}, {progress.pairs} pairs ({scope}), {progress.wrong} wrong, {progress.seconds:.0f} s")
+    kind = "values" if every == 1 else "pairs"
+    scope = f"all {kind}" if progress.rows_done == every else f"{progress.rows_done} of {every} rows"
+    print(f"{what}: {subject}, {progress.pairs} {kind} ({scope}), {progress.wrong} wrong, {progress.seconds:.0f} s")
     if backend:
         print(f"worst error {progress.budget_used:.3g} of its bound; {progress.unspecified} unspecified, not judged")
     else:
@@ -174,4 +177,4 @@ def _summary(progress: Progress, backend: str | None, rows: int, versions: dict[
     if progress.rows_done < rows:
         print(f"stopped early at {progress.wrong} wrong elements")
     for e in progress.worst:
-        print(f"  {e['first']} {e['second']} ({', '.join(e['values'])}): expected {e['expected']}, got {e['actual']}")
+        print(f"  {' '.join(e['codes'])} ({', '.join(e['values'])}): expected {e['expected']}, got {e['actual']}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.data.case import Case, make_inputs
+from ..catalogue.data.case import Case, call_for_golden
 from ..catalogue.data.generators import GENERATORS, size_of
 from ..catalogue.data.generators.streams import Stream
 from ..catalogue.measure import Dimension
@@ -58,15 +58,12 @@ class Distance:
 
 
 def graphs(op: Operator) -> tuple[Expression, ...]:
-    """Return the graphs of an operator's formulas, for every value of its flags; () where none is declared."""
+    """Return the graphs of an operator's formulas, for every value of its flags; () of most formulas that reduce."""
     if elementwise.fits(op):
         return tuple(dict.fromkeys(root for _, root, _ in elementwise.roots(op)))
-    formulas = getattr(op.computes, "formulas", ())
     if rows.fits(op):
         return (rows.declared(op).formula,)
-    if samples.fits(op):
-        formulas = (samples.declared(op).formula,)
-    return tuple(map(trace, formulas))
+    return (trace(samples.declared(op).formula),) if samples.fits(op) else ()
 
 
 @lru_cache
@@ -114,7 +111,8 @@ def _short(words: str) -> str:
 
 def _numbers(op: Operator) -> dict[str, float]:
     """The attributes' usual values as a formula gets them, by symbol."""
-    plain = op.usual((2, 2, 2, 2))
+    shape = (2, 2, 2, 2)
+    plain = {**op.usual(shape), op.main: np.zeros(shape, np.float32)}
     result = {p.symbol: float(p.plain) for p in op.parameters if p.kind == "attr" and p.symbol and p.role == "number"}
     result |= {p.symbol: float(bool(p.plain)) for p in op.parameters if p.role == "flag" and p.symbol}
     return result | (dict(op.scalars(plain)) if op.scalars is not None else {})
@@ -259,6 +257,7 @@ def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]
 # Which binades of an operator's distances some case visits whose verdict depends on them.
 
 NOT_COUNTED = (
+    "operators that sum or reduce, except the gradients of softmax, log softmax and NLL loss",
     "tensors of one value, which would take a case per binade",
     "binades of an elementwise operand at which no gradient leaves a finite result that all right kernels agree on",
     "subnormal numbers of float32 and bfloat16, which a device may read as 0",
@@ -327,9 +326,9 @@ def _alike(op: Operator, case: Case) -> bool:
 
 def _visit(op: Operator, case: Case, lines: dict[Distance, Binades], seed: int) -> None:
     """Add what a case visits. Its golden is made only where its inputs hold something that is still missing."""
-    inputs, specs = make_inputs(case, seed=seed)
+    call = call_for_golden(case, DEFAULT_SOC, seed=seed)
     answer: tuple[Array, Array] | None = None
-    for root, place, given in parts(op, {**inputs, **case.attrs}):
+    for root, place, given in parts(op, {**call.inputs, **case.attrs}):
         known = set(walk(root))
         for distance, line in lines.items():
             if (symbol(distance.of[0]) if distance.place is None else distance.place) not in known:
@@ -339,8 +338,7 @@ def _visit(op: Operator, case: Case, lines: dict[Distance, Binades], seed: int) 
             if not _points(case, measured) & missing:
                 continue
             if answer is None:
-                outputs = {name: specs[name] for name in case.outputs}
-                answer = judged(Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), outputs, specs))
+                answer = judged(call)
             tells = telling(op, answer[0][place], answer[1][place], given)
             line.seen |= _points(case, np.broadcast_to(measured, tells.shape)[tells]) & missing
 
@@ -382,10 +380,14 @@ def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) 
 
 
 def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
-    """Return those binades of an elementwise operator's operand (its symbol) at which some gradient, or beside a
-    gradient some main operand, makes a verdict depend on it; all of them for other operators: nothing is tried."""
+    """Return those binades of an elementwise operator's operand (its symbol) at which some gradient, or for a gradient
+    some main operand, makes a verdict depend on it; all of them for other operators, and where an operand has a shape
+    of its own: nothing is tried."""
     names = {symbol: p.name for p in op.operands for symbol in p.symbols}
     if not elementwise.fits(op) or operand not in names or op.gradient is None or not binades:
+        return set(binades)
+    shape = (len(binades), _COUNT)
+    if any(op.shape_of(p.name, shape, op.usual(shape)) != shape for p in op.operands):
         return set(binades)
     second = op.main if op.gradient == names[operand] else op.gradient
     left = list(binades)

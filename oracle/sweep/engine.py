@@ -46,10 +46,6 @@ class Progress:
     seconds: float = 0.0
     worst: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def finished(self) -> bool:
-        return self.rows_done == CODES
-
     def save(self, path: Path) -> None:
         """Write the file; OracleError where that is not possible."""
         try:
@@ -258,10 +254,10 @@ def _keep(progress: Progress, element: dict[str, Any]) -> None:
 
 
 def _element(todo: Pairs, row: int, column: int, expected: float, actual: Any, share: float) -> dict[str, Any]:
+    values = [repr(value) for value in todo.values(row, column).values()]
     return {
-        "first": f"0x{row:04x}",
-        "second": f"0x{column:04x}",
-        "values": [repr(todo.value(row)), repr(todo.value(column))],
+        "codes": [f"0x{code:04x}" for code in (row, column)][-len(values) :],
+        "values": values,
         "expected": expected.hex() if np.isfinite(expected) else repr(expected),
         "actual": float(actual).hex() if np.isfinite(float(actual)) else repr(float(actual)),
         "share": repr(float(share)),

@@ -1,8 +1,9 @@
 """What a sweep visits: rows of pairs as calls of an operator, and what encloses their results.
 
-Any elementwise operator can be swept whose result two tensors decide: those its formula reads, an optional one left
-out; of three the gradient is 1. Attributes have their usual values unless the sweep is told otherwise. The bounds and
-the exact values come from the operator's formula by MPFR and rationals; they owe nothing to the float64 evaluation.
+Any elementwise operator can be swept whose result one tensor or two decide: those its formula reads, an optional one
+left out; of three the gradient is 1. One tensor is a sweep of one row. Attributes have their usual values unless the
+sweep is told otherwise. The bounds and the exact values come from the operator's formula by MPFR and rationals; they
+owe nothing to the float64 evaluation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..numerics.exact import enclosures
 from ..numerics.exact.enclosures import enclose
 from ..numerics.exact.rationals import Undefined
 from ..numerics.expressions import ONE, ZERO, Expression, where
-from ..numerics.floats.functions import erf
+from ..numerics.floats.functions import erf, erfc
 from ..numerics.floats.rounding import round_rational
 from ..numerics.orders.formula import is_elementwise
 from ..numerics.orders.kernel_orders import graphs_of
@@ -72,7 +73,8 @@ class Truth(NamedTuple):
 
 
 class Grid:
-    """A formula of two operands over all pairs of codes. ``numbers``: its other operands."""
+    """A formula of two operands over all pairs of codes. ``row``: "" for a formula of one operand. ``numbers``: the
+    other operands."""
 
     def __init__(self, root: Expression, row: str, column: str, values: Array, numbers: Mapping[str, float]) -> None:
         self.root, self.row, self.column, self.values, self.numbers = root, row, column, values, dict(numbers)
@@ -159,7 +161,7 @@ class _Intervals(ABC):
 
     @abstractmethod
     def function(self, name: str, a: Bounds) -> Bounds:
-        """Return an increasing function of intervals."""
+        """Return a monotone function of intervals, whose ends are in the order of its values."""
 
     def value(self, node: Expression) -> Bounds:
         if node not in self._values:
@@ -172,7 +174,8 @@ class _Intervals(ABC):
         if node.op == "*" and node.args[0] is node.args[1]:
             return _square(self.value(node.args[0]))
         if node.op in _FUNCTIONS:
-            return self.function(node.op, self.value(node.args[0]))
+            a = self.value(node.args[0])
+            return self.function(node.op, Bounds(a.high, a.low) if node.op == "erfc" else a)  # which alone falls
         return _OPERATIONS[node.op](*map(self.value, node.args))
 
     def truth(self, node: Expression) -> Truth:
@@ -330,6 +333,7 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "expm1": np.expm1,
     "tanh": np.tanh,
     "erf": erf,
+    "erfc": erfc,
 }
 
 
@@ -351,7 +355,8 @@ _COMPARISONS: dict[str, Callable[[Bounds, Bounds], Truth]] = {
 }
 
 
-# What a sweep visits: how 2^16 rows of 2^16 pairs become calls of an operator, and what encloses their results.
+# What a sweep visits: how 2^16 rows of 2^16 pairs, or one row of 2^16 values, become calls of an operator, and what
+# encloses their results.
 
 CODES = 1 << 16
 DTYPE_NAMES = ("float16", "bfloat16")
@@ -365,7 +370,9 @@ class Pairs:
             raise OracleError(f"sweep: dtype {dtype!r} is not one of 16 bits: {' or '.join(DTYPE_NAMES)}")
         self.operator, self.op, self.output, self.soc = op, op.name, op.output, soc
         self.dtype = DTYPES[dtype]
-        self.first, self.second = varying(op)
+        self.varying = varying(op)
+        self.first, self.second = self.varying[0] if len(self.varying) == 2 else None, self.varying[-1]
+        self.rows = 1 if self.first is None else CODES
         self.attributes = {p.name: attributes.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
         reduction = op.reduction
         if reduction is not None and self.attributes[reduction.name] == MEAN:
@@ -396,8 +403,10 @@ class Pairs:
             return np.zeros(0, self.dtype.numpy)
         return np.ones(() if role.freedom == "broadcast" else shape, self.dtype.numpy)
 
-    def value(self, code: int) -> float:
-        return float(self.wide[code])
+    def values(self, row: int, column: int) -> dict[str, float]:
+        """Return the operands of an element by symbol, that of the row first."""
+        codes = (row, column)[-len(self.varying) :]
+        return {p.symbol: float(self.wide[code]) for p, code in zip(self.varying, codes, strict=True)}
 
     @cached_property
     def _grid(self) -> Grid:
@@ -408,9 +417,8 @@ class Pairs:
         numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
         if wrong := [name for name, value in numbers.items() if not np.isfinite(value)]:
             raise OracleError(f"sweep: {self.op}: {', '.join(wrong)} is not finite, and the formula has no exact value")
-        two = {p.symbol: self.wide for p in (self.first, self.second)}
-        graph = graphs_of(scheme, {**numbers, **two}).value
-        return Grid(graph, self.first.symbol, self.second.symbol, self.wide, numbers)
+        graph = graphs_of(scheme, {**numbers, **{p.symbol: self.wide for p in self.varying}}).value
+        return Grid(graph, self.first.symbol if self.first else "", self.second.symbol, self.wide, numbers)
 
     @cached_property
     def _host(self) -> str:
@@ -428,9 +436,8 @@ class Pairs:
 
     def expected(self, row: int, column: int) -> float | None:
         """Return the correctly rounded result, by exact arithmetic; None where the formula has no value."""
-        given = {self.first.symbol: self.value(row), self.second.symbol: self.value(column)}
         try:
-            exact = enclosures.exact(self._grid.root, {**self._grid.numbers, **given})
+            exact = enclosures.exact(self._grid.root, {**self._grid.numbers, **self.values(row, column)})
         except Undefined:
             return None
         host = FORMATS[self._host]
@@ -440,19 +447,22 @@ class Pairs:
         return round_rational(mpq(rounded), self.dtype.format)
 
 
-def varying(op: Operator) -> tuple[Parameter, Parameter]:
-    """Return the two operands that a sweep varies, by row and by column: the main one is the columns'. OracleError."""
+def varying(op: Operator) -> list[Parameter]:
+    """Return the operands that a sweep varies: one, or two, of which the main one is the columns'. OracleError."""
     scheme = op.computes
     if not is_elementwise(scheme):
         raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
+    shape = (2, 4)
+    others = [p.name for p in op.operands if not p.optional and op.shape_of(p.name, shape, op.usual(shape)) != shape]
+    if others:
+        raise OracleError(f"{op.name}: the shape of {others[0]} is not the main operand's, and a sweep has one shape")
     result = [p for p in op.operands if p.symbol in scheme.symbols and not p.optional]
     if len(result) > 2:
         result = [p for p in result if p.symbol != scheme.gradient]
-    if len(result) != 2:
-        names = ", ".join(p.name for p in result)
-        raise OracleError(f"{op.name}: {len(result)} operands decide an element ({names}), and a sweep has two")
-    first, second = sorted(result, key=lambda p: p.name == op.main)
-    return first, second
+    if not 0 < len(result) < 3:
+        names = ", ".join(p.name for p in result) or "parts of one"
+        raise OracleError(f"{op.name}: {len(result)} operands decide an element ({names}), and a sweep has one or two")
+    return sorted(result, key=lambda p: p.name == op.main)
 
 
 def sweepable() -> tuple[str, ...]:

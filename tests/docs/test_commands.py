@@ -31,7 +31,7 @@ ELSEWHERE = {
     "python -m pytest tests/emulator": ".ci/run",
     "pytest tests/": ".ci/run",
     "python benchmarks/": ".ci/run",
-    "python tools/sample_report.py": ".ci/run",
+    "python tools/": ".ci/run",
     "--cluster": "tests/test_cluster.py",
     "aclnn-oracle golden FIXTURES": "tests/test_examples.py",
     "aclnn-oracle judge FIXTURES": "tests/test_examples.py",
@@ -47,7 +47,7 @@ ELSEWHERE = {
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
 }
 BARE_POWER = "aclnn-oracle power"  # hours; as in .ci/full power
-MENTIONED = ("aclnn-oracle diff", "aclnn-oracle merge", "aclnn-oracle history DIR")  # by name, in the text
+MENTIONED = tuple(f"aclnn-oracle {words}" for words in ("diff", "merge", "search", "history DIR"))  # in the text
 FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
 LIBRARY = """  // what the page's my_kernels.py loads: wrong, so that there is something to reduce
 #include <cstdint>
@@ -111,6 +111,7 @@ def filled(command: str) -> str:
         command = re.sub(place, words, command)
     if "aclnn-oracle run" in command and "--help" not in command:
         few = FEW.replace("LogSigmoid", "Softmax") if "my_kernels" in command else FEW
+        few = few[few.index("--tier") :] if "--pair" in command else few  # a pair chooses the operators
         command = command.replace("-n auto", "-n 2") + f" {few}"
     if "aclnn-oracle golden" in command and "--verify" not in command:
         command += " --tier smoke -k first_look"

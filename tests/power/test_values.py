@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pytest
+from ordinary import one_of_each_kind
 
 from oracle.catalogue import Case, default_dir, load, select
+from oracle.catalogue.measure import elements, information
 from oracle.cli import main
 from oracle.model.dtypes import DTYPES
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, Operator
 from oracle.power.values import binades_of, distances, judgeable, needed, values
 
 LOSS, ROWS = OPERATORS["aclnnBinaryCrossEntropyBackward"], OPERATORS["aclnnSoftmaxBackward"]
@@ -27,6 +30,15 @@ def test_the_distances_of_an_operator_are_its_operands_and_the_places_where_term
     assert names[:4] == [f"{name} from 0" for name in ("gradOutput", "self", "target", "weightOptional")]
     assert names[4:] == ["(self - target)", "(1 - self)", "max(((1 - self) * self), 9.999999960041972e-13)"]
     assert [distance.name for distance in distances(ROWS)][2:] == ["((gradOutput * output) - (total * output))"]
+
+
+@pytest.mark.parametrize("op", one_of_each_kind(OPERATORS.values()), ids=lambda op: op.slug)
+def test_every_operator_is_measured(op: Operator) -> None:
+    file = default_dir() / f"{op.slug}.yaml"
+    few = [case for case in select(load(file, tier="smoke"), tier="smoke", soc="ascend910b") if elements(case) < 1000]
+    assert information(few, limit=1000)
+    visited = sum(line.covered for line in values(few, limit=1000))
+    assert (visited > 0) == bool(distances(op))
 
 
 def test_what_a_dtype_can_reach_of_one_less_an_operand_is_what_all_its_numbers_reach() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import CANN, NEWEST, SUCCESS
-from ...model.call import Array, TensorSpec
+from ...model.call import Array, Call, TensorSpec
 from ...model.dtypes import DTYPES, FORMATS
 from ...model.errors import OracleError
 from ...numerics.floats.codes import code, codes, has_nan
@@ -123,6 +123,13 @@ def make_inputs(
             raise OracleError(f"{case.source}: {case.id}: {name}: {error}") from None
     plans = {**case.inputs, **case.outputs}
     return inputs, {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
+
+
+def call_for_golden(case: Case, soc: str, *, seed: int) -> Call:
+    """Return the call of a case with its data, for a golden: outputs are descriptions, of those that are written."""
+    inputs, specs = make_inputs(case, seed=seed)
+    outputs = {name: specs[name] for name in case.outputs if name in specs}
+    return Call(case.op, soc, inputs, dict(case.attrs), dict(outputs), specs, case.null)
 
 
 def spec_of_plan(plan: TensorPlan) -> TensorSpec:
