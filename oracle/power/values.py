@@ -250,7 +250,7 @@ def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]
         axes = op.axes_of(name, shape, own.shape, attributes)
         own_lengths = own.shape if len(axes) == own.ndim else (own.size,)  # more axes than the role has: all in one
         for axis, length in zip(axes, own_lengths, strict=True):
-            lengths[axis or 0] = length
+            lengths[axis or 0] *= length  # of axes that are one, as of a column of weights, but one is 1
     return np.broadcast_to(own.reshape(lengths), shape)
 
 

@@ -361,9 +361,11 @@ class _Rows:
         most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
         where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
         if where.any():
-            few = cast(pick(part, where), np.float32)
+            rows, wide = pick(part, where), (int(where.sum()), shape[1])
+            few = cast(rows, np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
+            answers.append(np.asarray(self.value(rows, wide)).astype(np.float32))  # every order may overflow on the way
             if self.graphs.native is not None:
                 answers.append(self.graphs.natively(few, {}).astype(np.float32))
-            result[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
+            result[where] |= classes_differ([np.broadcast_to(a, wide) for a in answers]).any(axis=-1)
         return result

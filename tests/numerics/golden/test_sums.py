@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import oracle
+from oracle.model.call import Call, TensorSpec
 from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
 from oracle.numerics.orders.formula import Formula
 from oracle.numerics.proof import Sink
+from oracle.operators import reference
 
 
 def summed(formula: Any, g: list[float], x: list[float]) -> float:
@@ -53,3 +55,15 @@ def test_sums_whose_terms_cancel_are_exact() -> None:
         "out"
     ]
     assert result == np.float32(-3 * float(x[0]))
+
+
+def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
+    """100 times the weight is infinite in every order, although a hundredth of it is not."""
+    weight = np.ones(200, np.float32)
+    weight[:2] = 1.7e38, -1.7e38
+    inputs = {"self": np.ones(200, np.float32), "target": np.full(200, 2, np.float32), "weight": weight}
+    call = Call("aclnnBinaryCrossEntropy", "ascend910b", inputs, {"reduction": 1}, {"out": TensorSpec((), "float32")})
+    result = reference(call)
+    assert np.isfinite(result.golden)
+    assert result.unspecified is not None
+    assert result.unspecified.all()
