@@ -257,7 +257,7 @@ def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]
 # Which binades of an operator's distances some case visits whose verdict depends on them.
 
 NOT_COUNTED = (
-    "operators that sum or reduce, except the gradients of softmax, log softmax and NLL loss",
+    "formulas that sum or reduce, unless all they need of a row is one total or one class index",
     "tensors of one value, which would take a case per binade",
     "binades of an elementwise operand at which no gradient leaves a finite result that all right kernels agree on",
     "subnormal numbers of float32 and bfloat16, which a device may read as 0",

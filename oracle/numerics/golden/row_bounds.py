@@ -27,6 +27,7 @@ from .sums import TERMS
 
 Shape = tuple[int, ...]
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
+ROUNDED = 2.0**-100  # an error of more is not of underflow alone
 EXACT_ROWS = 64  # elements of a row up to which exact steps are looked for; random data of longer ones has none
 
 
@@ -185,7 +186,8 @@ def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterat
         stages = {}
         for stage in graph.stages:
             value, error = totals.known[stage.name], totals.known[stage.error]
-            sized = np.isfinite(error) & (totals.sizes.get(stage.name, 1.0) != 0)  # a sum of zeros is 0 in every order
+            # A sum of zeros is 0 in every order, unless its terms are rounded ones, as x less a rounded mean.
+            sized = np.isfinite(error) & ((totals.sizes.get(stage.name, 1.0) != 0) | (error > ROUNDED))
             shifted = value + np.where(sized, sign * error, 0.0)
             stages[stage.name] = np.broadcast_to(shifted.astype(np.float32), where.shape)[where]
         yield np.broadcast_to(

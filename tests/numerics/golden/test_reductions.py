@@ -196,6 +196,15 @@ def test_a_sum_of_zeros_is_zero_in_every_order():
     assert not sink.unspecified.any()
 
 
+def test_a_divisor_of_a_rounded_mean_may_be_zero_in_one_order_alone():
+    def rstd(x):
+        apart = x - mean_over(x)
+        return x * 0 + 1 / sqrt(mean_over(apart * apart))
+
+    sink = judged(rstd, {"x": np.array([[6] * 7, [6] * 6 + [5]], np.float32)})
+    assert sink.unspecified.tolist() == [[True] * 7, [False] * 7]
+
+
 @pytest.mark.parametrize("place", ["after the sum", "in its terms"])
 def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
     def kernel(x):
