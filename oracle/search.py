@@ -14,6 +14,7 @@ import numpy as np
 
 from .catalogue.data.case import Case, TensorPlan
 from .catalogue.expand.drawing import Drawer, Word, words
+from .catalogue.plan.planning import word
 from .catalogue.portable import not_finite
 from .explain.conditions import contrast, counted, sentence
 from .explain.facts import Fact, facts_of
@@ -54,7 +55,7 @@ def _family(case: Case, why: str) -> dict[str, Any]:
         "tier": "smoke",
         "dtype": main.dtype,
         "shape": [list(main.shape)],
-        "attrs": dict(case.attrs),
+        "attrs": {name: word(v) if isinstance(v, tuple) else v for name, v in case.attrs.items()},
         "inputs": {name: None if plan is None else _tensor(plan) for name, plan in case.inputs.items()},
         "uninformative": "found by search: as small as it still fails",
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ordinary import one_of_each_kind
 
 import oracle
 from oracle.backends.cpu import Backend as Right
@@ -66,6 +67,20 @@ def test_a_drawn_call_is_one_that_the_operator_takes(name: str) -> None:
     cases = drawn(name, 30)
     assert len(cases) == len({case.id for case in cases}) > 20  # a draw of forty that fails is rare
     assert all(case.op == name and case.computes(SOC) for case in cases)
+
+
+@pytest.mark.parametrize("name", one_of_each_kind(OPERATORS))
+def test_a_drawn_call_is_the_same_when_it_is_read_again(name: str, tmp_path: Path) -> None:
+    written = drawn(name, 12)
+    (tmp_path / "found.yaml").write_text(catalogue_text(name, [(case, "found by search") for case in written]))
+    read = load(tmp_path / "found.yaml")
+    assert len(read) == len(written)
+    for one, other in zip(read, written, strict=True):
+        assert one.attrs == other.attrs
+        for plans, wanted in ((one.inputs, other.inputs), (one.outputs, other.outputs)):
+            assert {n: p and (p.shape, p.dtype) for n, p in plans.items()} == {
+                n: p and (p.shape, p.dtype) for n, p in wanted.items()
+            }
 
 
 def test_the_same_seed_draws_the_same_calls_and_another_others() -> None:
