@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import NamedTuple
 
 from .expressions import IRRATIONAL, PI, PLACE, REDUCING, ROUNDINGS, ZERO, Expression, checked_operation, symbol
@@ -41,6 +42,34 @@ def names_of(*roots: Expression) -> tuple[str, ...]:
 def is_rational(root: Expression) -> bool:
     """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
     return not any(map(is_irrational_step, walk(root)))
+
+
+DOMAINS = {"log": 0.0, "sqrt": 0.0, "log1p": -1.0}  # functions that have no value below a number
+_EXACT = ("symbol", "constant", "neg", "abs")
+
+
+def undefined(root: Expression) -> Expression | None:
+    """Return a condition under which a formula of finite operands has no value, for sure; None where none is known.
+
+    Only functions are looked at whose argument has no rounding in float64, and of a choice only its exact condition.
+    """
+
+    known: dict[Expression, Expression] = {}
+    for node in walk(root):
+        found = [known[arg] for arg in node.args if arg in known and not arg.is_condition]
+        if node.op == "where":
+            condition, *branches = node.args
+            sides = zip((condition, ~condition), branches, strict=True)
+            found = [side & known[branch] for side, branch in sides if branch in known] if _is_exact(condition) else []
+        elif node.op in DOMAINS and not node.args[0].is_constant and _is_exact(node.args[0]):
+            found.append(node.args[0] < DOMAINS[node.op])
+        if found and not node.is_condition:
+            known[node] = reduce(or_, found)
+    return known.get(root)
+
+
+def _is_exact(node: Expression) -> bool:
+    return all(n.op in _EXACT or n.is_condition for n in walk(node))
 
 
 def has_rational_way(root: Expression) -> bool:

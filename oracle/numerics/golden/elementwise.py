@@ -259,7 +259,7 @@ class _Work:
             if judged:
                 region.sink.value[block] = value
         if not (target.dtype == np.float32 and _are_finite(target)) and not _are_finite(value):
-            beyond = _overflowed(value, wide)
+            beyond = self._overflowed(value, wide)
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
         if judged:
@@ -412,10 +412,25 @@ class _Work:
         elif where.size:
             few = pick(self.operands, np.unravel_index(where, region.target.shape))
             value, slack = self._enclosed(few, where.shape)
-            beyond = _overflowed(value, few)
+            beyond = self._overflowed(value, few)
             region.leave_overflowed(where[beyond])
             where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
             region.leave(where, value, value - slack, value + slack)
+
+    def _overflowed(self, value: Array, operands: Operands) -> Array:
+        """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite; without
+        NaN that is the value for sure, as of the logarithm of a negative number."""
+        where = np.flatnonzero(~np.isfinite(value))
+        for array in operands.values():
+            if isinstance(array, np.ndarray):
+                where = where[np.isfinite(array.reshape(-1)[where])]
+            elif not math.isfinite(array):
+                return where[:0]
+        if where.size and self.graphs.undefined is not None:
+            few = pick(operands, np.unravel_index(where, value.shape))
+            (nowhere,) = program(self.graphs.undefined)(few, where.shape)
+            where = where[~(np.broadcast_to(nowhere, where.shape) & np.isnan(value.reshape(-1)[where]))]
+        return where
 
     def _judged(self, where: Array, region: Region) -> None:
         """Evaluate elements of a region with all that a verdict needs, by NumPy."""
@@ -430,17 +445,6 @@ class _Work:
 
 def _are_finite(values: Array) -> bool:
     return math.isfinite(highest(values)) and math.isfinite(lowest(values))
-
-
-def _overflowed(value: Array, operands: Operands) -> Array:
-    """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite."""
-    where = np.flatnonzero(~np.isfinite(value))
-    for array in operands.values():
-        if isinstance(array, np.ndarray):
-            where = where[np.isfinite(array.reshape(-1)[where])]
-        elif not math.isfinite(array):
-            return where[:0]
-    return where
 
 
 def _where_finite(value: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:

@@ -31,7 +31,7 @@ from ..expressions import (
 )
 from ..floats.rounding import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from ..programs import Operands, simulate
-from ..traversal import has_rational_way, names_of, substitute, walk
+from ..traversal import has_rational_way, names_of, substitute, undefined, walk
 from .formula import COUNT, Form, Formula, condition_of, constants_of, named
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
@@ -229,6 +229,11 @@ class Graphs:
             result[step] = _reach(step, result)
         reached = dict.fromkeys(result[order] for order in self.orders)
         return reduce(larger, reached, ZERO)
+
+    @cached_property
+    def undefined(self) -> Expression | None:
+        """Where the formula has no value for sure, of finite operands."""
+        return undefined(self.value)
 
     @cached_property
     def second_look(self) -> float:
