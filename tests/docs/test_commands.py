@@ -47,7 +47,8 @@ ELSEWHERE = {
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
 }
 BARE_POWER = "aclnn-oracle power"  # hours; as in .ci/full power
-MENTIONED = tuple(f"aclnn-oracle {words}" for words in ("diff", "merge", "search", "history DIR"))  # in the text
+BY_NAME = ("diff", "merge", "new-operator", "search", "history DIR")  # in the text
+MENTIONED = tuple(f"aclnn-oracle {words}" for words in BY_NAME)
 FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
 LIBRARY = """  // what the page's my_kernels.py loads: wrong, so that there is something to reduce
 #include <cstdint>
