@@ -18,7 +18,7 @@ from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import chooses, picks
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
-from .data.case import Case, TensorPlan, call_for_golden
+from .data.case import Case, TensorPlan, call_for_golden, make_inputs
 from .data.generators import size_of
 from .data.layout import arrange
 from .expand.ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
@@ -369,7 +369,7 @@ def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Inf
             continue
         if (case.soc and DEFAULT_SOC not in case.soc) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
             continue
-        for result in references(call_for_golden(case, DEFAULT_SOC, seed=seed)).values():
+        for result in references(call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=seed)[0])).values():
             if result.written:
                 row = table.setdefault((case.op, case.dtype), Information(case.op, case.dtype))
                 row.add(round_to(result.value, case.dtype) if result.golden.dtype.kind == "c" else result.golden)

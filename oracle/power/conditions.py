@@ -21,7 +21,7 @@ import numpy as np
 
 from ..case.one_case import outcome_on, run_case
 from ..case.prepare import Memory, Prepared
-from ..catalogue.data.case import Case, TensorPlan, make_buffer, spec_of_plan
+from ..catalogue.data.case import Case, TensorPlan, make_buffer, specs_of
 from ..catalogue.data.layout import arrange
 from ..catalogue.expand.drawing import Drawer, takes
 from ..catalogue.measure import Dimension
@@ -129,9 +129,7 @@ def call_described(op: Operator, case: Case) -> Call:
         for name, plan in case.inputs.items()
     }
     outputs = {name: _laid_out(case, name, plan, False) for name, plan in case.outputs.items() if plan is not None}
-    plans = {**case.inputs, **case.outputs}
-    specs = {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
-    return Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), dict(outputs), specs)
+    return Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), dict(outputs), specs_of(case))
 
 
 def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.data.case import Case, call_for_golden
+from ..catalogue.data.case import Case, call_for_golden, make_inputs
 from ..catalogue.data.generators import GENERATORS, size_of
 from ..catalogue.data.generators.streams import Stream
 from ..catalogue.measure import Dimension
@@ -326,7 +326,7 @@ def _alike(op: Operator, case: Case) -> bool:
 
 def _visit(op: Operator, case: Case, lines: dict[Distance, Binades], seed: int) -> None:
     """Add what a case visits. Its golden is made only where its inputs hold something that is still missing."""
-    call = call_for_golden(case, DEFAULT_SOC, seed=seed)
+    call = call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=seed)[0])
     answer: tuple[Array, Array] | None = None
     for root, place, given in parts(op, {**call.inputs, **case.attrs}):
         known = set(walk(root))

@@ -20,7 +20,7 @@ from ...operators import OPERATORS, Reference, references
 from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MAIN, Parameter, Role
-from ..data.case import Case, TensorPlan, call_for_golden, stored_shape
+from ..data.case import Case, TensorPlan, call_for_golden, make_inputs, stored_shape
 from ..data.generators import size_of
 from ..data.generators.values import ignores_some
 from ..data.layout import arrange, later, parse, shares_elements
@@ -384,7 +384,7 @@ class Telling:
         chosen = (case.id if alone else "", *(case.attrs[name] for name in self._switches))
         if (self._switches or alone) and chosen not in self._leaves:
             soc = DEFAULT_SOC if DEFAULT_SOC in (case.soc or (DEFAULT_SOC,)) else case.soc[0]
-            self._leaves[chosen] = _leaves(call_for_golden(case, soc, seed=0))
+            self._leaves[chosen] = _leaves(call_for_golden(case, soc, make_inputs(case, seed=0)[0]))
         return self._leaves.get(chosen, True)
 
 
