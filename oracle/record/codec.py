@@ -260,5 +260,7 @@ def to_json(value: Any) -> dict[str, Any]:
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
     """Return the dataclass of a JSON object; ``others`` are fields that are not read from it. OracleError says where a
     value is wrong."""
-    read = {n: how for n, how in ways(kind).items() if n not in others and (n in line.data or how.needed)}
-    return kind(**{n: how.read(line, n) for n, how in read.items()}, **others)
+    for name, how in ways(kind).items():
+        if name not in others and (name in line.data or how.needed):
+            others[name] = how.read(line, name)
+    return kind(**others)

@@ -17,7 +17,7 @@ def loads(text: str | bytes, where: str) -> Any:
 
 
 def _decoded(text: str) -> Any:
-    if any(form.search(text) for form in _LARGE) or max(map(len, text.split(","))) > LONG:
+    if _LARGE[0](text) or _LARGE[1](text) or max(map(len, text.split(","))) > LONG:
         return _DECODER.decode(text)
     return _FAST.decode(text)
 
@@ -69,6 +69,6 @@ def _refuse(name: str) -> NoReturn:
 _DECODER = decoder()
 # Most texts have no number that float64 may not hold. They need no call for each number, which is half the time.
 # Two patterns, for one that begins with a letter is found three times as fast as one that begins with a choice.
-_LARGE = tuple(re.compile(letter + r"\+?[0-9]{3}") for letter in "eE")
+_LARGE = tuple(re.compile(letter + r"\+?[0-9]{3}").search for letter in "eE")
 LONG = 200  # a number of so many characters, and an exponent of at most two digits, is below 1e300
 _FAST = json.JSONDecoder(parse_constant=_refuse)
