@@ -6,7 +6,8 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.numerics.orders.formula import Formula
 from oracle.operators.definition.checks import broadcast_together, ends_if_empty, not_null
 from oracle.operators.definition.operator import KernelName, Operator
-from oracle.operators.definition.parameters import MAIN, MUTUAL, UNREAD, choice, flag, number, output, reduction, tensor
+from oracle.operators.definition.parameters import choice, flag, number, output, reduction, tensor
+from oracle.operators.definition.roles import MAIN, MUTUAL, UNREAD
 
 
 def formula(g, x, scale, slope, twice):

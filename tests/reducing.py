@@ -18,7 +18,8 @@ from oracle.operators.definition.checks import (
     same_dtype,
     same_shape,
 )
-from oracle.operators.definition.parameters import MAIN, ONE_VALUE, PER_CHANNEL, SAME, number, output, reduction, tensor
+from oracle.operators.definition.parameters import number, output, reduction, tensor
+from oracle.operators.definition.roles import MAIN, ONE_VALUE, PER_CHANNEL, SAME
 
 
 def huber(x, t, delta):

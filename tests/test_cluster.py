@@ -19,6 +19,7 @@ import oracle.place
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.fixtures import files as fixtures
+from oracle.fixtures import verifying
 from oracle.model.errors import OracleError
 from oracle.parallel import _versions, workers
 from oracle.power.measure import Plan, measure
@@ -98,7 +99,7 @@ def test_what_a_cluster_gives_is_what_this_process_gives(cluster, catalogue, tmp
     with workers(cluster=cluster.address) as pool:
         assert pool.count == 2
         fixtures.write(tmp_path / "there", cases, soc="ascend910b", pool=pool)
-        assert fixtures.verify(tmp_path / "there", pool=pool) == []
+        assert verifying.verify(tmp_path / "there", pool=pool) == []
         assert list(pool.in_order(partial(divmod, 1000), range(1, 200))) == [divmod(1000, n) for n in range(1, 200)]
         with pytest.raises(ZeroDivisionError):
             list(pool.in_order(partial(divmod, 1), [1, 0]))

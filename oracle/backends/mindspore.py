@@ -29,7 +29,7 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import BROADCAST, MAIN, MUTUAL
+from ..operators.definition.roles import BROADCAST, MAIN, MUTUAL
 
 Function = Callable[[Mapping[str, Any]], Any]
 

@@ -26,18 +26,8 @@ from ..numerics.traversal import names_of, walk
 from ..operators import OPERATORS
 from ..operators.answers.parts import accepted_dtypes
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import (
-    BROADCAST,
-    HALF,
-    LAST,
-    MAIN,
-    MUTUAL,
-    PER_CHANNEL,
-    PER_GROUP,
-    ROWS,
-    SAME,
-    Parameter,
-)
+from ..operators.definition.parameters import Parameter
+from ..operators.definition.roles import BROADCAST, HALF, LAST, MAIN, MUTUAL, PER_CHANNEL, PER_GROUP, ROWS, SAME
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
 _TYPES = {

@@ -22,7 +22,7 @@ from ..model.errors import OracleError
 from ..numerics.floats.codes import words
 from ..operators import OPERATORS
 from ..operators.answers.parts import axis_in, slice_axes
-from ..operators.definition.parameters import Shape
+from ..operators.definition.roles import Shape
 from .prepare import PATTERN, Output, holding
 
 BLOCK = 1 << 21  # elements of a block, about

@@ -13,7 +13,8 @@ from ..catalogue import TIERS, digest, files, is_catalogue, select
 from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators
 from ..explain.where import HELP, chosen_by
-from ..fixtures.files import LAYOUTS, Progress, verify, write
+from ..fixtures.files import LAYOUTS, Progress, write
+from ..fixtures.verifying import verify
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ..model.errors import OracleError
 from ..operators import OPERATORS

@@ -26,7 +26,7 @@ from ..operators import OPERATORS
 from ..operators.answers.parts import accepted_dtypes, checks_of, served_dtypes
 from ..operators.answers.registry import operator_named
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Role
+from ..operators.definition.roles import Role
 from ..run.session import versions
 from ..standards import STANDARDS
 from ..system.process import BLOCK, ENGINE, THREADS, Variable

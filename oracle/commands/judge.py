@@ -14,7 +14,7 @@ import numpy as np
 from ..case.judge import Outcome, record_of
 from ..case.one_case import run_case
 from ..explain.groups import groups
-from ..fixtures.files import Results, cases_of, read_manifest
+from ..fixtures.verifying import Results, cases_of, read_manifest
 from ..model import errors
 from ..model.errors import OracleError
 from ..record.writer import RecordWriter, dumps

@@ -26,7 +26,8 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import SAME, Parameter
+from ..operators.definition.parameters import Parameter
+from ..operators.definition.roles import SAME
 from .conditions import Condition, rivals
 from .detail import described
 from .facts import Fact, facts_of

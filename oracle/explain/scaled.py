@@ -11,7 +11,8 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import FORMATS
 from ..operators import OPERATORS
-from ..operators.definition.parameters import MEAN, ONE_VALUE
+from ..operators.definition.parameters import MEAN
+from ..operators.definition.roles import ONE_VALUE
 from .findings import Findings, near, spreads
 
 OPPOSITE = 16  # units in the last place within which a number is another one with the other sign

@@ -30,7 +30,7 @@ from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, reference
 from ..operators.definition.operands import formula_operands
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import ONE_VALUE
+from ..operators.definition.roles import ONE_VALUE
 
 # The distances that decide what a formula's value is: of an operand from 0, and of two terms from one another.
 #

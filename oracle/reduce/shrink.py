@@ -22,7 +22,7 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import SAME, Shape
+from ..operators.definition.roles import SAME, Shape
 from ..record.types import CaseRecord
 from ..settings.settings import Settings
 

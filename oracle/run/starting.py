@@ -20,7 +20,8 @@ from ..model.errors import OracleError, unknown
 from ..reporting.formats import format_of, require_other
 from ..reporting.language.translate import LANGUAGES, Language
 from ..settings.options import PROPERTY, Invocation
-from ..settings.settings import interleaved, longest_first, settings_of, shuffled
+from ..settings.settings import settings_of
+from ..settings.shards import interleaved, longest_first, shuffled
 from ..system.process import keep_freed
 from .before import Earlier
 from .session import Run

@@ -11,7 +11,8 @@ from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
 from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
-from oracle.operators.definition.parameters import MAIN, Parameter
+from oracle.operators.definition.parameters import Parameter
+from oracle.operators.definition.roles import MAIN
 
 NAME = "aclnnMyDouble"
 SOURCE = """

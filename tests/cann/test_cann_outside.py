@@ -15,7 +15,8 @@ from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import OracleError
 from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
-from oracle.operators.definition.parameters import MAIN, Parameter
+from oracle.operators.definition.parameters import Parameter
+from oracle.operators.definition.roles import MAIN
 
 NAME = "aclnnMyDifference"
 SOURCE = """

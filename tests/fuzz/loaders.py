@@ -16,6 +16,7 @@ from oracle.case.expectations import load_expectations
 from oracle.catalogue import load, make_inputs
 from oracle.catalogue.data.generators import size_of
 from oracle.fixtures import files as fixtures
+from oracle.fixtures import verifying
 from oracle.interop import load as load_foreign
 from oracle.record.reader import read
 from oracle.system import npy
@@ -61,7 +62,7 @@ def manifest(content: bytes, folder: Path) -> None:
         path = written / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if name == fixtures.MANIFEST else file)
-    fixtures.verify(written)
+    verifying.verify(written)
 
 
 def record(content: bytes, folder: Path) -> None:

@@ -17,7 +17,8 @@ from oracle import Call, OracleError, TensorSpec
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.explain.detail import text
-from oracle.fixtures.files import case_folder, verify, write
+from oracle.fixtures.files import case_folder, write
+from oracle.fixtures.verifying import verify
 from oracle.operators.answers.api import compute, references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink

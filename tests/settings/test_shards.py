@@ -9,7 +9,7 @@ from misbehaving import log_sigmoid, plan
 
 from oracle.catalogue.measure import cost
 from oracle.model.errors import OracleError
-from oracle.settings.settings import Shard, deal, interleaved, longest_first, shuffled
+from oracle.settings.shards import Shard, deal, interleaved, longest_first, shuffled
 
 
 def case(number: int, size: int = 64):

@@ -16,7 +16,8 @@ from oracle.numerics.exact.rationals import Undefined
 from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
 from oracle.operators import OPERATORS
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
-from oracle.sweep.pairs import CODES, Grid, pairs, sweepable, varying
+from oracle.sweep.grid import Grid
+from oracle.sweep.pairs import CODES, pairs, sweepable, varying
 
 DTYPES = ("float16", "bfloat16")
 OPS = ("aclnnLogSigmoidBackward", "aclnnBinaryCrossEntropyBackward", "aclnnSigmoidBackward")

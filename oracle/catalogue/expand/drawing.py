@@ -31,7 +31,8 @@ from ...operators import OPERATORS, validate
 from ...operators.answers.api import defined, served
 from ...operators.answers.parts import served_dtypes
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import LAST, ROWS, Parameter, Role
+from ...operators.definition.parameters import Parameter
+from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
 from ..data.generators import size_of
 from ..written.layers import Layer, resolve

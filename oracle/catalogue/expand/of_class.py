@@ -21,7 +21,8 @@ from ...model.errors import OracleError, unknown
 from ...numerics.orders.formula import is_elementwise
 from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, HALF, MUTUAL, Parameter
+from ...operators.definition.parameters import Parameter
+from ...operators.definition.roles import CLASS_INDEX, HALF, MUTUAL
 from ..data.case import HUGE
 from ..written.layers import PLAN_KEYS
 from ..written.reading import Document, read

@@ -19,7 +19,8 @@ from ...numerics.orders.formula import is_elementwise
 from ...operators import OPERATORS, Reference, references
 from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, MAIN, Parameter, Role
+from ...operators.definition.parameters import Parameter
+from ...operators.definition.roles import CLASS_INDEX, MAIN, Role
 from ..data.case import Case, TensorPlan, call_for_golden, make_inputs, stored_shape
 from ..data.generators import size_of
 from ..data.generators.values import ignores_some

@@ -18,7 +18,8 @@ from ...numerics.orders.reducing import reduces
 from ...operators import operator, validate
 from ...operators.definition.checks import Asked, Check
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import (
+from ...operators.definition.parameters import REDUCTIONS, SUM, Parameter
+from ...operators.definition.roles import (
     BROADCAST,
     CLASS_INDEX,
     MUTUAL,
@@ -26,11 +27,8 @@ from ...operators.definition.parameters import (
     PER_CHANNEL,
     PER_CLASS,
     PER_SAMPLE,
-    REDUCTIONS,
     SAME,
-    SUM,
     UNREAD,
-    Parameter,
     Shape,
 )
 

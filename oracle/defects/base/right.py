@@ -25,7 +25,7 @@ from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operands import float32, formula_operands
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, ONE_VALUE
+from ...operators.definition.roles import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
 from .device import Right, plain
 from .elementwise import Arguments, F, Kernel, gathered, public, row_sum, shaped

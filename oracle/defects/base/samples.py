@@ -20,7 +20,8 @@ from ...numerics.orders.formula import chooses
 from ...numerics.programs import simulate
 from ...numerics.traversal import substitute
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, MEAN, ONE_VALUE, PER_CLASS, Parameter
+from ...operators.definition.parameters import MEAN, Parameter
+from ...operators.definition.roles import CLASS_INDEX, ONE_VALUE, PER_CLASS
 from .elementwise import Arguments, F, Kernel, gather, scatter, single
 
 NEVER = int(np.iinfo(np.int64).min)  # an ignored class that nothing has

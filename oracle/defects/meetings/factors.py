@@ -19,7 +19,8 @@ from ...model.call import Array, Call, strides_of
 from ...model.classes import Shape
 from ...model.dtypes import dtype_of
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import ONE_VALUE, PER_CLASS, REDUCTIONS, UNREAD, Parameter
+from ...operators.definition.parameters import REDUCTIONS, Parameter
+from ...operators.definition.roles import ONE_VALUE, PER_CLASS, UNREAD
 from ..base import rows, samples
 from ..base.asking import (
     accepted_values,

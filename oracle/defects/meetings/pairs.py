@@ -22,7 +22,8 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, PER_SAMPLE, REDUCTIONS, Parameter
+from ...operators.definition.parameters import REDUCTIONS, Parameter
+from ...operators.definition.roles import CLASS_INDEX, PER_SAMPLE
 from ..base import elementwise, rows, samples
 from ..base.asking import (
     accepts,

@@ -15,7 +15,7 @@ from ...model.call import Array, Call, TensorSpec, address, memory_of, owner_of,
 from ...operators import OPERATORS, compute
 from ...operators.answers.parts import axis_in, part_of, parts, slice_axes
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import ONE_VALUE
+from ...operators.definition.roles import ONE_VALUE
 from ..base.asking import (
     broadcasting,
     call_of,

@@ -12,7 +12,7 @@ from ...model.call import Array, Call
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
 from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import ONE_VALUE
+from ...operators.definition.roles import ONE_VALUE
 from ..base import elementwise, rows, samples
 from ..base.asking import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from ..base.device import (

@@ -12,7 +12,8 @@ from ...model.call import Call, TensorSpec
 from ...model.dtypes import FLOATS
 from ...operators import validate
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, Parameter
+from ...operators.definition.parameters import REDUCTIONS, Parameter
+from ...operators.definition.roles import ONE_VALUE, PER_SAMPLE
 from ..base import samples
 from ..base.asking import (
     accepted_values,

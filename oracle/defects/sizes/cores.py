@@ -19,7 +19,8 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import PER_CLASS, Parameter
+from ...operators.definition.parameters import Parameter
+from ...operators.definition.roles import PER_CLASS
 from ..base import elementwise, rows, samples
 from ..base.asking import has_one_element, like_main, reductions
 from ..base.device import Defect, Device, plain

@@ -30,7 +30,8 @@ from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
 from ..definition.operands import constants, formula_operands
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import MEAN, class_axis
+from ..definition.parameters import MEAN
+from ..definition.roles import class_axis
 from .reference import Reference, unknown_class
 from .registry import operator
 from .validation import as_attribute, bind, validate

@@ -17,7 +17,7 @@ from ...model.aclnn import DEFAULT_SOC, platform
 from ...model.call import Array, Call, TensorSpec
 from ...model.dtypes import DTYPES, FLOATS
 from ..definition.operator import Operator
-from ..definition.parameters import Attributes, Shape
+from ..definition.roles import Attributes, Shape
 from .api import golden, references
 from .reference import Reference
 from .registry import OPERATORS, operator

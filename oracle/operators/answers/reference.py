@@ -10,7 +10,7 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import class_axis
+from ..definition.roles import class_axis
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The checks validators are written with, the promotion of types, and what losses have in common.
+"""The checks validators are written with, and the promotion of types.
 
 The primitives are those of opbase's ``op_error_check.h``: shapes are view shapes and compared exactly (rank counts,
 () is not (1,)); a tensor is empty when a view dim is 0. A validator is a generator that yields one :class:`Check` per
@@ -8,7 +8,6 @@ every call; it tells one check of an operator from every other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from ...model.aclnn import DOCUMENT, SOURCE, SUCCESS, Platform, Status, inner_nu
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES, DType, dtype_of
 from ...model.errors import OracleError, meant
-from .parameters import MEAN, NONE, SUM, Shape
 
 # op::PromoteType of opbase (``data_type_utils.h``): the common dtype that the host casts mixed inputs to.
 
@@ -381,95 +379,3 @@ def ends_if_all_empty(a: Args, *names: str) -> Check:
 def float_types(platform: Platform) -> tuple[str, ...]:
     """The float types of most operators on a SoC; bfloat16 is not on every product."""
     return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")
-
-
-# What losses have in common: the shapes of their terms and results, the values of empty calls, classes.
-
-Arguments = Mapping[str, Any]
-
-
-def common_shape(*names: str) -> Callable[[Arguments], Shape]:
-    """Return a function that gives the shape that some inputs broadcast to: what a loss has terms for. A null pointer
-    has no part in it, and a shape that does not broadcast to those before it neither."""
-
-    def common(a: Arguments) -> Shape:
-        shape: Shape = ()
-        for name in names:
-            if a.get(name) is not None:
-                own = tuple(a[name].shape)
-                shape = broadcast_shape(shape, own) or shape if own else shape
-        return shape
-
-    return common
-
-
-def reduced_shape(*names: str) -> Callable[[Arguments], Shape]:
-    """Return a function that gives a loss's shape: its terms' without a reduction, else that of a scalar."""
-    common = common_shape(*names)
-    return lambda a: common(a) if a["reduction"] == NONE else ()
-
-
-def size_of(common: Callable[[Arguments], Shape]) -> Callable[[Arguments], int]:
-    """Return a function that counts the elements of a shape."""
-    return lambda a: math.prod(common(a))
-
-
-def filled(a: Arguments) -> float | None:
-    """What the host fills the output of an empty call with: the mean of nothing is NaN, its sum 0."""
-    return {MEAN: math.nan, SUM: 0.0}.get(a["reduction"])
-
-
-def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
-    """Inputs that broadcast together; the output has their common shape, or under a reduction none."""
-    common: Shape | None = ()
-    for name in names:
-        common = None if common is None else broadcast_shape(common, a[name].shape)
-    given = ", ".join(f"{name} {a[name].shape}" for name in names)
-    title = f"{out} of the common shape, or of rank 0 under a reduction"
-    if common is None:
-        return check(title, f"{given}: these shapes do not broadcast")
-    wanted = common if a["reduction"] == NONE else ()
-    problem = f"{out} has shape {a[out].shape}; beside {given} and reduction {a['reduction']} it must be {wanted}"
-    return check(title, None if a[out].shape == wanted else problem)
-
-
-def broadcasting(a: Args, *names: str) -> Check:
-    """BroadcastInferShape of some inputs must give a shape."""
-    common: Shape | None = ()
-    for name in names:
-        common = None if common is None else broadcast_shape(common, a[name].shape)
-    given = ", ".join(f"{name} {a[name].shape}" for name in names)
-    title = f"{' and '.join(names)} broadcast"
-    return check(title, f"{given}: these shapes do not broadcast" if common is None else None)
-
-
-def one_number(a: Arguments, out: str) -> str | None:
-    """Why a reduced loss cannot be written to an output whose shape no check looks at."""
-    problem = f"{out} of shape {tuple(a[out].shape)} is to hold one number"
-    return problem if a["reduction"] != NONE and math.prod(a[out].shape) != 1 else None
-
-
-# ---- over class indices ----------------------------------------------------------------------------------------------
-
-
-def widened(a: Arguments, platform: Platform) -> str:
-    """Before ascend950 the host promotes float16 to float32 for such a loss; otherwise it computes in self's dtype."""
-    name = dtype_of(a["self"].dtype).name
-    return "float32" if name == "float16" and not platform.regbase else name
-
-
-def has_rank(a: Args, name: str, allowed: Mapping[int, str]) -> Check:
-    """The rank of a tensor must be one of some. ``allowed``: what a shape of each rank is called."""
-    spec = a[name]
-    problem = f"{name} has rank {spec.rank}; it must be {' or '.join(allowed.values())}"
-    return check(f"rank of {name}", None if spec.rank in allowed else problem)
-
-
-def gradient_per_sample(a: Args, samples: Shape | None) -> Check:
-    """One gradient per sample without a reduction of several (None: there is one), otherwise one of rank at most 1."""
-    grad, problem = a["gradOutput"], None
-    if a["reduction"] == NONE and samples is not None:
-        problem = None if grad.shape == samples else f"gradOutput has shape {grad.shape}; it must be {samples}"
-    elif grad.rank > 1 or grad.size != 1:
-        problem = f"gradOutput has shape {grad.shape}; with reduction {a['reduction']} it must be (1,) or ()"
-    return check("shape of gradOutput", problem)

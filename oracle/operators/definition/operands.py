@@ -12,7 +12,8 @@ from ...numerics.expressions import PLACE
 from ...numerics.orders.formula import PART, Formula
 from ...numerics.orders.reducing import reduces
 from .operator import Arguments, Operator
-from .parameters import HALF, MEAN, PER_GROUP, ROWS, SAME, Parameter, Shape, class_axis
+from .parameters import MEAN, Parameter
+from .roles import HALF, PER_GROUP, ROWS, SAME, Shape, class_axis
 
 
 def constants(op: Operator, a: Arguments) -> dict[str, int]:

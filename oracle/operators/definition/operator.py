@@ -17,20 +17,8 @@ from ...numerics.orders.formula import Formula, is_elementwise
 from ...numerics.orders.given import Given
 from ...numerics.orders.reducing import reduces
 from .checks import Args, Checks, broadcast_shape, promoted
-from .parameters import (
-    MAIN,
-    MUTUAL,
-    NONE,
-    Aten,
-    Attributes,
-    Forward,
-    KernelName,
-    MindSpore,
-    Parameter,
-    Role,
-    Shape,
-    class_axis,
-)
+from .parameters import NONE, Aten, Forward, KernelName, MindSpore, Parameter
+from .roles import MAIN, MUTUAL, Attributes, Role, Shape, class_axis
 
 BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name

@@ -23,7 +23,8 @@ from ...numerics.orders.given import Given
 from ...numerics.traversal import names_of, walk
 from .operator import Operator, Result
 from .page_functions import guarded, try_out
-from .parameters import MAIN, Aten, Forward, KernelName, MindSpore, Parameter, Role
+from .parameters import Aten, Forward, KernelName, MindSpore, Parameter
+from .roles import MAIN, Role
 
 Rule = Callable[[str, Any], Iterator[str]]  # of a field's name and its value
 _POINTERS = ("workspaceSize", "executor")

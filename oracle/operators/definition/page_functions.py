@@ -24,7 +24,7 @@ from ...model.errors import OracleError
 from ...numerics.expressions import place_of
 from .checks import Args, Asked, Check, Checks
 from .operator import Operator, Result
-from .parameters import CLASS_INDEX, Shape
+from .roles import CLASS_INDEX, Shape
 
 Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually

@@ -27,7 +27,8 @@ from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate
 from oracle.operators.definition.operator import Operator
-from oracle.operators.definition.parameters import MAIN, choice, flag, number, output, tensor
+from oracle.operators.definition.parameters import choice, flag, number, output, tensor
+from oracle.operators.definition.roles import MAIN
 from oracle.settings.settings import Settings
 
 HEAD = """\

@@ -13,7 +13,8 @@ from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
-from oracle.operators.definition.parameters import MAIN, MUTUAL, SAME, number, output, reduction, tensor
+from oracle.operators.definition.parameters import number, output, reduction, tensor
+from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
 
 PARAMETERS = (tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput"))
 PAGE = replace(

@@ -19,7 +19,8 @@ from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
-from oracle.operators.definition.parameters import MAIN, MUTUAL, SAME, number, output, reduction, tensor
+from oracle.operators.definition.parameters import number, output, reduction, tensor
+from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
 
 NAME = "aclnnOutsideBackward"
 HAS = "it has: gradOutput, self, weight, alpha, reduction, gradInput"
