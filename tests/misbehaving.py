@@ -180,6 +180,11 @@ class AnswersANumber(Device):
         return 0
 
 
+class AnswersResults(Device):
+    def run(self, call: Call) -> Any:
+        return dict(call.outputs)
+
+
 class FlipsOneSign(Device):
     def spoil(self, call: Call, out: Any) -> None:
         out[0, 0] = -out[0, 0]

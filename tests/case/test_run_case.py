@@ -41,6 +41,7 @@ WRONG = [
     (m.Raises, log_sigmoid(), "error", "RuntimeError: the stream is gone"),
     (m.Exits, log_sigmoid(), "error", "SystemExit: 3"),
     (m.AnswersANumber, log_sigmoid(), "error", "TypeError: run() returned 0; it must return an oracle.Status, or None"),
+    (m.AnswersResults, log_sigmoid(), "error", "TypeError: run() returned a dict; it must write into call.outputs and"),
     (m.Unsupporting, log_sigmoid(), "skip", "not on Sundays"),
 ]  # fmt: skip
 

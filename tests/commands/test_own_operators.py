@@ -203,4 +203,4 @@ def test_the_command_that_a_score_keeps_names_the_operator(command: Command, tmp
 
 def test_a_catalogue_of_an_operator_that_is_not_registered_says_how_it_becomes_known(command: Command, written) -> None:
     done = command("run", str(written / f"{SLUG}.yaml"))
-    assert f"unknown operator {NAME!r}; --operator module:NAME makes one of your own known; known: " in done.stdout
+    assert f"unknown operator {NAME!r}; make one of your own known by --operator module:NAME, in Python" in done.stdout

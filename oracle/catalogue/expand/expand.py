@@ -215,5 +215,22 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
     main, tensors = defaults.keys.get("main", operator.main), operator.names("input")
     if main not in tensors:
         raise document.error(str(unknown("input", main, tensors)), ("defaults", "main"))
+    if document.data.get("classes"):
+        _require_described(document, operator, defaults)
     plain = {p.name: p.plain for p in operator.parameters if p.kind == "attr"}
     return replace(defaults, keys={**defaults.keys, "attrs": {**plain, **defaults.keys.get("attrs", {})}})
+
+
+def _require_described(document: Document, operator: Operator, defaults: Layer) -> None:
+    """The families of the classes say of an input only what they test: its usual numbers are the operator's own."""
+    drafts = defaults.keys.get("inputs", {})
+    said = {name for name, draft in drafts.items() if draft.data or draft.null}
+    left = [p for p in operator.inputs() if not p.optional and p.name not in said]
+    if left:
+        texts = [f"{p.name}: {'classes' if p.holds('classes') else 'normal 0 2'}" for p in left]
+        names = ", ".join(p.name for p in left)
+        raise document.error(
+            "the families of `classes` need usual numbers of every input, and `inputs` of `defaults` has none for "
+            f"{names}; for example `inputs: {{{', '.join(texts)}}}`",
+            ("defaults", "inputs"),
+        )  # fmt: skip

@@ -187,7 +187,8 @@ def unknown_operator(name: object) -> OracleError:
     hints = [f"did you mean {', or '.join(names)}?"] if names else []
     hints += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
     if not hints:
-        hints = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+        own = 'make one of your own known by --operator module:NAME, in Python by OPERATORS.add("module:NAME")'
+        hints = [own, f"`aclnn-oracle info` lists the {len(OPERATORS)} known"]
     return OracleError(f"unknown operator {name!r}; {'; '.join(hints)}")
 
 

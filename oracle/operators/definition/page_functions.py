@@ -7,6 +7,7 @@ none, becomes one message that names the operator, the field and the line.
 from __future__ import annotations
 
 import functools
+import itertools
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ...model.errors import OracleError
 from ...numerics.expressions import place_of
 from .checks import Args, Asked, Check, Checks
 from .operator import Operator, Result
+from .parameters import Parameter
 from .roles import CLASS_INDEX, Shape
 
 Function = Callable[..., Any]
@@ -146,34 +148,76 @@ def _line_of(function: Function, error: Exception) -> str:
 
 def try_out(op: Operator) -> None:
     """Ask the functions of a guarded operator of a usual call, with and without its optional inputs. Raises OracleError
-    for what they ask or answer, and for a failure where they fail on every shape that the checks accept."""
+    for what they ask or answer, for a failure where they fail on every shape that the checks accept, and for a
+    reduction of which the checks accept no call."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
         if not any(_works(op, shape, absent, failures) for shape in SHAPES) and failures:
             raise failures[0]
+    if op.reduction is not None:
+        _try_reductions(op, op.reduction)
 
 
 def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed]) -> bool:
     """Whether a call is accepted and every function answers; how one fails is noted."""
     target = platform(DEFAULT_SOC)
-    attributes = op.usual(shape)
+    try:
+        arrays, described = _call(op, shape, op.usual(shape), absent)
+        if _refusal(op, described, target):
+            return False
+        _ask(op, arrays, described, target)
+    except Failed as failed:
+        failures.append(failed)
+        return False
+    return True
+
+
+def _try_reductions(op: Operator, reduction: Parameter) -> None:
+    """Cases are planned where the checks accept them: a page that refuses a reduction by mistake would have none, but
+    of one element, which looks the same in every reduction."""
+    targets = [platform(soc) for soc in op.documented]
+    refused = {value: _first_refusal(op, {reduction.name: value}, targets) for value in reduction.choices}
+    taken = [value for value, (reason, _) in refused.items() if not reason]
+    for value, (reason, shapes) in refused.items():
+        if taken and reason:
+            raise OracleError(
+                f"{op.name}: its checks refuse every call that was tried with {reduction.name} {value!r}, and take "
+                f"{taken[0]!r}: {reason}. Cases have outputs of the shapes that the page's `shape` gives, here {shapes}"
+            )
+
+
+def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Platform]) -> tuple[str, str]:
+    """Return why the checks refuse the first call of all that are tried, and the shapes of its outputs; "" if they
+    accept one."""
+    first = ("", "")
+    for target, shape in itertools.product(targets, filter(None, SHAPES)):
+        _, described = _call(op, shape, {**op.usual(shape), **given}, set())
+        reason = _refusal(op, described, target)
+        if not reason:
+            return "", ""
+        first = first if first[0] else (reason, ", ".join(f"{n} {described[n].shape}" for n in op.outputs))
+    return first
+
+
+def _call(
+    op: Operator, shape: Shape, attributes: Mapping[str, Any], absent: set[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a call beside a main operand of a shape: with arrays, and as the checks see them."""
     inputs: dict[str, Any] = {}
     for p in op.inputs():
         kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]
         own = op.shape_of(p.name, shape, attributes)
         inputs[p.name] = None if p.name in absent else np.ones(own, kind.numpy)
-    try:
-        outputs = {each.output: TensorSpec(each.output_shape({**attributes, **inputs}), "float32") for each in op.each}
-        described = {name: None if value is None else TensorSpec.of(value) for name, value in inputs.items()}
-        given: dict[str, Any] = {**attributes, **described, **outputs}
-        if any(check.status is not None for check in op.checks(given, target)):
-            return False
-        _ask(op, {**attributes, **inputs}, given, target)
-    except Failed as failed:
-        failures.append(failed)
-        return False
-    return True
+    outputs = {each.output: TensorSpec(each.output_shape({**attributes, **inputs}), "float32") for each in op.each}
+    described = {name: None if value is None else TensorSpec.of(value) for name, value in inputs.items()}
+    return {**attributes, **inputs}, {**attributes, **described, **outputs}
+
+
+def _refusal(op: Operator, described: Mapping[str, Any], target: Platform) -> str:
+    """Return why the checks refuse a call, "" if they accept it."""
+    status = next((check.status for check in op.checks(described, target) if check.status is not None), None)
+    return "" if status is None else status.reason or status.name
 
 
 def _ask(op: Operator, arrays: Mapping[str, Any], described: Mapping[str, Any], target: Platform) -> None:

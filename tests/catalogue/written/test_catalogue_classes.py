@@ -70,6 +70,13 @@ def test_all_only_and_without_choose_class_families(tmp_path: Path) -> None:
         assert left_out <= {"unread", "pairs_numbers"}, "what the operator has no call of"
 
 
+def test_a_file_with_class_families_says_the_usual_numbers_of_every_input(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(HEAD.replace("output: probabilities 0.02", "output: {dtype: float16}") + "classes: all\n" + SOME)
+    with pytest.raises(OracleError, match=r"c\.yaml:3: .* has none for output; .*`inputs: {output: normal 0 2}`"):
+        load(path)
+
+
 def test_a_family_with_a_why_replaces_the_class_family_and_one_without_changes_its_keys(tmp_path: Path) -> None:
     own = "classes: {only: [tiny]}\nfamilies: {tiny: {why: another reason, dtype: float32, shape: [[3]]}}\n"
     assert [case.id for case in loaded(tmp_path, own)] == ["sigmoid_backward/tiny[float32-3]"]

@@ -16,7 +16,7 @@ from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp
 from oracle.numerics.orders.formula import Formula
 from oracle.operators import OPERATORS
-from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in
+from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.parameters import number, output, reduction, tensor
@@ -184,3 +184,18 @@ def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
 )
 def test_dtypes_that_are_none_are_told(made, message):
     assert f"{NAME}: its checks ask whether {message}" in refusal(checks=yielding(made))
+
+
+def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
+    """Its cases would be left out without a word: the page's shape and its checks do not agree."""
+
+    def scalar_under_a_reduction(a, platform):
+        yield not_null(a, "self")
+        wanted = () if a["reduction"] else a["self"].shape
+        yield check("shape", None if a["gradInput"].shape == wanted else f"gradInput must be {wanted}")
+
+    page = replace(PAGE, checks=scalar_under_a_reduction)
+    message = re.escape("with reduction 1, and take 0: gradInput must be (). Cases have outputs of the shapes")
+    with pytest.raises(OracleError, match=message):
+        accepted(page)
+    assert accepted(replace(page, shape=lambda a: () if a["reduction"] else tuple(a["self"].shape)))
