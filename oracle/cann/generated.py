@@ -428,8 +428,12 @@ def _written(node: Expression, args: list[str]) -> str:
         return f"{_CHOICES[op]}({', '.join(args)})"
     if op in _CALLS or op == "abs":
         return f"std::{'fabs' if op == 'abs' else op}({args[0]})"
-    if op == "stored":
-        return f"round_to({_kind_of(node.args[1])}, {args[0]})"
+    if op.startswith("stored"):
+        kind, only = (
+            _kind_of(node.args[1]),
+            {"float16": "ACL_FLOAT16", "bfloat16": "ACL_BF16"}.get(op.partition(" ")[2]),
+        )
+        return f"round_to({kind if only is None else f'{kind} == {only} ? {kind} : ACL_FLOAT'}, {args[0]})"
     if op == "neg":
         return f"-{args[0]}"
     if op == "not":

@@ -225,9 +225,8 @@ def _steps(
     *,
     explained: bool = True,
 ) -> Outcome:
-    if not case.computes(settings.soc, settings.cann) and not _answers_status(backend):
-        what = "asks for its status alone" if case.asks_status else "must be refused"
-        return Outcome("skip", f"the backend does not answer statuses (answers_status): the call {what}")
+    if reason := not_asked(case, backend, settings):
+        return Outcome("skip", reason)
     if case.tier == HUGE:
         from . import huge  # with the diagnosis and half the package: other tiers need it where a case fails
 
@@ -253,13 +252,19 @@ def _steps(
     return told_of_a_rerun(outcome, prepared, backend) if explained else outcome
 
 
-def _answers_status(backend: Backend) -> bool:
-    """Whether a backend says that it answers calls that must be refused, or that ask for their status alone."""
+def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
+    """Return why a backend is not asked for a call that it need not compute: one that must be refused, or that asks for
+    its status alone, is for backends that say ``answers_status``. "" for every other call."""
+    if case.computes(settings.soc, settings.cann):
+        return ""
     try:
         with guarded():
-            return getattr(backend, "answers_status", False) is True
+            if getattr(backend, "answers_status", False) is True:
+                return ""
     except DeviceError:
-        return False
+        pass  # of such a backend nothing is known
+    what = "asks for its status alone" if case.asks_status else "must be refused"
+    return f"the backend does not answer statuses (answers_status): the call {what}"
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:

@@ -106,8 +106,8 @@ class Expression:
 
     ``op``: ``symbol``, ``constant``, an operator of ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``,
     ``max``, ``where`` (condition, then, else), a reduction of ``REDUCING`` along the formula's axis, a rounding of
-    ``ROUNDINGS``, or ``stored`` (a value, the operand whose type it takes). ``value``: the name of a symbol; a
-    constant's Fraction, or ``"pi"``.
+    ``ROUNDINGS``, or ``stored`` (a value, the operand whose type it takes; ``stored float16``: if that is float16).
+    ``value``: the name of a symbol; a constant's Fraction, or ``"pi"``.
     """
 
     __slots__ = ("args", "is_constant", "op", "value")
@@ -389,9 +389,12 @@ def is_finite(a: Operand) -> Expression:
     return abs(checked_operation("-", _operand(a), _operand(a))) <= 0
 
 
-def stored(x: Operand, like: Expression) -> Expression:
-    """x as a kernel holds it that rounds it to the type of an operand: a step of a kernel's order."""
-    return checked_operation("stored", _operand(x), like)
+def stored(x: Operand, like: Expression, only: str = "") -> Expression:
+    """x as a kernel holds it that rounds it to the type of an operand: a step of a kernel's order. ``only``: the one
+    type that the kernel computes in, where it widens the other."""
+    if only not in ("", *ROUNDINGS):
+        raise OracleError(f"stored: only={only!r}; it must be {' or '.join(ROUNDINGS)}")
+    return checked_operation(f"stored {only}".strip(), _operand(x), like)
 
 
 # ---- along an axis: Formula(..., over=...) says which ----------------------------------------------------------------

@@ -7,7 +7,9 @@ where the formula is rational, by MPFR at growing precision where it is not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from itertools import tee
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,6 +99,8 @@ def store_between(low: Array, high: Array, target: Array) -> Array:
 
 
 TINY = np.float32(2.0**-126)
+WIDE = FORMATS["float64"]
+NARROW = mpq(1, 1 << 50)  # relative width at which an enclosure is a float64 number
 
 
 def narrow(single: Array, target: Array, band: int = 1) -> Array:
@@ -150,8 +154,9 @@ def settle(
     refine: Refine | None = None,
     least: float = 1,
     alike: Alike | None = None,
-) -> None:
-    """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
+) -> tuple[Array, Array]:
+    """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices. Return the
+    indices of those that only exact arithmetic settled, and their values in float64.
 
     ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves, ``least``
     elements at least, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
@@ -162,27 +167,33 @@ def settle(
     if where.size >= least and refine is not None:
         where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
     fmt = FORMATS[dtype_of(target.dtype).name]
-    if alike is not None and where.size > MANY:
-        first, like = alike(np.unravel_index(where, target.shape))
-        settle_exactly(where[first], target, exact, fmt)
-        target.reshape(-1)[where] = target.reshape(-1)[where[first]][like]
-    else:
-        settle_exactly(where, target, exact, fmt)
+    if alike is None or where.size <= MANY:
+        return where, settle_exactly(where, target, exact, fmt)
+    first, like = alike(np.unravel_index(where, target.shape))
+    values = settle_exactly(where[first], target, exact, fmt)
+    target.reshape(-1)[where] = target.reshape(-1)[where[first]][like]
+    return where, values[like]
 
 
-def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) -> None:
-    """Store the exact values of some elements, rounded, one at a time."""
-    for index in zip(*np.unravel_index(where, target.shape), strict=True):
+def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) -> Array:
+    """Store the exact values of some elements, rounded, one at a time; return them in float64."""
+    values = np.empty(where.size)
+    for k, index in enumerate(zip(*np.unravel_index(where, target.shape), strict=True)):
         answer = exact(tuple(int(i) for i in index))
         if isinstance(answer, float):
-            rounded = answer
+            rounded = values[k] = answer
         elif isinstance(answer, Iterator):
-            rounded = round_enclosures(answer, fmt)
+            answer, again = tee(answer)
+            rounded = values[k] = round_enclosures(answer, fmt)
+            if rounded != 0 and math.isfinite(rounded):  # of e^-10000, or e^10000, no enclosure is narrow
+                near = next(low for low, high, *_ in again if high - low <= abs(low) * NARROW)
+                values[k] = round_rational(near, WIDE)
         else:
-            rounded = round_rational(answer, fmt)
+            values[k], rounded = round_rational(answer, WIDE), round_rational(answer, fmt)
             if rounded == 0 and answer < 0:
                 rounded = -0.0
         target[index] = rounded
+    return values
 
 
 def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> Array:
@@ -317,19 +328,31 @@ class Sink:
         The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
         itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
         """
-        reach = np.abs(value) + error
-        most = highest(reach) if reach.size else 0.0
-        for fmt in self.formats:
-            if not most < fmt.overflow:  # NaN is not
-                unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
         self.lost[index] = error
-        bound = self._roundings(reach)
-        if self.rounded_value:
-            bound = bound * 2
-        self.bound[index] = bound + error
+        self.bound[index], straddles = self._bounded(value, error)
+        if straddles is not None:
+            unspecified = unspecified | straddles
         self.unspecified[index] = unspecified
         if exact is not None:
             self.exact[index] = exact
+
+    def know(self, index: Index, value: Array) -> None:
+        """Record what some values really are, where float64 had cancelled, and the bound there."""
+        self.value[index] = value
+        self.bound[index], straddles = self._bounded(value, self.lost[index])
+        if straddles is not None:
+            self.unspecified[index] |= straddles
+
+    def _bounded(self, value: Array, error: Array) -> tuple[Array, Array | None]:
+        """Return the bound, and where the interval straddles the largest number; None where it does nowhere."""
+        reach = np.abs(value) + error
+        most, straddles = highest(reach) if reach.size else 0.0, None
+        for fmt in self.formats:
+            if not most < fmt.overflow:  # NaN is not
+                over = (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
+                straddles = over if straddles is None else straddles | over
+        bound = self._roundings(reach)
+        return (bound * 2 if self.rounded_value else bound) + error, straddles
 
     def _roundings(self, reach: Array) -> Array:
         """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
@@ -392,7 +415,9 @@ class Region:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
             recorded = None if refine is None else self._recorded(refine)
-            settle(where, (value, low, high), self.target, exact, recorded, least, alike)
+            alone = settle(where, (value, low, high), self.target, exact, recorded, least, alike)
+            if self.sink.judged:
+                self._record(*alone)
         if not self.proved_finite:
             unify_nans(self.target)
         elif self.unproven:
@@ -410,6 +435,13 @@ class Region:
         if self.sink.judged and self.sink.rounded_value:
             self.sink.value[...] = widen(self.sink.out.real)
 
+    def _record(self, where: Array, values: Array) -> None:
+        """Let the standards see values that exact arithmetic alone knows, but those that float64 cannot compute."""
+        known = np.isfinite(values)
+        for beyond in self.overflowed:
+            known &= ~np.isin(where, beyond)
+        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known])
+
     def _recorded(self, refine: Refine) -> Refine:
         """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
         there."""
@@ -418,7 +450,7 @@ class Region:
             value, low, high = refine(where)
             if self.sink.judged:
                 known = np.isfinite(low) & np.isfinite(high)
-                self.sink.value[tuple(axis[known] for axis in where)] = value[known]
+                self.sink.know(tuple(axis[known] for axis in where), value[known])
             return value, low, high
 
         return recorded

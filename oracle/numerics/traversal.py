@@ -111,10 +111,11 @@ def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression
     known = dict(types)
 
     def rounding(node: Expression, args: Operands) -> Expression | None:
-        if node.op != "stored":
+        step, _, only = node.op.partition(" ")
+        if step != "stored":
             return None
         kind = known.get(str(node.args[1].value))
-        return args[0] if kind is None else checked_operation(kind, args[0])
+        return args[0] if kind is None or only not in ("", kind) else checked_operation(kind, args[0])
 
     return rebuilt(root, rounding)
 

@@ -10,14 +10,14 @@ Document and source differ, and the source wins: an empty ``self`` succeeds befo
 is accepted. The result is rounded to self's dtype, then cast to out.
 
 Special values follow the formula in IEEE float64: NaN, +inf, or a row of nothing but -inf gives a row of NaN; -inf next
-to finite numbers gives 0. Unspecified: rows in float16 before ascend950 where the rounded difference decides.
+to finite numbers gives 0. Before ascend950 the bound of float16 has the rounding of the difference.
 """
 
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, axis, bfloat16_where_supported,
-    dtype_in, ends_if_empty, exp, in_range, max_over, max_rank, not_null, output, same_shape, sum_over, tensor,
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, in_range, max_over, max_rank, not_null, output, same_shape, stored, sum_over, tensor,
 )  # fmt: skip
 
 TYPES = ("float32", "float16", "float64", "bfloat16")
@@ -26,6 +26,12 @@ TYPES = ("float32", "float16", "float64", "bfloat16")
 def formula(x: Expression) -> Expression:
     """The document's formula."""
     e = exp(x - max_over(x))
+    return e / sum_over(e)
+
+
+def kernel_tbe(x: Expression) -> Expression:
+    """The maximum and the difference of float16 in float16."""
+    e = exp(stored(x - max_over(x), x, "float16"))
     return e / sum_over(e)
 
 
@@ -55,7 +61,9 @@ OPERATOR = Operator(
     source="activation/softmax_v2/op_api/aclnn_softmax.cpp",
     checks=checks,
     empty=("self",),
-    computes=Formula(formula, {"950": formula, "tbe": formula, "reciprocal": reciprocal}, over="dim"),
+    computes=Formula(
+        formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "reciprocal": reciprocal}, over="dim"
+    ),
     points={"x": (-87.34, -103.97, 88.72)},
     kernel=KernelName("softmax_v2", ("self",), {"axes": ("dim", -1)}),
     aten=Aten(lambda aten, t: aten._softmax(t["self"], t["dim"], False)),

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..backends import Backend
 from ..case.execute import unsupported
 from ..case.judge import Outcome, outcome_of_device
-from ..case.one_case import outcome_on
+from ..case.one_case import not_asked, outcome_on
 from ..case.prepare import Prepared
 from ..catalogue import select
 from ..catalogue.data.case import Case
@@ -178,7 +178,11 @@ class Running:
                 self._judge(finding, prepared, plain)
 
     def _judge(self, finding: Finding, prepared: Prepared, plain: Plain) -> None:
-        outcome = _outcome(prepared, self.backends[finding.kernel.place])
+        backend = self.backends[finding.kernel.place]
+        if reason := not_asked(prepared.case, backend, self.settings):
+            finding.refused = reason
+            return
+        outcome = _outcome(prepared, backend)
         if outcome.status == "skip":
             finding.refused = outcome.reason
             return

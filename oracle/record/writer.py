@@ -382,7 +382,7 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
     said.cases = {case.id: case for record in records for case in record.cases}
     if all(record.complete for record in records):
         counts = {status: sum(record.counts[status] for record in records) for status in first.counts}
-        said.end = RunEnd(counts, _duration(records))
+        said.end = RunEnd(counts, _duration(records), sum(record.judged for record in records))
     last = [] if said.end is None else [dumps(said.end)]
     lines = chain([dumps(said.header)], chain.from_iterable(map(case_lines, records)), last)
     return said.record(), (f"{line}\n" for line in lines)

@@ -181,8 +181,25 @@ class Fraction64:
         return Fraction64(np.where(holds, self.num, other.num), den, inexact)
 
 
+def reduced(kind: str, terms: Fraction64, shape: tuple[int, ...]) -> Fraction64:
+    """Return the ``sum``, the ``most`` or the ``least`` along the last axis of an array of this shape, the axis kept;
+    inexact where a term is, where denominators differ, and where a partial sum rounds."""
+    num, den, inexact = (np.broadcast_to(part, shape) for part in (terms.num, terms.den, terms.inexact))
+    first = den[..., :1]
+    lost = (inexact | (den != first)).any(axis=-1, keepdims=True)
+    if kind != "sum":
+        num = (np.maximum if kind == "most" else np.minimum).reduce(num, axis=-1, keepdims=True)
+    while num.shape[-1] > 1:
+        half = num.shape[-1] // 2
+        total, error = two_sum(num[..., :half], num[..., half : 2 * half])
+        lost = lost | (error != 0).any(axis=-1, keepdims=True)
+        num = np.concatenate([total, num[..., 2 * half :]], axis=-1)
+    return Fraction64(num, first, lost)
+
+
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
-    """Return a graph's value at float64 vectors or numbers; it is inexact where a function has a part in it."""
+    """Return a graph's value at float64 vectors or numbers, or at fractions; it is inexact where a function has a part
+    in it."""
     result: dict[int, Fraction64] = {}
     for node in walk(root):
         args = [result[id(a)] for a in node.args]
@@ -195,7 +212,8 @@ def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[
     if is_irrational_step(node):
         return Fraction64(np.float64(0.0), 1.0, True)
     if op == "symbol":
-        return Fraction64(np.asarray(operands[str(node.value)], np.float64))
+        operand = operands[str(node.value)]
+        return operand if isinstance(operand, Fraction64) else Fraction64(np.asarray(operand, np.float64))
     if op == "constant":
         return _constant(node.value)
     if op == "where":

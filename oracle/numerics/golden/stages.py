@@ -16,7 +16,8 @@ from ...model.dtypes import dtype_of
 from .. import double_double
 from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
-from ..exact import enclosures
+from ..exact import enclosures, rationals
+from ..exact.rationals import Fraction64
 from ..expressions import LENGTH, TOTAL, ZERO
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, Arithmetic, widen
@@ -197,6 +198,26 @@ class Stages:
         plain = {n: v[0] if isinstance(v, tuple) else v for n, v in operands.items()}
         plain |= {name: error[inverse, 0] for name, error in errors.items()}
         return high, low, _slack(Level.of(self.graph.outer, lost), plain, high)
+
+    def in_fractions(self, where: tuple[Array, ...]) -> Fraction64:
+        """Some elements of a rational formula as fractions, inexact where float64 numbers cannot hold them."""
+        flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
+        at_once = max(1, AGAIN // self.length)
+        made: list[dict[str, Fraction64]] = []
+        for start in range(0, len(flat), at_once):
+            rows = np.unravel_index(flat[start : start + at_once], self.lead)
+            operands: dict[str, Any] = self.loaded(rows)
+            shape = (len(rows[0]), self.length)
+            for stage in self.graph.stages:
+                terms = rationals.evaluate(stage.terms, operands)
+                operands[stage.name] = rationals.reduced(stage.kind, terms, shape)
+            made.append({stage.name: operands[stage.name] for stage in self.graph.stages})
+        known = self.loaded(where)
+        for name in made[0]:
+            parts = ((f[name].num, f[name].den, f[name].inexact) for f in made)
+            num, den, inexact = (np.concatenate(each)[inverse, 0] for each in zip(*parts, strict=True))
+            known[name] = Fraction64(num, den, inexact)
+        return rationals.evaluate(self.graph.outer, known)
 
     def _pair_losses(self) -> list[Any]:
         stages, outer = self.graph.levels(double_double.ARITHMETIC)

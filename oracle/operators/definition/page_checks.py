@@ -239,6 +239,10 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
     for p in op.inputs():
         if not isinstance(p.role, Role):
             yield f"the role of {p.name} is {p.role!r}; it must be a role of oracle.page, as MAIN"
+    for name in op.outputs[1:]:
+        if not isinstance(op.by_name[name].role, Role):
+            text = f"its output {name} has no role, which says its shape"
+            yield f'{text}; give one, as output("{name}", ROWS), or a Role(...) of yours'
     main = [p.name for p in op.inputs(MAIN)]
     if not main:
         yield "no input has the role MAIN"
@@ -281,6 +285,9 @@ def _form_problems(op: Operator) -> Iterator[str]:
     """Yield the names of orders and conditions that belong to no kernel, though they look as if they did."""
     if not isinstance(op.computes, Formula):
         return
+    over = op.computes.over.removeprefix("all but ")
+    if over != "all":
+        yield from _unknown("over", (over,) if over else (), op.by_name, "parameter, and not all")
     if PLACE in _used(op.computes.formula, condition=False)[0] and not op.computes.over:
         yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
     if not op.computes.over and _reduces(op.computes.formula):

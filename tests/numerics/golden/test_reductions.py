@@ -11,7 +11,7 @@ import pytest
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
-from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, sqrt, stored, sum_over
+from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, min_over, sqrt, stored, sum_over
 from oracle.numerics.golden import reductions
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.numerics.orders.reducing import reducing
@@ -45,6 +45,14 @@ def layer_norm_backward(dy, x, mean, rstd, gamma):
     return rstd * (h - mean_over(h) - z * mean_over(h * z))
 
 
+def centred(x):
+    return x - mean_over(x)
+
+
+def shares(x):
+    return x / (sum_over(abs(x)) + max_over(x) - min_over(x))
+
+
 def true_softmax(x):
     e = [gmpy2.exp(mpfr(v - max(x))) for v in x]
     return [a / sum(e, mpfr(0)) for a in e]
@@ -72,12 +80,22 @@ def true_layer_norm_backward(dy, x, mean, rstd, gamma):
     return [r * (a - one - b * two) for r, a, b in zip(rstd, h, z, strict=True)]
 
 
+def true_centred(x):
+    return [v - sum(x, mpq(0)) / len(x) for v in x]
+
+
+def true_shares(x):
+    return [v / (sum(map(abs, x), mpq(0)) + max(x) - min(x)) for v in x]
+
+
 FORMULAS: dict[Callable[..., Any], Callable[..., list[Any]]] = {
     softmax: true_softmax,
     log_softmax: true_log_softmax,
     softmax_backward: true_softmax_backward,
     rms_norm_grad: true_rms_norm_grad,
     layer_norm_backward: true_layer_norm_backward,
+    centred: true_centred,
+    shares: true_shares,
 }
 SCHEMES = {formula: Formula(formula, over="dim") for formula in FORMULAS}
 
@@ -143,7 +161,8 @@ def test_float32_kernels_that_add_in_any_order_keep_the_bound(formula, order):
             known: dict[str, Any] = {**{k: np.array(v) for k, v in given.items()}, LENGTH: np.float32(n)}
             for stage in graph.stages:
                 terms = np.broadcast_to(simulate(stage.terms, known, np.float32), (4, n))
-                total = ORDERS[order](terms) if stage.kind == "sum" else terms.max(axis=-1, keepdims=True)
+                reduce = {"sum": ORDERS[order], "most": np.maximum.reduce, "least": np.minimum.reduce}[stage.kind]
+                total = reduce(terms) if stage.kind == "sum" else reduce(terms, axis=-1, keepdims=True)
                 known[stage.name] = np.broadcast_to(total, (4, n)).astype(np.float32)
             actual = simulate(graph.outer, known, np.float32).astype(np.float64)
             judged = ~sink.unspecified
@@ -232,3 +251,17 @@ def test_rows_of_one_number_are_proved_together(formula: Callable[..., Any], ans
     assert (out[3:] == answer).all()
     assert not np.signbit(out[3:]).any()
     assert len(looked_at) <= 3
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_exact_ties_of_rational_rows_are_settled_together(n: int, monkeypatch) -> None:
+    """Half of the differences from the mean of two numbers lie halfway between two numbers. No sum here rounds."""
+    looked_at = []
+    exact = reductions.ExactRow.value
+    monkeypatch.setattr(reductions.ExactRow, "value", lambda row, k: looked_at.append(row) or exact(row, k))
+    x = np.random.default_rng(6).normal(0, 2, (300, n)).astype(np.float32)
+    out = np.empty_like(x)
+    reductions.evaluate(SCHEMES[centred], {"x": x}, (1,), Sink(out, "float32"))
+    truth = [[rounded(v, "float32") for v in true_centred([mpq(float(v)) for v in row])] for row in x]
+    np.testing.assert_array_equal(out, np.array(truth, np.float32))
+    assert not looked_at
