@@ -241,3 +241,9 @@ def test_the_kernels_own_share_is_0_for_the_golden_and_at_most_1_for_a_right_ker
         assert exact.kernel_share == pytest.approx(0, abs=1e-6)
         kernel = run_case(case, Cpu(numerics="kernel"), Settings())
         assert kernel.kernel_share == pytest.approx(0.5, abs=0.5)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0,)])
+def test_another_array_of_no_elements_is_no_result(shape):
+    line = run_case(log_sigmoid(shape=shape), m.ReplacesAnEmptyOutput(), Settings())
+    assert (line.status, line.reason) == ("pass", "")

@@ -114,6 +114,8 @@ def filled(command: str) -> str:
         few = FEW.replace("LogSigmoid", "Softmax") if "my_kernels" in command else FEW
         few = few[few.index("--tier") :] if "--pair" in command else few  # a pair chooses the operators
         command = command.replace("-n auto", "-n 2") + f" {few}"
+    if "--resume" in command:  # of the same run, which is not the page's last one
+        command = f"{command.replace(' --resume reports/latest.jsonl', '')} && {command}"
     if "aclnn-oracle golden" in command and "--verify" not in command:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:

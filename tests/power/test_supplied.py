@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 
+import numpy as np
 import pytest
 
 import oracle
@@ -132,3 +133,17 @@ def test_options_of_the_registry_are_refused_beside_kernels(capsys):
     assert main(["power", "--kernels", "a:B", "--full-matrix"]) == 2
     assert main(["power", "--json", "x.json"]) == 2
     assert "leave it out" in capsys.readouterr().err
+
+
+class TakesNoStatus(Kernel):
+    """Computes, and cannot be asked for anything else: it does not say answers_status."""
+
+    def run(self, call):
+        assert all(isinstance(value, np.ndarray) for value in call.inputs.values()), "no array"
+        return super().run(call)
+
+
+def test_a_kernel_that_answers_no_statuses_is_not_asked_for_them(cases):
+    result = scored((TakesNoStatus("right", wrong=False),), cases)
+    assert result.flagged == []
+    assert result.findings[0].judged < len(cases)

@@ -41,6 +41,7 @@ def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
     assert whole.header.started == "2026-10-20T09:10:03+00:00"
     assert whole.duration_s == 300  # from the first start to the last end
     assert "6 planned (pass 3, fail 3)" in capsys.readouterr().out
+    assert json.loads(path.read_text().splitlines()[-1])["judged"] == sum(part.judged for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle.model.dtypes import FORMATS
 from oracle.numerics.expressions import exp, log, log1p, maximum, sqrt, where
+from oracle.numerics.floats.rounding import half_ulp
 from oracle.numerics.golden import elementwise
 from oracle.numerics.golden.elementwise import Formula, evaluate
 from oracle.numerics.proof import Sink
@@ -56,3 +59,19 @@ def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
         alone = [bound(g[k : k + 1], x[k : k + 1])[0] for k in range(tiny)]
         np.testing.assert_array_equal(whole[:tiny], alone)
         assert (whole[:tiny] > 0).all()
+
+
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+def test_what_cancels_in_pairs_of_float64_too_reaches_the_verdict_with_its_bound(stored):
+    """t * log 2 + (1 - t) * log 2 is log 2, whatever t: 10^37 leaves nothing of it in 106 bits."""
+
+    def formula(t, x):
+        return t * log1p(exp(-x)) + (1 - t) * log1p(exp(x))
+
+    kinds = {"float32": np.dtype(np.float32), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+    out = np.empty(2, kinds[stored])
+    sink = Sink(out, "float32", judged=True)
+    operands = {"t": np.float32([1e37, 1]), "x": np.float32([0, 0])}
+    evaluate(Formula(formula, {"right": lambda t, x: log1p(exp(x)) - t * x}), operands, sink, soc="right")
+    np.testing.assert_allclose(sink.value, np.log(2), rtol=2.0**-52)  # one rounding, one of NumPy's
+    assert sink.bound[0] >= half_ulp(np.array([np.log(2)]), FORMATS[stored])[0]

@@ -142,6 +142,14 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
             {"aten": Aten(None, index_types=("int46",))},
             "index_types names int46, which is no dtype (did you mean 'int4",
         ),
+        (
+            {"computes": Formula(lambda g, x: g * sum_over(x), over="dimm")},
+            "over names dimm, which is no parameter, and not all; there are: ",
+        ),
+        (
+            {"parameters": (*PARAMETERS, output("gradWeight"))},
+            "its output gradWeight has no role, which says its shape",
+        ),
         ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
         (
             {"further": {"gradWeight": Result(lambda a: a["self"].shape, Formula(formula))}},
