@@ -164,5 +164,5 @@ OPERATOR = Operator(
             filled=lambda a: math.nan,
         ),
     },
-    aten=Aten(aten),
+    aten=Aten(aten, departs=True),
 )

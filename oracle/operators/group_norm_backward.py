@@ -261,5 +261,5 @@ OPERATOR = Operator(
             inputs={"input": "self"},
         ),
     ),
-    aten=Aten(aten, mixed=True),
+    aten=Aten(aten, mixed=True, departs=True),
 )

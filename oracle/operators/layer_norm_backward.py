@@ -188,5 +188,5 @@ OPERATOR = Operator(
             lambda a: {"outputMask": (True, True, True)},
         ),
     ),
-    aten=Aten(aten, mixed=True),
+    aten=Aten(aten, mixed=True, departs=True),
 )

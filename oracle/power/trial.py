@@ -41,6 +41,7 @@ from ..defects.registry import defects, right_kernels, sampled
 from ..model.aclnn import platform
 from ..model.call import Array, Call
 from ..model.errors import OracleError
+from ..numerics.orders.formula import is_elementwise
 from ..operators import Reference, operator, references, validate, writes
 from ..settings.settings import Settings
 
@@ -186,7 +187,8 @@ class Computed:
 
 def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
     """Return what kernels compute of a call's inputs, before any store. Raises OracleError where one fails."""
-    wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
+    alike = all(is_elementwise(each.computes) and each.scalars is None for each in operator(call.op).each)
+    wide = {n: v.astype(np.float32) if alike and _floats(v) else v for n, v in call.inputs.items()}  # once for all
     given: dict[str, Any] = {**call.attrs, **wide}
     result = []
     with np.errstate(all="ignore"):

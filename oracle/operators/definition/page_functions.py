@@ -31,6 +31,7 @@ from .roles import CLASS_INDEX, Shape
 Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
 _WHOLE = (int, np.integer)
+POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that may be null
 
 
 class Failed(OracleError):
@@ -148,13 +149,16 @@ def _line_of(function: Function, error: Exception) -> str:
 
 def try_out(op: Operator) -> None:
     """Ask the functions of a guarded operator of a usual call, with and without its optional inputs. Raises OracleError
-    for what they ask or answer, for a failure where they fail on every shape that the checks accept, and for a
-    reduction of which the checks accept no call."""
+    for what they ask or answer, for a failure where they fail on every shape that the checks accept, or at an attribute
+    that is a null pointer, and for a reduction of which the checks accept no call."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
         if not any(_works(op, shape, absent, failures) for shape in SHAPES) and failures:
             raise failures[0]
+    for p in op.attributes:
+        if p.c in POINTERS:
+            _try_null(op, p)
     if op.reduction is not None:
         _try_reductions(op, op.reduction)
 
@@ -171,6 +175,13 @@ def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed])
         failures.append(failed)
         return False
     return True
+
+
+def _try_null(op: Operator, pointer: Parameter) -> None:
+    """Raise OracleError where the checks fail on a null pointer: the catalogue would have no case of it."""
+    for shape in filter(None, SHAPES):
+        _, described = _call(op, shape, {**op.usual(shape), pointer.name: None}, set())
+        _refusal(op, described, platform(DEFAULT_SOC))
 
 
 def _try_reductions(op: Operator, reduction: Parameter) -> None:

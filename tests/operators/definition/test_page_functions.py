@@ -199,3 +199,10 @@ def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
     with pytest.raises(OracleError, match=message):
         accepted(page)
     assert accepted(replace(page, shape=lambda a: () if a["reduction"] else tuple(a["self"].shape)))
+
+
+def test_checks_that_fail_at_a_null_attribute_are_told():
+    """The catalogue has a case of every pointer that is null; of this one it would have none."""
+    text = r"its checks failed at .*: TypeError: .*; None, a null pointer, in this call: .*alpha"
+    with pytest.raises(OracleError, match=text):
+        accepted(replace(PAGE, checks=yielding(lambda a: check("alpha", None if a["alpha"] > 0 else "no"))))
