@@ -19,7 +19,7 @@ from .commands import COMMANDS, INTERRUPTED
 from .model.errors import OracleError, OracleWarning
 
 # take --operator as run and replay do
-OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info")
+OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info", "list", "show")
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
 write a report. Start with:
