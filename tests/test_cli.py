@@ -141,6 +141,26 @@ def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths
     assert sum("Backward" in line for line in lines[: totals[0]]) <= 12  # the ten biggest kinds of failure
 
 
+STOPS = """
+from oracle.explain.groups import Asking
+
+def stopped(self, record):
+    raise KeyboardInterrupt
+
+Asking.groups = stopped
+"""
+
+
+def test_ctrl_c_among_the_further_calls_of_a_run_that_is_over_loses_nothing(tmp_path):
+    (tmp_path / "stops.py").write_text(STOPS)
+    words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke", "-k", "first_look or ranks"]
+    done = command(*words, "--backend", "misbehaving:FlipsOneSign", "-p", "stops", "-q", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "\nrecord: reports/" in done.stdout
+    assert "\nreport: reports/" in done.stdout
+    assert (tmp_path / "reports/latest.html").exists()
+
+
 def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
     file = default_dir() / "log_sigmoid_backward.yaml"
     words = ["run", f"{file}::{CASE}", "--backend", "misbehaving:FlipsOneSign", "--report", "r.html", "-x", "-q"]

@@ -292,6 +292,12 @@ class Run:
         if not self.settings.explain or apart or stopped or most < AT_ONCE or self.settings.tier == HUGE:
             self.recorder.explain(groups(record))
             return
+        try:
+            self._explain_with_calls(record, most)
+        except KeyboardInterrupt:  # every case has run: that ends the further calls, and loses nothing
+            self.recorder.explain(groups(record))
+
+    def _explain_with_calls(self, record: Record, most: int) -> None:
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
