@@ -20,7 +20,8 @@ from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
 from oracle.operators.definition.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
-from oracle.operators.definition.parameters import BROADCAST, MAIN, flag, number, output, reduction, tensor
+from oracle.operators.definition.parameters import flag, number, output, reduction, tensor
+from oracle.operators.definition.roles import BROADCAST, MAIN
 
 
 def formula(g, x, w, b, f):
