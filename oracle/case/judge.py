@@ -152,15 +152,18 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
     yield from diagnosis.of_call(execution.status, prepared.expected, execution.changed)
     for name, output in execution.memory.outputs.items():
         result = execution.memory.call.outputs.get(name)
-        if not prepared.values:
+        if name not in prepared.values:
             if not _is_left(output, result):
-                why = "a call that computes nothing" if prepared.expected == SUCCESS.name else "a refused call"
-                yield Judgement(False, f"{name} was written", f"{why} leaves the output untouched")
-        elif name not in prepared.values:
-            if not _is_left(output, result):
-                yield Judgement(False, f"{name} was written", f"the call leaves {name} untouched")
+                yield Judgement(False, f"{name} was written", _why_left(name, prepared))
         elif execution.status.ok:
             yield from _output(name, output, result, execution.unwritten.get(name))
+
+
+def _why_left(name: str, prepared: Prepared) -> str:
+    if prepared.values:
+        return f"the call leaves {name} untouched"
+    why = "a call that computes nothing" if prepared.expected == SUCCESS.name else "a refused call"
+    return f"{why} leaves the output untouched"
 
 
 def _is_left(output: Output, result: object) -> bool:

@@ -255,16 +255,19 @@ def _steps(
 def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
     """Return why a backend is not asked for a call that it need not compute: one that must be refused, or that asks for
     its status alone, is for backends that say ``answers_status``. "" for every other call."""
-    if case.computes(settings.soc, settings.cann):
+    if case.computes(settings.soc, settings.cann) or _answers_status(backend):
         return ""
-    try:
-        with guarded():
-            if getattr(backend, "answers_status", False) is True:
-                return ""
-    except DeviceError:
-        pass  # of such a backend nothing is known
     what = "asks for its status alone" if case.asks_status else "must be refused"
     return f"the backend does not answer statuses (answers_status): the call {what}"
+
+
+def _answers_status(backend: Backend) -> bool:
+    """Whether a backend says that it answers calls that must be refused, or that ask for their status alone."""
+    try:
+        with guarded():
+            return getattr(backend, "answers_status", False) is True
+    except DeviceError:
+        return False
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:

@@ -327,13 +327,13 @@ def status_of(returned: Any) -> Status:
         return SUCCESS
     if isinstance(returned, Status) and type(returned.code) is int:
         return returned
+    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results, and of many lines
+        text = f"run() returned a {type(returned).__name__}; it must write into call.outputs"
+        raise TypeError(f"{text} and return an oracle.Status, or None for success")
     try:
         text = readable(repr(returned))[:200]
     except BaseException:  # its repr is the device's too
         text = readable(type(returned).__name__)
-    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results, and of many lines
-        text = f"run() returned a {type(returned).__name__}; it must write into call.outputs"
-        raise TypeError(f"{text} and return an oracle.Status, or None for success")
     raise TypeError(f"run() returned {text}; it must return an oracle.Status, or None for success")
 
 

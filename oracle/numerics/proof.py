@@ -328,10 +328,16 @@ class Sink:
         The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
         itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
         """
+        reach = np.abs(value) + error
+        most = highest(reach) if reach.size else 0.0
+        for fmt in self.formats:
+            if not most < fmt.overflow:  # NaN is not
+                unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
         self.lost[index] = error
-        self.bound[index], straddles = self._bounded(value, error)
-        if straddles is not None:
-            unspecified = unspecified | straddles
+        bound = self._roundings(reach)
+        if self.rounded_value:
+            bound = bound * 2
+        self.bound[index] = bound + error
         self.unspecified[index] = unspecified
         if exact is not None:
             self.exact[index] = exact
@@ -339,20 +345,7 @@ class Sink:
     def know(self, index: Index, value: Array) -> None:
         """Record what some values really are, where float64 had cancelled, and the bound there."""
         self.value[index] = value
-        self.bound[index], straddles = self._bounded(value, self.lost[index])
-        if straddles is not None:
-            self.unspecified[index] |= straddles
-
-    def _bounded(self, value: Array, error: Array) -> tuple[Array, Array | None]:
-        """Return the bound, and where the interval straddles the largest number; None where it does nowhere."""
-        reach = np.abs(value) + error
-        most, straddles = highest(reach) if reach.size else 0.0, None
-        for fmt in self.formats:
-            if not most < fmt.overflow:  # NaN is not
-                over = (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
-                straddles = over if straddles is None else straddles | over
-        bound = self._roundings(reach)
-        return (bound * 2 if self.rounded_value else bound) + error, straddles
+        self.put_bound(index, value, self.lost[index], self.unspecified[index])
 
     def _roundings(self, reach: Array) -> Array:
         """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
@@ -436,7 +429,7 @@ class Region:
             self.sink.value[...] = widen(self.sink.out.real)
 
     def _record(self, where: Array, values: Array) -> None:
-        """Let the standards see values that exact arithmetic alone knows, but those that float64 cannot compute."""
+        """Let the standards see values that exact arithmetic alone knows, except where float64 overflows on the way."""
         known = np.isfinite(values)
         for beyond in self.overflowed:
             known &= ~np.isin(where, beyond)

@@ -178,11 +178,7 @@ class Running:
                 self._judge(finding, prepared, plain)
 
     def _judge(self, finding: Finding, prepared: Prepared, plain: Plain) -> None:
-        backend = self.backends[finding.kernel.place]
-        if reason := not_asked(prepared.case, backend, self.settings):
-            finding.refused = reason
-            return
-        outcome = _outcome(prepared, backend)
+        outcome = _outcome(prepared, self.backends[finding.kernel.place])
         if outcome.status == "skip":
             finding.refused = outcome.reason
             return
@@ -198,6 +194,8 @@ class Running:
 
 def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
     """How a kernel fares with a case; "skip" where it does not take it."""
+    if reason := not_asked(prepared.case, backend, prepared.settings):
+        return Outcome("skip", reason)
     if hasattr(backend, "unsupported"):
         try:
             if reason := unsupported(backend, prepared.again().memory.call):

@@ -35,7 +35,7 @@ from ..model.aclnn import DOCUMENT, platform
 from ..model.errors import OracleError
 from ..place import Bench, Spread
 from ..record.reader import Record
-from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
+from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, told_of_changes
 from ..record.writer import RecordWriter
 from ..reduce.script import script
 from ..reduce.shrink import shrink_with
@@ -293,11 +293,13 @@ class Run:
             self.recorder.explain(groups(record))
             return
         try:
-            self._explain_with_calls(record, most)
+            result = self._learned(record, most)
         except KeyboardInterrupt:  # every case has run: that ends the further calls, and loses nothing
-            self.recorder.explain(groups(record))
+            result = groups(record)
+        self.recorder.explain(result)
 
-    def _explain_with_calls(self, record: Record, most: int) -> None:
+    def _learned(self, record: Record, most: int) -> list[Group]:
+        """Return the groups, told apart by at most so many calls beside those that failed, the largest as scripts."""
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
@@ -307,8 +309,8 @@ class Run:
             if case is not None and group.status == "fail":
                 seconds = (until - time.monotonic()) / (min(len(result), ASKED) - number)
                 result[number] = replace(group, script=self._script(case, seconds))
-        self.recorder.explain(result)
         self.remarks += [further(asking.calls, self.language)] if asking.calls else []
+        return result
 
     def _script(self, case: Case, seconds: float) -> str:
         """Return a failing case as a script, as small as so many seconds make it; "" where it does not fail again."""

@@ -233,4 +233,4 @@ def _require_described(document: Document, operator: Operator, defaults: Layer) 
             "the families of `classes` need usual numbers of every input, and `inputs` of `defaults` has none for "
             f"{names}; for example `inputs: {{{', '.join(texts)}}}`",
             ("defaults", "inputs"),
-        )  # fmt: skip
+        )
