@@ -261,3 +261,12 @@ def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Ar
     slack = np.where(tie, 0.0, slack)
     value = np.where(tie, middle, value)
     return value, value - slack, value + slack
+
+
+def preferred(
+    ends: tuple[Array, Array, Array], others: tuple[Array, Array, Array], where: Any = True
+) -> tuple[Array, Array, Array]:
+    """Return value and interval: those that are certain, where they may be taken, else the others."""
+    certain = (ends[1] == ends[2]) & where
+    value, least, most = (np.where(certain, *each) for each in zip(ends, others, strict=True))
+    return value, least, most

@@ -317,8 +317,7 @@ class _Work:
             result = double_double.refined(graph, few, self.dtype, slack)
         if has_rational_way(graph):  # one result in ten of scale * x, as an Elu has it, is an exact tie
             ties = rationals.refined(value, rationals.evaluate(graph, few), self.dtype, np.inf)
-            value, least, most = (np.where(ties[1] == ties[2], *each) for each in zip(ties, result, strict=True))
-            result = value, least, most
+            result = rationals.preferred(ties, result)
         return _where_finite(*result)
 
     # ---- the compiled engine ----

@@ -166,19 +166,17 @@ class Rows(Stages):
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
-        value, least, most = self._refined(where)
+        result = self._refined(where)
         if self.graph.is_rational and not self.graph.sums_rows and 1 < self.length <= TERMS:
             fractions = self.in_fractions(where)  # half of the differences of two numbers are exact ties
             ends = rationals.refined(np.asarray(fractions.num / fractions.den), fractions, self.kind, np.inf)
-            certain = (ends[1] == ends[2]) & (ends[0] != 0)  # the sign of a zero is another question
-            value, least, most = (np.where(certain, *each) for each in zip(ends, (value, least, most), strict=True))
+            result = rationals.preferred(ends, result, ends[0] != 0)  # the sign of a zero is another question
         if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
             inner, (whole, rational) = self.loaded(where), self.graph.of_one
             (plain,) = program(whole)(inner, where[0].shape)
             ends = rationals.refined(np.asarray(plain), rationals.evaluate(rational, inner), self.kind, np.inf)
-            certain = (ends[1] == ends[2]) & reduce(np.logical_and, map(np.isfinite, inner.values()))
-            value, least, most = (np.where(certain, *each) for each in zip(ends, (value, least, most), strict=True))
-        return value, least, most
+            result = rationals.preferred(ends, result, reduce(np.logical_and, map(np.isfinite, inner.values())))
+        return result
 
     def _refined(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         nothing = np.zeros(where[0].shape)
