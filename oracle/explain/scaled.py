@@ -163,7 +163,7 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
     if call is None:
         return ""
     op = OPERATORS[call.op]
-    given = {**call.inputs, **call.attrs}
+    given = call.arguments
     is_mean = op.reduction is not None and call.attrs.get(op.reduction.name) == MEAN
     if not is_mean or not isinstance(call.inputs[op.main], np.ndarray):
         return ""
@@ -181,7 +181,7 @@ def _counts(call: Call, right: int) -> dict[int, str]:
     result: dict[int, str] = {1: "nothing"}
     arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
     ways = [(array.size, f"the size of {name}") for name, array in arrays.items()]
-    ways += [(math.prod(op.output_shape({**call.attrs, **call.inputs})), "the size of the output")]
+    ways += [(math.prod(op.output_shape(call.arguments)), "the size of the output")]
     ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
     ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
     ways += [(right + 1, "one too many"), (right - 1, "one too few"), (len(shape), "the rank")]

@@ -183,7 +183,7 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
     if array.ndim > 1 and array.shape[0] > 1:
         yield "its first row stood for all", np.broadcast_to(array[:1], array.shape)
     op = OPERATORS[call.op]
-    shape = op.output_shape({**call.attrs, **call.inputs})
+    shape = op.output_shape(call.arguments)
     if 1 < array.size < math.prod(shape) and op.by_name[name] in broadcasting(op):
         yield "it repeated at the flat index modulo its size", SPREADS["modulo"][1](array, shape)
         yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)
@@ -373,7 +373,7 @@ def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
         if given not in ("float32", kind):
             continue
         try:
-            made = public(op, target.form, DTYPES[kind].numpy)({**call.inputs, **call.attrs}, target)
+            made = public(op, target.form, DTYPES[kind].numpy)(call.arguments, target)
         except OracleError:
             continue
         foretold = store_result(made.astype(np.float32), call, findings.output or op.output)
@@ -391,7 +391,7 @@ def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
     if call is None or findings.actual.size > OF_STEPS:
         return
     op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
-    args, output = {**call.inputs, **call.attrs}, findings.output or op.output
+    args, output = call.arguments, findings.output or op.output
     if not is_elementwise(op.computes) or op.terms_shape(args) != findings.actual.shape:
         return
     operands, narrow = operands_of(op, args), DTYPES[kind].numpy

@@ -145,6 +145,11 @@ class Call:
         """Whether every tensor that is given has data; one without asks for a status and computes nothing."""
         return not any(isinstance(value, TensorSpec) for value in (*self.inputs.values(), *self.outputs.values()))
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The inputs, the attributes and the outputs by aclnn name, as an operator's functions take them."""
+        return {**self.inputs, **self.attrs, **self.outputs}
+
     def spec(self, name: str) -> TensorSpec | None:
         """Return the description of a tensor parameter; None for a null pointer."""
         value = self.inputs[name] if name in self.inputs else self.outputs[name]

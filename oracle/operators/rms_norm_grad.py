@@ -19,7 +19,8 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Formula, Forward, KernelName, Operator, Platform,
-    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, output, sum_over, tensor, tiled,
+    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, output, public_format, sum_over, tensor,
+    tiled,
 )  # fmt: skip
 
 OUTPUTS = ("dxOut", "dgammaOut")
@@ -61,6 +62,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *INPUTS)
     yield not_null(a, *OUTPUTS)
     yield types_of_a_row(a, platform)
+    for name in (*INPUTS, *OUTPUTS):
+        yield public_format(a, name)  # in the same rows; public ones count as ND
     yield ends_if_all_empty(a, *OUTPUTS)
     x, gamma = a["x"], a["gamma"]
     yield tiled("rank of x", None if 1 <= x.rank <= 8 else f"x has rank {x.rank}; it must be 1 to 8")

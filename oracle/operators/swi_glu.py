@@ -20,7 +20,7 @@ from typing import Any
 
 from ..page import (
     HALF, MAIN, MAX_RANK, Args, Check, Checks, Expression, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, ends_if_all_empty, exp, float_types, not_null, output, tensor, tiled, unconfigured,
+    check, ends_if_all_empty, exp, float_types, not_null, output, public_format, tensor, tiled, unconfigured,
 )  # fmt: skip
 
 WORD = 1 << 32
@@ -41,6 +41,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "x", "out")
     yield unconfigured(platform, "ascend910")
     yield dtypes_of_a_row(a, platform, "x", "out")
+    for name in ("x", "out"):
+        yield public_format(a, name)  # in the same rows; public ones count as ND
     yield ends_if_all_empty(a, "out")
     yield from halves(a, platform)
 

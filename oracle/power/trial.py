@@ -147,7 +147,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
         if not case.computes(soc) or not writes(memory.call) or _ends_early(memory.call):
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
-        kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
+        kind = kernel_type(memory.call, memory.call.arguments)
         made_for = kind, platform(soc).flushes
         if made_for not in made:
             made[made_for] = references(memory.call)
@@ -160,7 +160,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
 
 
 def _ends_early(call: Call) -> bool:
-    return operator(call.op).ends_early({**call.inputs, **call.attrs})
+    return operator(call.op).ends_early(call.arguments)
 
 
 class Computed:

@@ -86,7 +86,7 @@ class Pairs:
         scheme = self.operator.computes
         assert is_elementwise(scheme)
         call = self.call(np.zeros(1, np.int64))
-        given = formula_operands(self.operator, {**call.inputs, **call.attrs})
+        given = formula_operands(self.operator, call.arguments)
         numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
         if wrong := [name for name, value in numbers.items() if not np.isfinite(value)]:
             raise OracleError(f"sweep: {self.op}: {', '.join(wrong)} is not finite, and the formula has no exact value")
@@ -97,7 +97,7 @@ class Pairs:
     def _host(self) -> str:
         """What the host rounds to before the output's dtype."""
         call = self.call(np.zeros(1, np.int64))
-        return self.operator.host_type({**call.inputs, **call.attrs}, platform(self.soc))
+        return self.operator.host_type(call.arguments, platform(self.soc))
 
     def enclose(self, rows: Array) -> tuple[Array, Array]:
         """Return float64 bounds of what is rounded last, (rows, 2^16), low <= high; NaN where an operand is special."""

@@ -45,6 +45,7 @@ def test_integers_beside_a_float_result_are_its_floats(name, dtype):
     for out in ("float16", "bfloat16", "float32"):
         one, other = (oracle.golden(f"aclnn{name}", self=x, out=out) for x in (whole, whole.astype(np.float32)))
         assert one["out"].tobytes() == other["out"].tobytes()
+    assert oracle.golden(f"aclnn{name}", self=whole)["out"].dtype == np.float32
 
 
 def test_integers_are_cast_to_the_common_type_first():

@@ -1,11 +1,13 @@
-"""aclnnSoftmax: what its SoCs' kernels do differently."""
+"""aclnnSoftmax and aclnnLogSoftmax: what SoCs' kernels do differently, and what the host casts first."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle import reference
+from oracle import golden, reference
+from oracle.model.errors import OracleError
 
 NAME = "aclnnSoftmax"
 
@@ -23,3 +25,15 @@ def test_the_difference_of_float16_is_rounded_before_ascend950(soc: str, kept: b
         assert not judged.unspecified.any()
         worst = max(worst, float((np.abs(actual - judged.value) / judged.bound).max()))
     assert (worst <= 1) is kept, worst
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_log_softmax_computes_in_the_type_of_out(dtype: type) -> None:
+    """The host casts self to out's type first, where Softmax rounds its result to self's."""
+    x = np.random.default_rng(3).normal(0, 5, (6, 33)).astype(dtype)
+    same = x.astype(np.float32)
+    for name, wanted in (("aclnnLogSoftmax", same), (NAME, x)):
+        result = golden(name, self=x, dim=1, out=np.float32)["out"]
+        assert result.tobytes() == golden(name, self=wanted, dim=1)["out"].astype(np.float32).tobytes()
+    with pytest.raises(OracleError, match="cast to out's float16"):
+        golden("aclnnLogSoftmax", self=same, dim=1, out=np.float16)

@@ -28,7 +28,7 @@ class Flushing:
         status = validate(call)
         (name,) = call.outputs
         if status.ok and call.outputs[name].size:
-            arguments = {**call.inputs, **call.attrs}
+            arguments = call.arguments
             result = device_kernel(operator(call.op), arguments, platform(call.soc).kernel, np.float32, FLUSHES)
             call.outputs[name][...] = result.astype(call.outputs[name].dtype)
         return status

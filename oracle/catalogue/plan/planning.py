@@ -19,7 +19,7 @@ from ...numerics.orders.formula import is_elementwise
 from ...operators import OPERATORS, Reference, references
 from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import Parameter
+from ...operators.definition.parameters import SUM, Parameter
 from ...operators.definition.roles import CLASS_INDEX, MAIN, Role
 from ..data.case import Case, TensorPlan, call_for_golden, make_inputs, stored_shape
 from ..data.generators import size_of
@@ -182,6 +182,8 @@ PROMOTED = "promoted"  # an output's dtype: the one the operator documents for i
 OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
 _ALONE = "a value that is the only one of its tensor enters every element"
+_MOST_TERMS = int(FORMATS["float16"].max)  # a sum of more terms of about 1 overflows float16
+_LONG_SUM = f"a sum of more than {_MOST_TERMS:,} terms may overflow float16"
 _LIMITS = f"at most rank {errors.RANK} and {errors.ELEMENTS:,} elements"
 
 
@@ -203,6 +205,8 @@ class Planner:
         keys = layer.keys
         drafts, outputs = keys["inputs"], keys.get("output", {})
         inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
+        written = {n: self.output(n, outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs}
+        long_sum = self._sums(attrs) and size_of(shape) > _MOST_TERMS and _is_one_half(written[self.operator.output])
         return Case(
             id=self.id(family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
             op=self.operator.name,
@@ -212,14 +216,18 @@ class Planner:
             dtype=dtype,
             inputs=inputs,
             attrs=attrs,
-            outputs={n: self.output(n, outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs},
+            outputs=written,
             expect=keys["expect"],
             soc=keys["soc"],
             null=frozenset(keys.get("null", ())),
-            uninformative=keys.get("uninformative", ""),
+            uninformative=keys.get("uninformative", "") or (_LONG_SUM if long_sum else ""),
             source=keys["source"],
             authority=keys.get("authority", ""),
         )
+
+    def _sums(self, attrs: Mapping[str, Any]) -> bool:
+        reduction = self.operator.reduction
+        return reduction is not None and attrs[reduction.name] == SUM
 
     def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
         """Return a case's id: names and parameters, never a position."""
@@ -276,6 +284,10 @@ class Planner:
         if needed and all(inputs[n] is not None for n in needed):
             return each.output_shape({**attrs, **inputs})
         return self.operator.shape_of(name, main, attrs) if name in self.operator.further else main
+
+
+def _is_one_half(plan: TensorPlan | None) -> bool:
+    return plan is not None and plan.dtype == "float16" and size_of(plan.shape) == 1
 
 
 def within(case: Case) -> Case:

@@ -145,7 +145,9 @@ def mixes(op: Operator, name: str) -> bool:
 
 def host_type(op: Operator, call: Call) -> str:
     """The type that the host rounds to in a call without data."""
-    arrays = {n: np.empty(t.shape, t.dtype.numpy) for n in call.inputs if (t := call.spec(n)) and t.dtype}
+    arrays = {
+        n: np.empty(t.shape, t.dtype.numpy) for n in (*call.inputs, *call.outputs) if (t := call.spec(n)) and t.dtype
+    }
     return op.host_type({**arrays, **call.attrs}, platform(call.soc))
 
 
@@ -239,7 +241,7 @@ def has_one_element(op: Operator) -> bool:
     shape = usual_shape(op)
     larger = tuple(2 * n for n in shape)
     calls = (call_of(op, main, attrs=each) for main, each in product((shape, larger), _worded(op)))
-    return all(math.prod(op.output_shape({**call.inputs, **call.attrs})) == 1 for call in calls)
+    return all(math.prod(op.output_shape(call.arguments)) == 1 for call in calls)
 
 
 def _worded(op: Operator) -> list[dict[str, Any]]:
@@ -261,7 +263,7 @@ def unwritten_words(op: Operator) -> tuple[str, ...]:
     if op.reduction is None or op.skipped is None:
         return ()
     calls = {word: usual(op, attrs={op.reduction.name: n}) for n, word in enumerate(REDUCTIONS)}
-    return tuple(word for word, call in calls.items() if op.skips({**call.inputs, **call.attrs}))
+    return tuple(word for word, call in calls.items() if op.skips(call.arguments))
 
 
 @cache
@@ -270,7 +272,7 @@ def is_written(op: Operator) -> bool:
     if op.skipped is None:
         return True
     calls = (usual(op, attrs=each) for each in _worded(op))
-    return any(not op.skips({**call.inputs, **call.attrs}) for call in calls)
+    return any(not op.skips(call.arguments) for call in calls)
 
 
 def reductions(op: Operator) -> tuple[str, ...]:
@@ -284,7 +286,7 @@ def summed_to(op: Operator) -> Shape | None:
     if op.reduction is None:
         return None
     call = usual(op, attrs={op.reduction.name: SUM})
-    shape = op.output_shape({**call.inputs, **call.attrs})
+    shape = op.output_shape(call.arguments)
     return None if shape == terms_shape(call) else shape
 
 
@@ -302,6 +304,6 @@ def output_shape(call: Call) -> Shape:
 def terms_shape(call: Call) -> Shape:
     """Return the shape of the values of a call's (first) formula: the output's, unless they are summed; of a formula
     that reduces, the main operand's, whose channels are not yet in groups."""
-    op, arguments = operator(call.op), {**call.inputs, **call.attrs}
+    op, arguments = operator(call.op), call.arguments
     main = arguments[op.main]
     return tuple(main.shape) if reduces(op.computes) and main is not None else op.terms_shape(arguments)

@@ -160,7 +160,7 @@ class Device:
 
 def _filled(call: Call, out: Array, output: str) -> Array | None:
     """What a call of no elements writes to an output, where it writes anything."""
-    op, arguments = operator(call.op), {**call.inputs, **call.attrs}
+    op, arguments = operator(call.op), call.arguments
     op = op.of(output) if output else op
     value = op.fill_of(arguments, platform(call.soc, call.cann)) if op.ends_early(arguments) else None
     return None if value is None else np.full(out.shape, value, np.float32)
@@ -186,7 +186,7 @@ def store_result(values: Array, call: Call, output: str) -> Array:
     """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
     out = call.outputs[output]
     with np.errstate(all="ignore"):
-        kind = kernel_type(call, {**call.attrs, **call.inputs}, output)
+        kind = kernel_type(call, call.arguments, output)
         return _stored(store, values, kind, out, platform(call.soc, call.cann))
 
 

@@ -138,7 +138,7 @@ def _samples(op: Operator, call: Call) -> str:
 
 
 def _classes(op: Operator, call: Call) -> int:
-    arguments = {**call.inputs, **call.attrs}
+    arguments = call.arguments
     return int(arguments[op.main].shape[samples.class_axis(op, arguments)])
 
 

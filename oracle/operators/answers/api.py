@@ -166,9 +166,15 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
     if given is None and find(like.dtype) is None:
         return TensorSpec.of(np.broadcast_to(like, shape))  # validate() says what is wrong with it
     try:
-        return TensorSpec(shape, op.output_dtype(args) if given is None else given)
+        return TensorSpec(shape, _usual_dtype(op, args) if given is None else given)
     except OracleError as error:
         raise OracleError(f"{op.name}: {op.output}: {error}") from None
+
+
+def _usual_dtype(op: Operator, args: Arguments) -> str:
+    """The documented dtype; of integers that a kernel takes as floats, that of the kernel."""
+    result = op.output_dtype(args)
+    return op.host_type(args, platform(DEFAULT_SOC)) if dtype_of(result).numpy in INTEGERS else result
 
 
 def _short(value: Any) -> str:
@@ -189,7 +195,7 @@ def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
 def written(call: Call) -> tuple[str, ...]:
     """Return the outputs that a call which succeeds writes: not those that it does not ask for, nor those that the host
     leaves as they are, as on an empty input, where it returns before the kernel and may have filled some."""
-    op, given, target = operator(call.op), {**call.inputs, **call.attrs}, platform(call.soc, call.cann)
+    op, given, target = operator(call.op), call.arguments, platform(call.soc, call.cann)
     asked = [each for each in op.each if call.outputs.get(each.output) is not None and not each.skips(given)]
     ends = op.ends_early(given)
     return tuple(each.output for each in asked if not ends or each.fill_of(given, target) is not None)
@@ -312,7 +318,7 @@ def reference(call: Call, output: str = "") -> Reference:
     """Return golden, unrounded value and strict bound of an output, the first one unless it is named, of a call that
     must succeed."""
     op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
-    args = {**call.inputs, **call.attrs}
+    args = call.arguments
     spec, whole = _written_to(op, call), _computes_integers(op, args, target)
     if op.ends_early(args) or op.skips(args):
         assert spec.dtype is not None
@@ -371,7 +377,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     """
     op, target = _asked(call, output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
-    args = {**call.inputs, **call.attrs}
+    args = call.arguments
     spec = _written_to(op, call)
     served(op, args)
     defined(op, {**args, op.output: spec})
@@ -402,7 +408,7 @@ def sketch(call: Call) -> dict[str, Array]:
     target = platform(call.soc, call.cann)
     result: dict[str, Array] = {}
     for name in written(call):
-        op, args = _asked(call, name), {**call.inputs, **call.attrs}
+        op, args = _asked(call, name), call.arguments
         shape = _written_to(op, call).shape
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)

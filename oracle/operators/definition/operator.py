@@ -97,7 +97,8 @@ class Operator:
     like: str = ""
     #: Its fixed dtype, which does not follow the inputs'.
     dtype: str = ""
-    #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's.
+    #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's. Asked
+    #: with every argument, outputs too.
     kernel_type: Callable[[Arguments, Platform], str] | None = None
 
     # What goes into the formula beside the operands, and where it changes.

@@ -241,4 +241,4 @@ def _ask(op: Operator, arrays: Mapping[str, Any], described: Mapping[str, Any], 
             if function is not None:
                 function(arrays)
         if each.kernel_type is not None:
-            each.kernel_type(arrays, target)
+            each.kernel_type({**arrays, **{name: described[name] for name in op.outputs}}, target)

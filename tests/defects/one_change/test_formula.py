@@ -107,5 +107,5 @@ def test_the_plain_kernel_is_the_right_one(prepared):
             for output, reference in case.values.items():
                 if call.outputs[output].dtype == np.float32:
                     with np.errstate(all="ignore"):
-                        result = plain(op.of(output))({**call.inputs, **call.attrs}, platform(call.soc))
+                        result = plain(op.of(output))(call.arguments, platform(call.soc))
                     np.testing.assert_allclose(result, reference.golden, rtol=1e-4, atol=1e-6)

@@ -355,3 +355,21 @@ def test_checks_that_ask_for_what_is_no_parameter_are_told_with_those_that_are(a
         oracle.validate(SIGMOID, **right(SIGMOID))
     with pytest.raises(OracleError, match=text):
         list(checks_of(call_of(page, (4, 3))))
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "attributes"),
+    [
+        ("aclnnSwiGlu", {"x": (4, 8), "out": (4, 4)}, {"dim": 1}),
+        ("aclnnRmsNorm", {"x": (2, 4), "gamma": (4,), "yOut": (2, 4), "rstdOut": (2, 1)}, {"epsilon": 1e-6}),
+    ],
+)
+def test_a_generated_interface_finds_no_row_for_a_private_format(op, shapes, attributes):
+    given = {name: TensorSpec(shape, "float32") for name, shape in shapes.items()}
+    assert oracle.validate(op, **given, **attributes).ok
+    for name, spec in given.items():
+        for layout, wanted in (("FRACTAL_NZ", INVALID), ("NCHW", 0)):
+            status = oracle.validate(
+                op, **{**given, name: TensorSpec(spec.shape, "float32", format=layout)}, **attributes
+            )
+            assert status.code == wanted, (name, layout, status)
