@@ -24,8 +24,8 @@ from typing import Any
 from ..page import (
     CLASS_INDEX, MAIN, ONE_VALUE, PER_CLASS, ROWS, SAME, Args, Arguments, Aten, Check, Checks, Expression, Form,
     Formula, Function, KernelName, Operator, Platform, Result, Shape, check, choice, ends_if_all_empty, equal, exp,
-    flag, ignore_index, length, log, max_over, not_null, number, output, place, public_format, sum_of_rows, sum_over,
-    tensor, tiled, unconfigured, where,
+    flag, format_of_a_row, ignore_index, length, log, max_over, not_null, number, output, place, sum_of_rows,
+    sum_over, tensor, tiled, unconfigured, where,
 )  # fmt: skip
 
 E = Expression
@@ -158,7 +158,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield unconfigured(platform, "ascend910", "ascend310p")
     yield types_of_a_row(a, platform, ("input", *OUTPUTS))
     for name in ("input", "target", *OUTPUTS):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield type_of_weight(a)
     yield ends_if_all_empty(a, *OUTPUTS)
     yield known_reduction(a)

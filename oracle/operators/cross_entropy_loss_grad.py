@@ -22,8 +22,8 @@ from typing import Any
 
 from ..page import (
     CLASS_INDEX, MAIN, PER_CLASS, PER_SAMPLE, UNREAD, Args, Arguments, Aten, Check, Checks, Expression, Formula,
-    Forward, KernelName, Operator, Platform, choice, ends_if_all_empty, equal, exp, ignore_index, length, not_null,
-    number, output, place, public_format, sum_of_rows, sum_over, tensor, tiled, unconfigured, where,
+    Forward, KernelName, Operator, Platform, choice, ends_if_all_empty, equal, exp, format_of_a_row, ignore_index,
+    length, not_null, number, output, place, sum_of_rows, sum_over, tensor, tiled, unconfigured, where,
 )  # fmt: skip
 from .cross_entropy_loss import (
     MEAN, NONE, WORDS, beyond_int32, known_reduction, smoothing, tiling, type_of_weight, types_of_a_row, unshaped,
@@ -54,7 +54,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield unconfigured(platform, "ascend910", "ascend310p")
     yield types_of_a_row(a, platform, ("gradLoss", "logProb", "out"))
     for name in ("gradLoss", "logProb", "target", "out"):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield type_of_weight(a)
     yield ends_if_all_empty(a, "out")
     yield known_reduction(a)

@@ -35,7 +35,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnHardshrink",
     parameters=(tensor("self", "x", MAIN), number("lambd", "limit", plain=0.5), output("out")),
-    documented=("ascend910_93", "ascend910b", "ascend910"),
+    documented=("ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/hard_shrink/op_api/aclnn_hardshrink.cpp",
     checks=checks,
     empty=("self",),

@@ -5,10 +5,10 @@ Sources: document aclnnKlDiv; ops-math math/kl_div_v2/op_api/aclnn_kl_div.cpp (c
 arch35 (ascend950); public copies of the built-in TBE kernels; official golden.
 
 Document and source differ, and the source wins: reduction 3 divides the sum by dim 0 of the common shape (a scalar's
-counts 1), and others are refused since March 2026; a reduced out may be of any shape of one element. An empty self or
-target is answered before the shapes are compared: a mean is NaN, a sum 0, a batch mean NaN where dim 0 of self is 0,
-else 0; without a reduction nothing is written. Kernels compute in float32; the result is rounded to the inputs' common
-type before the cast to out.
+counts 1), and others are refused since March 2026 (after CANN 8.5); a reduced out may be of any shape of one element.
+An empty self or target is answered before the shapes are compared: a mean is NaN, a sum 0, a batch mean NaN where dim 0
+of self is 0, else 0; without a reduction nothing is written. Kernels compute in float32; the result is rounded to the
+inputs' common type before the cast to out.
 
 A target of 0 counts as log 1: the loss is a zero, and NaN beside an infinite self. A negative target gives NaN, a log
 target of minus infinity too. An infinite target gives infinity, where PyTorch answers NaN. ascend950 multiplies the
@@ -51,7 +51,8 @@ def checks(a: Args, platform: Platform) -> Checks:
         yield dtype_in(a, name, float_types(platform))
     for name in INPUTS:
         yield max_rank(a, name)
-    yield in_range(a, "reduction", 0, BATCH_MEAN)
+    if platform.since("9.0"):
+        yield in_range(a, "reduction", 0, BATCH_MEAN)
     yield ends_if_empty(a, *INPUTS)
     yield broadcasting(a, *INPUTS)
     yield shape_of_out(a)
@@ -68,6 +69,7 @@ def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield same_dtype(a, "target", "self")
     yield same_dtype(a, "out", "self")
+    yield in_range(a, "reduction", 0, BATCH_MEAN)
 
 
 def batch(a: Arguments) -> dict[str, float]:
@@ -83,7 +85,9 @@ def of_nothing(a: Arguments) -> float | None:
 
 
 def undefined(a: Arguments) -> str | None:
-    """An empty call looks at no shape of out."""
+    """An empty call looks at no shape of out, and CANN 8.5 at no reduction."""
+    if not 0 <= a["reduction"] <= BATCH_MEAN:
+        return f"reduction is {a['reduction']}"
     return one_number(a, "out") if is_empty(a["self"], a["target"]) else None
 
 
@@ -106,6 +110,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="math/kl_div_v2/op_api/aclnn_kl_div.cpp",
     checks=checks,
+    changed=("9.0",),
     demands=demands,
     empty=INPUTS,
     filled=of_nothing,

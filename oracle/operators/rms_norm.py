@@ -19,7 +19,7 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, Args, Check, Checks, Expression, Form, Formula, Function, KernelName, Operator, Platform,
-    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, number, output, public_format, sqrt,
+    Result, Shape, check, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, number, output, sqrt,
     sum_over, tensor, tiled,
 )  # fmt: skip
 
@@ -64,7 +64,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *OUTPUTS)
     yield types_of_a_row(a, platform)
     for name in ("x", "gamma", *OUTPUTS):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, *OUTPUTS)
     x, gamma, y, r = a["x"], a["gamma"], a["yOut"], a["rstdOut"]
     yield tiled("rank of x", None if 1 <= x.rank <= 8 else f"x has rank {x.rank}; it must be 1 to 8")

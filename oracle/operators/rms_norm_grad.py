@@ -9,6 +9,7 @@ Document and source differ, and the source wins: a dtype that no row of the defi
 interface; shapes are refused by the tiling, with 561002; rstd of any shape with one value per row passes.
 
 Special values follow the formula in IEEE float64. rstd is float32 whatever x is, and dgamma is written in float32.
+Without rows ascend950 makes it NaN, and the others refuse the call.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Formula, Forward, KernelName, Operator, Platform,
-    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, output, public_format, sum_over, tensor,
+    Result, Shape, check, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, output, sum_over, tensor,
     tiled,
 )  # fmt: skip
 
@@ -63,7 +64,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *OUTPUTS)
     yield types_of_a_row(a, platform)
     for name in (*INPUTS, *OUTPUTS):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, *OUTPUTS)
     x, gamma = a["x"], a["gamma"]
     yield tiled("rank of x", None if 1 <= x.rank <= 8 else f"x has rank {x.rank}; it must be 1 to 8")
@@ -84,6 +85,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield tiled("one rstd per row", None if a["rstd"].size == rows else text)
     if not platform.regbase:
         yield tiled("there are rows", None if rows else "x has no rows, and dgammaOut is not empty")
+    if platform.soc == "ascend910":
+        text = f"gamma has {gamma.size} elements; on ascend910 they must be a multiple of 64"
+        yield tiled("rows of 64", text if gamma.size % 64 else None)
 
 
 def types_of_a_row(a: Args, platform: Platform) -> Check:
@@ -133,7 +137,9 @@ OPERATOR = Operator(
     checks=checks,
     empty=("dy",),
     computes=Formula(dx, {"950": dx_scaled, "tbe": dx_scaled, "split": dx_split}, over="gamma"),
-    further={"dgammaOut": Result(of_gamma, Formula(dgamma, over="all but gamma"), dtype="float32")},
+    further={
+        "dgammaOut": Result(of_gamma, Formula(dgamma, over="all but gamma"), dtype="float32", filled=lambda a: math.nan)
+    },
     forwards=(
         Forward("aclnnRmsNorm", {"rstd": "rstdOut"}),
         Forward("aclnnAddRmsNorm", {"x": "xOut", "rstd": "rstdOut"}),

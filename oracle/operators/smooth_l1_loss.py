@@ -6,9 +6,9 @@ op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; officia
 multiplies by 1 / beta and takes 0 for that below a beta of 1e-6.
 
 Document and source differ, and the source wins: the document wants a reduced result of shape (1), the host looks at its
-shape only without a reduction; result may be of any type that the common one casts to. beta may be 0 since April 2026,
-and -0 and infinity pass; beta 0 gives d. The result is rounded to the inputs' common type before the cast to result.
-The mean of nothing is NaN, its sum 0; without a reduction an empty call writes nothing.
+shape only without a reduction; result may be of any type that the common one casts to. beta may be 0 since April 2026
+(after CANN 8.5), and -0 and infinity pass; beta 0 gives d. The result is rounded to the inputs' common type before the
+cast to result. The mean of nothing is NaN, its sum 0; without a reduction an empty call writes nothing.
 
 A mean's factor is multiplied to the sum. Special values follow the formula in IEEE float64.
 """
@@ -57,8 +57,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield broadcasting(a, *INPUTS)
     if a["reduction"] == NONE:
         yield broadcast_together(a, INPUTS, "result")
-    problem = f"beta is {a['beta']}; it must be at least 0"
-    yield check("range of beta", None if float32(a["beta"]) >= 0 else problem)
+    beta, zero = float32(a["beta"]), platform.since("9.0")
+    problem = f"beta is {a['beta']}; it must be {'at least' if zero else 'above'} 0"
+    yield check("range of beta", None if beta > 0 or (beta == 0 and zero) else problem)
     yield ends_if_empty(a, *INPUTS)
 
 
@@ -81,6 +82,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/smooth_l1_loss_v2/op_api/aclnn_smooth_l1_loss.cpp",
     checks=checks,
+    changed=("9.0",),
     demands=demands,
     empty=INPUTS,
     filled=filled,

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..page import (
     HALF, MAIN, MAX_RANK, Args, Check, Checks, Expression, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, ends_if_all_empty, exp, float_types, not_null, output, public_format, tensor, tiled, unconfigured,
+    check, ends_if_all_empty, exp, float_types, format_of_a_row, not_null, output, tensor, tiled, unconfigured,
 )  # fmt: skip
 
 WORD = 1 << 32
@@ -42,7 +42,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield unconfigured(platform, "ascend910")
     yield dtypes_of_a_row(a, platform, "x", "out")
     for name in ("x", "out"):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, "out")
     yield from halves(a, platform)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..page import (
     HALF, MAIN, Args, Checks, Expression, Formula, KernelName, Operator, Platform, axis, ends_if_all_empty, equal,
-    exp, not_null, output, public_format, tensor, tiled, unconfigured, where,
+    exp, format_of_a_row, not_null, output, tensor, tiled, unconfigured, where,
 )  # fmt: skip
 from .swi_glu import as_int32, dtypes_of_a_row, halves, undefined_halves
 
@@ -54,7 +54,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield unconfigured(platform, "ascend910")
     yield dtypes_of_a_row(a, platform, "yGrad", "x", "out")
     for name in ("yGrad", "x", "out"):
-        yield public_format(a, name)  # in the same rows; public ones count as ND
+        yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, "out")
     if platform.regbase:
         yield from beside_x(a)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from ...model.aclnn import CANN, DEMANDED, DOCUMENT, NEWEST, PLATFORMS, SOURCE, SUCCESS, platform
-from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...operators import OPERATORS
@@ -35,7 +34,6 @@ class Asker:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self._agree: dict[Hashable, bool] = {}
         self._accepted: dict[Hashable, tuple[tuple[str, ...] | None, bool]] = {}
 
     def where_accepted(self, case: Case) -> Case | None:
@@ -85,13 +83,8 @@ class Asker:
 
     def answers(self, case: Case, args: Mapping[str, Any]) -> dict[str, str]:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
-        socs, kind = case.soc or SOCS, _kind(args)
-        if self._agree.get(kind, False):
-            return dict.fromkeys(socs, self._answers(socs[:1], args)[0])
-        result = dict(zip(socs, self._answers(socs, args), strict=True))
-        if len(socs) == len(SOCS):
-            self._agree[kind] = set(result.values()) == {SUCCESS.name}  # what all refuse may hide what some would
-        return result
+        socs = case.soc or SOCS
+        return dict(zip(socs, self._answers(socs, args), strict=True))
 
     def _undefined(self, args: Mapping[str, Any]) -> bool:
         """Whether a call that passes the checks does what no source tells."""
@@ -136,17 +129,6 @@ def _call(case: Case) -> Hashable:
         for plan in (*case.inputs.values(), *case.outputs.values())
     ]
     return case.soc, case.null, repr(case.attrs), *plans  # by their text 0.0 and -0.0 are two, and 1 and True
-
-
-def _kind(args: Mapping[str, Any]) -> Hashable:
-    """A call, less its lengths."""
-    shapes = [value.shape for value in args.values() if isinstance(value, TensorSpec)]
-    return tuple(
-        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape, shapes.index(value.shape)))
-        if isinstance(value, TensorSpec)
-        else (name, repr(value))
-        for name, value in args.items()
-    )
 
 
 def without_data(case: Case) -> Case:

@@ -139,7 +139,8 @@ def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
         value = args.get(parameter.name)
         if parameter.role != "number" or value is None:
             continue
-        if not (math.isfinite(value) and limits.min <= math.trunc(value) <= limits.max):
+        exact = value if isinstance(value, int) else float(value)
+        if not (math.isfinite(exact) and limits.min <= math.trunc(exact) <= limits.max):
             text = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
             raise Unserved(f"{op.name}: {text}")
 

@@ -112,7 +112,7 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         if fits and (parameter.c == "aclScalar" or not np.iscomplexobj(value)):
             return value, None
         if isinstance(value, bfloat16):  # not one of NumPy's numbers
-            return float(value), None
+            return (value if parameter.c == "aclScalar" else float(value)), None
         if value is None and parameter.c == "aclScalar":
             return None, None
         wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")

@@ -92,6 +92,7 @@ def _of_complex(a: str, b: str) -> str | None:
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
 MAX_RANK = 8
+FORMATS_OF_ROWS = ("ND", "NCL", "NCHW", "NHWC", "NCDHW", "DHWCN")
 PRIVATE_FORMATS = ("NC1HWC0", "NC1HWC0_C04", "NDC1HWC0", "FRACTAL_Z", "FRACTAL_Z_3D", "FRACTAL_NZ")  # IsPrivateFormat
 
 
@@ -298,6 +299,13 @@ def public_format(a: Args, name: str) -> Check:
     result = a[name].format
     private = result in PRIVATE_FORMATS or result.startswith("FRACTAL_NZ_")
     return check(f"public format of {name}", f"{name} has the private format {result}" if private else None)
+
+
+def format_of_a_row(a: Args, name: str) -> Check:
+    """A generated interface takes these formats for ND, and finds no row of the definition for another."""
+    result = a[name].format
+    text = f"{name} has the format {result}; no row of the definition has it, known are: {', '.join(FORMATS_OF_ROWS)}"
+    return check(f"format of {name} in a row", None if result in FORMATS_OF_ROWS else text)
 
 
 def max_rank(a: Args, name: str) -> Check:

@@ -364,12 +364,63 @@ def test_checks_that_ask_for_what_is_no_parameter_are_told_with_those_that_are(a
         ("aclnnRmsNorm", {"x": (2, 4), "gamma": (4,), "yOut": (2, 4), "rstdOut": (2, 1)}, {"epsilon": 1e-6}),
     ],
 )
-def test_a_generated_interface_finds_no_row_for_a_private_format(op, shapes, attributes):
+def test_a_generated_interface_finds_no_row_for_other_formats(op, shapes, attributes):
     given = {name: TensorSpec(shape, "float32") for name, shape in shapes.items()}
     assert oracle.validate(op, **given, **attributes).ok
     for name, spec in given.items():
-        for layout, wanted in (("FRACTAL_NZ", INVALID), ("NCHW", 0)):
+        for layout, wanted in (("FRACTAL_NZ", INVALID), ("HWCN", INVALID), ("NCHW", OK)):
             status = oracle.validate(
                 op, **{**given, name: TensorSpec(spec.shape, "float32", format=layout)}, **attributes
             )
             assert status.code == wanted, (name, layout, status)
+
+
+@pytest.mark.parametrize("soc", SOCS)
+def test_the_dtype_of_a_bfloat16_scalar_is_looked_up(soc):
+    """As any other scalar's: products without bfloat16 refuse it (forward_elementwise.md, piecewise.md)."""
+    wanted = OK if PLATFORMS[soc].bfloat16 else INVALID
+    one, t = ml_dtypes.bfloat16(1), TensorSpec((2,), "float32")
+    calls = [
+        oracle.validate("aclnnHardtanh", soc=soc, self=t, clipValueMin=one, clipValueMax=2.0, out=t),
+        oracle.validate(
+            "aclnnLeakyReluBackward", soc=soc, gradOutput=t, self=t, negativeSlope=one, selfIsResult=False, out=t
+        ),
+    ]
+    assert [status.code for status in calls] == [wanted, wanted]
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "known"),
+    [
+        (
+            "aclnnKlDiv",
+            {"self": (2,), "target": (2,), "out": (1,), "reduction": 4, "logTarget": False},
+            {"8.5": OK, "9.0": INVALID},
+        ),
+        (
+            "aclnnSmoothL1Loss",
+            {"self": (2,), "target": (2,), "result": (2,), "beta": 0.0, "reduction": 0},
+            {"8.5": INVALID, "9.0": OK},
+        ),
+        (
+            "aclnnLayerNorm",
+            {"input": (2, 8), "normalizedShape": [8], "out": (2, 8), "meanOutOptional": (7,), "rstdOutOptional": (7,)},
+            {"9.0": 561103, "9.1": INVALID},
+        ),
+    ],
+)
+def test_checks_of_2026_are_in_no_release_before(op, given, known):
+    null = {"weightOptional": None, "biasOptional": None, "eps": 1e-5} if op == "aclnnLayerNorm" else {}
+    call = {n: TensorSpec(v, "float32") if isinstance(v, tuple) else v for n, v in given.items()} | null
+    answers = {cann: oracle.validate(op, soc="ascend950", cann=cann, **call).code for cann in known}
+    assert answers == known
+
+
+def test_rms_norm_grad_has_rows_of_64_on_ascend910_and_nan_without_rows_on_ascend950():
+    for columns, wanted in ((16, 561002), (64, OK)):
+        x, w, r = (TensorSpec(shape, "float32") for shape in ((2, columns), (columns,), (2,)))
+        given = {"dy": x, "x": x, "rstd": r, "gamma": w, "dxOut": x, "dgammaOut": w}
+        assert oracle.validate("aclnnRmsNormGrad", soc="ascend910", **given).code == wanted
+    x, w, r = (np.ones(shape, np.float32) for shape in ((0, 4), (4,), (0,)))
+    result = oracle.golden("aclnnRmsNormGrad", soc="ascend950", dy=x, x=x, rstd=r, gamma=w)
+    assert np.isnan(result["dgammaOut"]).all()

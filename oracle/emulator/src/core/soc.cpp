@@ -44,7 +44,7 @@ bool follows(const char* version) {
   };
   static const size_t followed = [&] {
     const char* asked = getenv("ACLNN_EMULATOR_CANN");
-    size_t found = place(asked == nullptr || *asked == '\0' ? "9.2" : asked);
+    size_t found = place(asked == nullptr || *asked == '\0' ? "8.5" : asked);  // the toolkit's own
     if (found < std::size(kVersions)) return found;
     throw Error{ACL_ERROR_INVALID_PARAM,
                 text("ACLNN_EMULATOR_CANN is '%s'; known: 8.5, 9.0, 9.1, 9.2, master", asked)};

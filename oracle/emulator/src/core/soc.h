@@ -22,7 +22,8 @@ struct Soc {
 // The SoC that ACLNN_EMULATOR_SOC names (Ascend910B1 without it); throws Error for an unknown name.
 EMU_PUBLIC const Soc& soc();
 
-// Whether the operators follow a version of CANN or a later one (ACLNN_EMULATOR_CANN; without it the newest release).
+// Whether the operators follow a version of CANN or a later one (ACLNN_EMULATOR_CANN; without it 8.5, as the
+// toolkit says of itself).
 EMU_PUBLIC bool follows(const char* version);
 
 }  // namespace emu
