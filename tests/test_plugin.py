@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import oracle.backends.replay
 import oracle.cli
 import oracle.reporting.html.page
 import oracle.run.session
+from oracle.catalogue.loader import default_dir
 
 RUNNER = str(Path(__file__).parent)
 CATALOGUE = f"""{HEAD}\
@@ -232,6 +234,22 @@ def test_a_good_run(project, workers):
     result.stdout.fnmatch_lines(["Total Task: 4, success 4, failed 0 (pass 4)"])
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_search_for_a_condition_costs_no_verdict(project, monkeypatch, broken):
+    """Neither where failing calls hold null pointers, nor where it fails itself."""
+    if broken:
+        monkeypatch.setattr("oracle.explain.groups.Asking.groups", lambda self, record: [][0])
+    shutil.copy(default_dir() / "threshold_backward.yaml", project.path)
+    words = ["threshold_backward.yaml", "--tier", "smoke", "-k", "null or refused or smoke"]
+    result = run(project, *words, "--backend", "misbehaving:Accepts", "--record", "r.jsonl")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*: a check is missing: the device accepts what must be refused with *"])
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts["fail"] >= 6
+    assert len(cases) >= 20
+    assert ("its verdicts stand" in str(result.stdout) + str(result.stderr)) is broken
+
+
 @pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     result = run(project, "--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)
@@ -240,8 +258,7 @@ def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     result.stdout.fnmatch_lines(
         [
             "4 of 4 cases failed. *",
-            "      4  fail  aclnnLogSigmoidBackward float32, float16, bfloat16: *",
-            "*cause     wrong sign (4 / 4)",
+            "      4  fail  aclnnLogSigmoidBackward float32, float16, bfloat16: *: wrong sign (4 / 4)",
             "*smallest  log_sigmoid_backward/*",
             "*aclnn-oracle replay '*' --backend misbehaving:FlipsOneSign --catalogue *",
             "Total Task: 4, success 0, failed 4 (fail 4)",

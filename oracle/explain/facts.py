@@ -57,6 +57,11 @@ def facts_of(case: CaseRecord) -> dict[str, Fact]:
                        tuple(case.outputs.items())))  # fmt: skip
 
 
+def asks_status(case: CaseRecord) -> bool:
+    """Whether a case asks for its status alone."""
+    return any(words.endswith(NO_DATA) for words in (*case.inputs.values(), *case.outputs.values()))
+
+
 @lru_cache(maxsize=1 << 17)
 def _facts(
     name: str, dtype: str, inputs: tuple[tuple[str, str], ...], attrs: tuple[tuple[str, Fact], ...],

@@ -29,7 +29,7 @@ from ..reporting.clusters import bug_of, dtype_order, rule_of, shared_text
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
-from .facts import Fact, facts_of
+from .facts import Fact, asks_status, facts_of
 from .neighbours import Known
 from .where import Where, words_of
 
@@ -52,10 +52,15 @@ class Population:
     bad: Array
 
     @classmethod
-    def of(cls, cases: Iterable[CaseRecord], status: str, valued: bool) -> Population:
-        """Take the failures of one status and the passing cases beside them; of values only where values were judged:
-        a call that is refused has none to be wrong."""
-        ended = [case for case in cases if case.status in (status, "pass") and (case.elements is not None) >= valued]
+    def of(cls, cases: Iterable[CaseRecord], status: str, asks: bool) -> Population:
+        """Take the failures of one status that ask for their status alone, or that do not, and the passing cases that
+        they are like: a call that is refused, or empty, has no results to be wrong."""
+        ended = [
+            case
+            for case in cases
+            if (case.status == status and asks_status(case) == asks)
+            or (case.status == "pass" and (asks_status(case) if asks else case.elements is not None))
+        ]
         return cls(ended, [facts_of(case) for case in ended], np.array([case.status == status for case in ended], bool))
 
     def failures(self, chosen: Array) -> list[CaseRecord]:
@@ -144,7 +149,7 @@ class Asking:
         if result is None:
             return part
         where = _over_all(result.conditions, part.populations, part.members)
-        as_well = where.misses <= (len(part.cases) if part.where is None else part.where.misses)
+        as_well = where.failed and where.misses <= (len(part.cases) if part.where is None else part.where.misses)
         return replace(part, where=where) if as_well or is_clear(where) else part
 
     def _fails(self, case: Case) -> bool | None:
@@ -171,11 +176,11 @@ def parts(cases: Sequence[CaseRecord]) -> list[Part]:
 
 def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
     kinds: dict[tuple[CaseStatus, bool], None] = dict.fromkeys(
-        (case.status, case.elements is not None) for case in cases if not case.ok
+        (case.status, asks_status(case)) for case in cases if not case.ok
     )
-    for status, valued in kinds:
-        population = Population.of(cases, status, valued)
-        chosen = np.array([(case.elements is not None) == valued for case in population.cases], bool) & population.bad
+    for status, asks in kinds:
+        population = Population.of(cases, status, asks)
+        chosen = population.bad
         if status in ENDED:
             yield from _divided(population, chosen, status)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,10 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
         for text, changed in _values(array):
             if changed.tobytes() != np.ascontiguousarray(array).tobytes():
                 yield name, text, but(call, **{name: changed})
+    arrays = [(n, v) for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size]
+    for (one, array), (other, beside) in combinations(arrays, 2):
+        if (array.shape, array.dtype) == (beside.shape, beside.dtype) and array.tobytes() != beside.tobytes():
+            yield "", f"{one} and {other} are exchanged", but(call, **{one: beside, other: array})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
         yield p.name, "counts as absent", but(call, **{p.name: None})
     main = call.inputs[op.main]

@@ -10,6 +10,7 @@ import platform as machine
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -295,6 +296,10 @@ class Run:
         try:
             result = self._learned(record, most)
         except KeyboardInterrupt:  # every case has run: that ends the further calls, and loses nothing
+            result = groups(record)
+        except Exception as error:  # a fault of this package must cost no verdict
+            text = "".join(traceback.format_exception(error)).rstrip()
+            self.problems.append(f"the further calls of this run failed, its verdicts stand; please report:\n{text}")
             result = groups(record)
         self.recorder.explain(result)
 

@@ -174,15 +174,17 @@ def failures(record: Record, language: Language, room: int, hint: Text | None = 
 
 
 def _group(cluster: Cluster, language: Language) -> Iterator[str]:
-    """A group of failures: how many, of what, which rule; then where, why, the smallest input, and what shrinks it."""
+    """A group of failures: how many, of what, which rule, and why, or else where; then the smallest input, and what
+    shrinks it."""
     say, group = language.say, cluster.group
     rule = say(Phrase(cluster.rule))
     texts = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
-    if cluster.where:
-        texts[0] += f"{language.colon}{say(_('where {where}', where=Phrase(cluster.where)))}"
-        texts.append(_row(say(_("where")), say(cluster.counts)))
-    if cluster.causes:
-        texts.append(_row(say(_("cause")), f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})"))
+    where = say(_("where {where}", where=Phrase(cluster.where))) if cluster.where else ""
+    why = f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})" if cluster.causes else ""
+    texts[0] += f"{language.colon}{why or where}" if why or where else ""
+    if where:
+        counts = say(cluster.counts)
+        texts.append(_row(say(_("where")), f"{say(Phrase(cluster.where))}{language.colon}{counts}" if why else counts))
     if group is not None and group.apart:
         texts.append(_row(say(_("open")), say(Phrase(group.apart))))
     case = cluster.simplest

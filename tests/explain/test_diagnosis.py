@@ -123,6 +123,13 @@ def test_an_operand_read_wrongly_is_named_because_a_simulation_gives_what_the_de
     assert family_of(told_of(wide, self=wide.inputs["self"].astype(np.float16).astype(np.float32))) == "rounding"
 
 
+def test_operands_that_are_exchanged_are_named_also_where_the_kernel_reads_one_alone():
+    for op, one, other in ((SMOOTH, "gradOutput", "self"), ("aclnnKlDivBackward", "gradOutput", "self")):
+        call = call_of(op, (6, 16))
+        wrong = {one: call.inputs[other], other: call.inputs[one]}
+        assert told_of(call, **wrong) == f"{one} and {other} are exchanged"
+
+
 def test_an_attribute_that_is_misread_is_named():
     call = call_of("aclnnThresholdBackward", (6, 16), attrs={"threshold": 0.25})
     wrong = compute(replace(call, attrs={"threshold": 0.0}))

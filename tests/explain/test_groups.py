@@ -88,6 +88,16 @@ def test_failures_without_rhyme_or_reason_get_no_condition() -> None:
         assert all(not group.where for group in drawn(lambda dtype, shape, d=draw: d.random() < 0.1, seed).groups)
 
 
+def test_calls_that_compute_nothing_are_no_passing_cases_of_those_that_do() -> None:
+    """A device that hands back another type fails wherever it computes, and refuses what must be refused."""
+    wrong = [case(n, True, "float32", (n + 3, 5), elements=None) for n in range(9)]
+    small = [case(n + 9, False, "float32", (3, 4), elements=None) for n in range(9)]
+    refused = [replace(each, inputs={n: f"{w} (no data)" for n, w in each.inputs.items()}) for each in small]
+    empty = [case(n + 18, False, "float32", (n, 0), elements=None) for n in range(3)]
+    (group,) = recorded([*wrong, *refused, *empty]).groups
+    assert not group.where
+
+
 def test_operators_that_share_condition_or_cause_are_one_group() -> None:
     def other(made: CaseRecord) -> CaseRecord:
         return replace(made, id=made.id.replace("softmax", "log_softmax"), op="aclnnLogSoftmaxBackward")
