@@ -173,6 +173,9 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["run", "nosuch.yaml"], "nosuch.yaml: no such file or folder, and no case id"),
+        (["run", "-n", "-1"], "-n -1: give the number of workers, or auto"),
+        (["run", "-nmany"], "-n many: give the number of workers, or auto"),
         (["run", "--op", "silu_backwrd"], "did you mean aclnnSiluBackward, or silu_backward?"),
         (["run", "--soc", "ascend42"], "unknown SoC 'ascend42'"),
         (["run", "--standard", "exactly"], "unknown standard 'exactly'"),
@@ -368,7 +371,7 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
     assert done.returncode == 1
     assert "success 0, failed 1 (fail 1, notrun " in done.stdout
     assert "1 个失败后停止" in done.stdout
-    assert "原因" in done.stdout
+    assert "最小用例" in done.stdout
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the device looks for the run in /proc")

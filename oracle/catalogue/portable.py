@@ -28,6 +28,7 @@ def case_to_json(case: Case) -> dict[str, Any]:
         **{k: {n: p and _plan_to_json(p) for n, p in tensors.items()} for k, tensors in plans.items()},
         "expect": dict(case.expect),
         "null": sorted(case.null),
+        **({"uninformative": case.uninformative} if case.uninformative else {}),
     }
 
 
@@ -54,12 +55,13 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
             if set(names) != set(op.names(kind)):
                 raise ValueError(f"{kind}s {sorted(map(str, names))}; {op.name} has {', '.join(op.names(kind))}")
         dtype_of(data["dtype"] or "float32")  # empty: a case whose main operand is a null pointer
-        if not all(isinstance(text, str) for text in (*expect, *expect.values(), *data["null"])):
-            raise ValueError("expect and null are texts")
+        said = data.get("uninformative", "")
+        if not all(isinstance(text, str) for text in (*expect, *expect.values(), *data["null"], said)):
+            raise ValueError("expect, null and uninformative are texts")
         return Case(
             id=case_id, op=op.name, family="", why="", tier="full", dtype=data["dtype"], inputs=plans["inputs"],
             attrs=_attributes(op, data["attrs"]), outputs=plans["outputs"], expect=expect,
-            null=frozenset(data["null"]), source=source,
+            null=frozenset(data["null"]), uninformative=said, source=source,
         )  # fmt: skip
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None

@@ -61,7 +61,7 @@ examples:
   aclnn-oracle run --resume reports/latest.jsonl       the rest of a run that died or was stopped: the same options
 
 It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail and numbers of every
-operator were judged, 1 if not, 2 for bad input, pytest's own codes otherwise.
+operator whose calls compute some were judged, 1 if not, 2 for bad input, pytest's own codes otherwise.
 """
 _REPLAY_EPILOG = """\
 example:
@@ -188,6 +188,8 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
             ids.append(word)
         elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
             ids += _ids_in(Path(word).read_text(encoding="utf-8"), word)
+        elif not Path(word.partition("::")[0]).exists():
+            raise OracleError(f"{word}: no such file or folder, and no case id (an id is as `list --ids` prints it)")
         else:
             rest.append(word)
     if ids:
@@ -201,11 +203,15 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
 
 
 def _refuse_workers(words: Sequence[str]) -> None:
-    """Raise OracleError for more workers than a machine can have: each is a process of 100 MB."""
+    """Raise OracleError for a number of workers that is none, or more than a machine can have: each takes 100 MB."""
     most = max(64, 4 * (os.cpu_count() or 1))
     for before, word in zip(["", *words], words, strict=False):
         count = word if before == "-n" else re.sub(r"^(-n|--numprocesses=)", "", word)
-        if (before == "-n" or count != word) and count.isdecimal() and int(count) > most:
+        if word == "-n" or (before != "-n" and count == word):
+            continue
+        if count not in ("auto", "logical") and not count.isdecimal():
+            raise OracleError(f"-n {count}: give the number of workers, or auto")
+        if count.isdecimal() and int(count) > most:
             raise OracleError(f"-n {count}: this machine has {os.cpu_count()} cores; give at most {most} workers")
 
 

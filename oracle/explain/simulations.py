@@ -247,8 +247,8 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     rank = main.ndim if isinstance(main, np.ndarray) else 0
     for p in (p for p in op.parameters if p.kind == "attr"):
         for value in _others(p, call.attrs.get(p.name), rank):
-            other = replace(call, attrs={**call.attrs, p.name: value})
-            yield f"the attribute {p.name}", f"is read as {value!r}", other
+            second = replace(call, attrs={**call.attrs, p.name: value})
+            yield f"the attribute {p.name}", f"is read as {value!r}", second
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
         few = but(call, **{n: cut(v, bits) for n, v in wide.items()})

@@ -101,6 +101,8 @@ class _Entry:
                 raise self.error(f"an input must be an object with a name, or null as its name, not {_short(item)}")
             parameter = self.parameter(item, at)
             name = parameter.name
+            if name in attrs or name in inputs or name in outputs:
+                raise self.error(f"{name} of {self.operator.name} is given twice")
             try:
                 if parameter.kind == "attr":
                     attrs[name] = self.attribute(parameter, item)
@@ -160,7 +162,7 @@ class _Entry:
         shape, optional = item.get("shape"), item.get("required") is False
         if shape is None or (optional and shape == []):
             return None
-        if not isinstance(shape, list) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
             raise OracleError(f"shape is {_short(shape)}; it must be a list of dims")
         dtype = dtype_named(item.get("dtype"))
         values = item.get("range_values")

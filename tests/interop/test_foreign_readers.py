@@ -284,6 +284,11 @@ def atk_case(**changes: object) -> str:
         (atk_case(dtype="fp17"), "case 0: gradOutput: unknown dtype 'fp17'"),
         (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
         (atk_case(shape="4"), "shape is '4'"),
+        (atk_case(shape=[True, 4]), r"shape is \[True, 4\]"),
+        (
+            json.dumps([{**(one := json.loads(atk_case())[0]), "inputs": [*one["inputs"], one["inputs"][0]]}]),
+            "gradOutput of aclnnSoftmaxBackward is given twice",
+        ),
         (atk_case(range_values=[3, 1]), "low is above high"),
         (atk_case(range_values=[1, 2, 3]), "a number"),
         (atk_case(range_values="many"), "'many' is not a number"),

@@ -63,6 +63,8 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     for name in result.names("input"):
         if isinstance(args[name], TensorSpec):
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
+        if isinstance(args[name], np.ma.MaskedArray):
+            raise OracleError(f"{op}: {name} is a masked array; a tensor has no mask, give its data")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
     for parameter in (p for p in result.attributes if p.c in ("aclIntArray", "aclBoolArray")):

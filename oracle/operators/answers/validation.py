@@ -109,6 +109,7 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         wanted = "a bool"
     else:
         fits = isinstance(value, (bool, int, float, complex, np.number, np.bool_))
+        fits &= not isinstance(value, int) or -(2**63) <= value < 2**64  # C has no larger one
         if fits and (parameter.c == "aclScalar" or not np.iscomplexobj(value)):
             return value, None
         if isinstance(value, bfloat16):  # not one of NumPy's numbers

@@ -271,6 +271,16 @@ class TestWhatRaisesAndWhatIsAnswered:
         assert status.code == INVALID
         assert "reduction" in status.reason
 
+    def test_numbers_that_c_has_not_and_masks_are_refused(self):
+        x = np.ones(3, np.float32)
+        given = {"gradOutput": x, "self": x, "selfIsResult": False}
+        for change, says in (
+            ({"negativeSlope": 10**400}, "negativeSlope is 1000"),
+            ({"negativeSlope": 0.5, "self": np.ma.masked_array(x, x > 0)}, "self is a masked array"),
+        ):
+            with pytest.raises(OracleError, match=says):
+                oracle.golden("aclnnLeakyReluBackward", **{**given, **change})
+
     @pytest.mark.parametrize("value", [[1, 2], 3.0, "x", b"x"])
     def test_a_tensor_that_is_no_array_is_answered(self, value):
         status = oracle.validate(SIGMOID, **{**right(SIGMOID), "self": value})
