@@ -173,7 +173,8 @@ class Graphs:
         count = frozenset([COUNT])
         result = losses(list(self.orders), arithmetic, self.facts, count)
         if self.native is not None:
-            result += losses([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
+            # a count's reciprocal is a subnormal float16 beyond 16384
+            result += losses([self.native], NARROW[self.dtype], self.facts, rounded=self.numbers - count)
         return worst(result)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
