@@ -43,7 +43,7 @@ _TAKE_VALUE = (
 
 _NOTHING_CHOSEN = (
     "nothing was run: the paths, -k, -m, --op, --where, --tier, --volume and --soc leave no case (each alone, with "
-    "--collect-only -q, lists what it chooses)"
+    "--collect-only -q, lists what it chooses), or a foreign file's cases are all left out (the warning says why)"
 )
 
 BAD_INPUT = 2
@@ -252,7 +252,10 @@ def _refuse_others(words: Sequence[str]) -> None:
             )
         path = Path(word.partition("::")[0])
         if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not is_foreign_catalogue(path):
-            kinds = "a YAML that begins with `aclnn_oracle: 1`, ATK's JSON or TTK's CSV"
+            kinds = (
+                "a YAML that begins with `aclnn_oracle: 1`, ATK's JSON (UTF-8, a list of objects with aclnn_name), or "
+                "TTK's CSV (a header with op_name and input_shapes, or with api_name and tensor_view_shapes)"
+            )
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
 
 

@@ -122,9 +122,9 @@ class Series:
         if len(self.records) == 1:
             return _("One record only: no trend yet.")
         if self.flaky:
-            return _("{flaky} flaky cases; {kinds} kinds of failure are present.", flaky=len(self.flaky),
+            return _("Flaky cases: {flaky}. Kinds of failure that are present: {kinds}.", flaky=len(self.flaky),
                      kinds=len(self.present))  # fmt: skip
-        return _("No flaky case; {kinds} kinds of failure are present.", kinds=len(self.present))
+        return _("No flaky case. Kinds of failure that are present: {kinds}.", kinds=len(self.present))
 
 
 def _share(accepted: int, judged: int) -> float | None:
