@@ -84,16 +84,18 @@ class Part:
 
     @cached_property
     def causes(self) -> list[str]:
-        """The cause that at least half of the failures have, as each says it."""
+        """The cause that at least half of the failures have, or nearly all that have one, as each says it: views and
+        few elements often allow no claim."""
         texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
         (most, count), *_ = Counter(map(key_of, texts)).most_common(1) or [("", 0)]
-        return [cause for cause in texts if key_of(cause) == most] if 2 * count >= len(self.cases) else []
+        least = len(self.cases) / 2 if count < CLEAR * len(texts) else max(2, OFTEN * len(self.cases))
+        return [cause for cause in texts if key_of(cause) == most] if count >= least else []
 
     @property
     def key(self) -> tuple[str, str, str]:
         """What groups have in common that are one, whatever the operator; of a group that has neither cause nor
         condition nothing is."""
-        if self.causes:
+        if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
         return self.status, "", where or f"{self.cases[0].op} {rule_of(self.cases)}"

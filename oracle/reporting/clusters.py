@@ -190,6 +190,12 @@ class Cluster:
         return [shared_text(self._told)] if self._told else []
 
     @property
+    def is_explained(self) -> bool:
+        """Whether at least half of its cases have that cause."""
+        explained = self.group.explained if self.group is not None else len(self._told)
+        return 0 < self.size <= 2 * explained
+
+    @property
     def cause_share(self) -> str:
         """How many of its cases have that cause."""
         if self.group is not None:

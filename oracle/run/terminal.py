@@ -181,10 +181,14 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     texts = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
     where = say(_("where {where}", where=Phrase(cluster.where))) if cluster.where else ""
     why = f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})" if cluster.causes else ""
-    texts[0] += f"{language.colon}{why or where}" if why or where else ""
+    first = why if why and (cluster.is_explained or not where) else where
+    texts[0] += f"{language.colon}{first}" if first else ""
     if where:
         counts = say(cluster.counts)
-        texts.append(_row(say(_("where")), f"{say(Phrase(cluster.where))}{language.colon}{counts}" if why else counts))
+        told = counts if first is where else f"{say(Phrase(cluster.where))}{language.colon}{counts}"
+        texts.append(_row(say(_("where")), told))
+    if why and first is where:
+        texts.append(_row(say(_("cause")), why))
     if group is not None and group.apart:
         texts.append(_row(say(_("open")), say(Phrase(group.apart))))
     case = cluster.simplest
