@@ -88,7 +88,8 @@ class Part:
         few elements often allow no claim."""
         texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
         (most, count), *_ = Counter(map(key_of, texts)).most_common(1) or [("", 0)]
-        least = len(self.cases) / 2 if count < CLEAR * len(texts) else max(2, OFTEN * len(self.cases))
+        few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
+        least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
 
     @property
