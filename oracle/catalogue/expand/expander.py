@@ -21,7 +21,7 @@ from ..plan import families, planning
 from ..plan.asked import ASKED, Asker
 from ..plan.covering import covering, covering_accepted
 from ..plan.families import Turns, Values, as_layer, each_value
-from ..plan.planning import Telling, telling_alone
+from ..plan.telling import Telling, telling_alone
 from ..written.layers import (
     Draft,
     Layer,

@@ -16,7 +16,8 @@ from ..data.case import Case
 from ..written.layers import Layer, Shape, listed, main_shapes, names_in
 from . import planning
 from .covering import covering_classes
-from .planning import Planner, Variants, ignores_in_vain
+from .planning import Planner, Variants
+from .telling import ignores_in_vain
 
 # ``cover: each``: every value of every axis, in as few cases as that takes.
 #
