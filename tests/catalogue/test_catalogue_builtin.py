@@ -14,7 +14,18 @@ import pytest
 from ordinary import FULL, one_of_each_kind, some
 
 from oracle import verdict
-from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
+from oracle.catalogue import (
+    Case,
+    default_dir,
+    digest,
+    files,
+    is_catalogue,
+    load,
+    load_all,
+    make_inputs,
+    select,
+    spec_of_plan,
+)
 from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import load_default, operator_of
@@ -25,6 +36,7 @@ from oracle.model.dtypes import FLOATS
 from oracle.operators import OPERATORS, reference, validate
 from oracle.operators.answers.registry import operator_named
 from oracle.operators.definition.operator import Operator
+from oracle.operators.definition.parameters import SUM
 
 # Operators whose cases are written; a page may come before its YAML. To expand them all takes minutes.
 WRITTEN = [op for op in OPERATORS.values() if (default_dir() / f"{op.slug}.yaml").is_file()]
@@ -98,6 +110,17 @@ def proves_nothing(case: Case, soc: str) -> str:
     outputs = {name: specs[name] for name in case.outputs if name in specs}
     result = reference(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
     return verdict.uninformative(result) if result.written else ""
+
+
+def test_a_float16_sum_of_very_many_terms_says_that_it_may_overflow() -> None:
+    cases = [
+        c for c in load(default_dir() / "mse_loss.yaml") if c.attrs["reduction"] == SUM and c.family == "pairs_sizes"
+    ]
+    long = [c for c in cases if (x := c.inputs["self"]) and size_of(x.shape) > 65504]
+    assert {(c.output.dtype, bool(c.uninformative)) for c in long if c.output} == {
+        ("float16", True),
+        ("float32", False),
+    }
 
 
 @pytest.mark.parametrize("slug", some(SLUGS, 4))
