@@ -426,6 +426,18 @@ def test_checks_of_2026_are_in_no_release_before(op, given, known):
     assert answers == known
 
 
+def test_a_weight_of_rank_0_reads_as_one_for_no_class():
+    """forward.md: the host reads the missing axis as 0."""
+    for classes, wanted in ((0, OK), (1, INVALID)):
+        x, t = TensorSpec((2, classes, 4, 5), "float32"), TensorSpec((2, 4, 5), "int64")
+        out, one = TensorSpec((2, 4, 5), "float32"), TensorSpec((1,), "float32")
+        status = oracle.validate(
+            "aclnnNLLLoss2d", self=x, target=t, weight=TensorSpec((), "float32"), reduction=0, ignoreIndex=-100,
+            out=out, totalWeightOut=one,
+        )  # fmt: skip
+        assert status.code == wanted
+
+
 def test_rms_norm_grad_has_rows_of_64_on_ascend910_and_nan_without_rows_on_ascend950():
     for columns, wanted in ((16, 561002), (64, OK)):
         x, w, r = (TensorSpec(shape, "float32") for shape in ((2, columns), (columns,), (2,)))
