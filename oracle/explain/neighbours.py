@@ -248,12 +248,7 @@ def _called(
             if plan is not None:
                 plan = _mixed(plan, beside, each.output, taken, each.output_shape(given))
             outputs[each.output] = plan
-    except (
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ):  # shapes that have no common one: validate would say so
+    except (AttributeError, LookupError, TypeError, ValueError):  # no common shape: validate would say so
         return None
     main, plans = inputs[op.main], [plan for plan in (*inputs.values(), *outputs.values()) if plan is not None]
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
