@@ -290,7 +290,9 @@ def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], me
 def group_of(part: Part, record: Record) -> Group:
     """Return a group as a record's line."""
     smallest = min(part.cases, key=lambda case: (_size(case), len(case.id), case.id))
-    detail, where = smallest.detail, part.where
+    detail, where, size = smallest.detail, part.where, len(part.cases)
+    if where is not None and len(part.causes) >= CLEAR * size and where.failed < FULL * size:
+        where = None  # what is explained, and fails elsewhere too, has another condition than this one
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
     return Group(
