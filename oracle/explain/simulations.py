@@ -238,17 +238,17 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
             if changed.tobytes() != np.ascontiguousarray(array).tobytes():
                 yield name, text, but(call, **{name: changed})
     arrays = [(n, v) for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size]
-    for (one, array), (other, beside) in combinations(arrays, 2):
-        if (array.shape, array.dtype) == (beside.shape, beside.dtype) and array.tobytes() != beside.tobytes():
-            yield "", f"{one} and {other} are exchanged", but(call, **{one: beside, other: array})
+    for (one, a), (two, b) in combinations(arrays, 2):
+        if (a.shape, a.dtype) == (b.shape, b.dtype) and a.tobytes() != b.tobytes():
+            yield "", f"{one} and {two} are exchanged", but(call, **{one: b, two: a})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
         yield p.name, "counts as absent", but(call, **{p.name: None})
     main = call.inputs[op.main]
     rank = main.ndim if isinstance(main, np.ndarray) else 0
     for p in (p for p in op.parameters if p.kind == "attr"):
         for value in _others(p, call.attrs.get(p.name), rank):
-            second = replace(call, attrs={**call.attrs, p.name: value})
-            yield f"the attribute {p.name}", f"is read as {value!r}", second
+            other = replace(call, attrs={**call.attrs, p.name: value})
+            yield f"the attribute {p.name}", f"is read as {value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
         few = but(call, **{n: cut(v, bits) for n, v in wide.items()})

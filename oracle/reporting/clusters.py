@@ -190,17 +190,19 @@ class Cluster:
         return [shared_text(self._told)] if self._told else []
 
     @property
+    def explained(self) -> int:
+        """How many of its cases have that cause."""
+        return len(self._told) if self.group is None else self.group.explained
+
+    @property
     def is_explained(self) -> bool:
         """Whether at least half of its cases have that cause."""
-        explained = self.group.explained if self.group is not None else len(self._told)
-        return 0 < self.size <= 2 * explained
+        return 0 < self.size <= 2 * self.explained
 
     @property
     def cause_share(self) -> str:
-        """How many of its cases have that cause."""
-        if self.group is not None:
-            return f"{self.group.explained:,} / {self.size:,}"
-        return f"{len(self._told):,} / {self.size:,}"
+        """The cases that have that cause, of all."""
+        return f"{self.explained:,} / {self.size:,}"
 
     @cached_property
     def cell(self) -> Cell:
