@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import stated
 from hypothesis import settings
-from ordinary import one_of_each_kind
+from ordinary import FULL, one_of_each_kind
 
 from oracle.case.prepare import Prepared
 from oracle.catalogue import default_dir, files, load
@@ -37,6 +37,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         keep(files(default_dir()), "smoke", print)
         keep([path for path in files(default_dir()) if one_of_each_kind([path.stem])], None, print)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip slow tests in a run of all tests; a run that names a folder, a file or a marker takes them."""
+    everything = [config.invocation_params.dir / name for name in config.args] == [
+        config.rootpath / name for name in config.getini("testpaths")
+    ]
+    if everything and not config.option.markexpr and not FULL:
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: pytest -m slow runs it, and so does CI"))
 
 
 def _processor_time() -> float:

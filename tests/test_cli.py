@@ -115,6 +115,7 @@ def test_a_folder_is_no_record_to_go_on_with(tmp_path):
     assert "/: cannot read the run record: Is a directory" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     """Where a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
@@ -128,6 +129,7 @@ def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     assert not record.is_symlink()
 
 
+@pytest.mark.slow
 def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths_last(tmp_path):
     words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
     done = command(*words, "--backend-option", "numerics=native", cwd=tmp_path)
@@ -151,6 +153,7 @@ Asking.groups = stopped
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_among_the_further_calls_of_a_run_that_is_over_loses_nothing(tmp_path):
     (tmp_path / "stops.py").write_text(STOPS)
     words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
@@ -309,6 +312,7 @@ def test_a_full_disk_under_standard_output_is_one_line(tmp_path):
     assert done.stderr == "aclnn-oracle: standard output: No space left on device; the command has not said all\n"
 
 
+@pytest.mark.slow
 def test_an_interrupt_exits_130(tmp_path):
     text = (default_dir() / "log_sigmoid_backward.yaml").read_text().replace("  first_look:", "  hangs:", 1)
     (tmp_path / "log_sigmoid_backward.yaml").write_text(text)

@@ -26,6 +26,8 @@ from oracle.power.measure import Plan, measure
 from oracle.record.reader import read
 from oracle.system.cache import code_digest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed", reason="no Dask here: pip install 'aclnn-oracle[cluster]'")
 
 CATALOGUE = f"""{HEAD}\

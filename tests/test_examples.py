@@ -14,6 +14,8 @@ from oracle.backends import load
 from oracle.cli import main
 from oracle.model.call import Call
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ADAPTERS = sorted(EXAMPLES.glob("*.py"))
 FOUND = sorted((EXAMPLES / "found").glob("*.py"))

@@ -584,6 +584,7 @@ def cut(path: Path, lines: int) -> None:
     path.write_text("".join(whole[:lines]) + whole[lines][:20])
 
 
+@pytest.mark.slow
 def test_a_resumed_run_does_what_has_no_line_and_its_record_is_whole(project):
     run(project, "--record", "r.jsonl", "--backend", "misbehaving:FlipsOneSign", "-k", "plain")
     record = project.path / "r.jsonl"

@@ -147,8 +147,9 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The inputs, the attributes and the outputs by aclnn name, as an operator's functions take them."""
-        return {**self.inputs, **self.attrs, **self.outputs}
+        """Inputs, attributes (a list as a tuple) and outputs by aclnn name, as the functions of a page take them."""
+        attrs = {name: tuple(value) if isinstance(value, list) else value for name, value in self.attrs.items()}
+        return {**self.inputs, **attrs, **self.outputs}
 
     def spec(self, name: str) -> TensorSpec | None:
         """Return the description of a tensor parameter; None for a null pointer."""

@@ -12,7 +12,8 @@ Roundings: the TBE kernel rounds mean and rstd to 16 bits before it uses them wh
 bias) have 16, so that a mean far from 0 costs digits. On ascend910 rstd is e^(-log(var + eps) / 2).
 
 Special values follow the formula in IEEE float64: a row of one value gives bias and 1 / sqrt(eps); an infinity makes
-mean infinite, and rstd and its row NaN (PyTorch's running mean is NaN there).
+rstd and its row NaN. The mean of such a row is unspecified: a sum is infinite, a running mean (PyTorch's, ascend950's
+of long rows) NaN.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
-    check, dtype_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_rank, mean_over, not_null,
-    number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+    check, dtype_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_over, max_rank, mean_over,
+    min_over, not_null, number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
 )  # fmt: skip
 
 PARAMETERS, STATISTICS = ("weightOptional", "biasOptional"), ("meanOutOptional", "rstdOutOptional")
@@ -32,6 +33,11 @@ PARAMETERS, STATISTICS = ("weightOptional", "biasOptional"), ("meanOutOptional",
 
 def mean(x: Expression, w: Expression, b: Expression) -> Expression:
     return mean_over(x)
+
+
+def running(x: Expression, w: Expression, b: Expression) -> Expression:
+    """A mean that adds differences, as PyTorch's and ascend950's of long rows do: NaN in a row with an infinity."""
+    return mean_over(x) + (max_over(x) - max_over(x)) + (min_over(x) - min_over(x))
 
 
 def rstd(x: Expression, w: Expression, b: Expression, e: Expression) -> Expression:
@@ -207,6 +213,7 @@ OPERATOR = Operator(
                     "950": mean_950,
                     "tbe_a2": Form(mean_tbe, departs=True, answers=mean_v4),
                     "tbe_910": Form(mean_tbe, departs=True),
+                    "running": running,
                 },
                 over="normalizedShape",
             ),

@@ -14,10 +14,12 @@ rstd may have any shape of one value per row, gradWeight and gradBias any of as 
 bfloat16. The loop that compares input with normalizedShape begins at the wrong length, so that a list of one length is
 never compared. What the kernel does with a list that is not how input ends is unknown.
 
-Roundings: the host makes mean and rstd float32, and gradWeight and gradBias are written in float32. ascend950
-multiplies h by the length before it subtracts the sums, which overflows where the mean does not.
+Roundings: the host makes mean and rstd float32. Kernels write gradWeight and gradBias in float32, but on ascend950 in
+weight's type where both outputs have it. ascend950 multiplies h by the length before it subtracts the sums, which
+overflows where the mean does not.
 
-Special values follow the formula in IEEE float64: a row of one element gives 0, and an infinity makes its row NaN.
+Special values follow the formula in IEEE float64: an infinity makes its row NaN. A row of one element gives 0 if mean
+is that element.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, Operator, Platform, Result,
-    Shape, check, dtype_in, ends_if_empty, float_types, length, lengths, mask, max_rank, mean_over, not_null,
+    Shape, check, dtype_in, dtype_of, ends_if_empty, float_types, length, lengths, mask, max_rank, mean_over, not_null,
     output, same_dtype, same_shape, source_only, sum_over, tensor,
 )  # fmt: skip
 
@@ -140,6 +142,13 @@ def of_columns(a: Mapping[str, Any]) -> Shape:
     return x[max(0, len(x) - len(a["normalizedShape"] or ())) :]
 
 
+def written_as(a: Mapping[str, Any], platform: Platform) -> str:
+    """The type in which a kernel writes the gradients of weight and bias."""
+    tensors = [a[name] for name in ("weightOptional", *OUTPUTS[1:])]
+    kinds = {"" if tensor is None else dtype_of(tensor.dtype).name for tensor in tensors}
+    return kinds.pop() or "float32" if platform.regbase and len(kinds) == 1 else "float32"
+
+
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """PyTorch's own in float64: in float32 it expands (x - mean) * rstd, which cancels, and it reads statistics of 16
     bits beside 16 alone."""
@@ -175,10 +184,18 @@ OPERATOR = Operator(
     computes=Formula(dx, {"950": Form(dx_950, departs=True), "tbe": dx_a2}, over="normalizedShape"),
     further={
         "gradWeightOut": Result(
-            of_columns, Formula(dw, over="all but normalizedShape"), dtype="float32", filled=lambda a: 0.0
+            of_columns,
+            Formula(dw, over="all but normalizedShape"),
+            dtype="float32",
+            kernel_type=written_as,
+            filled=lambda a: 0.0,
         ),
         "gradBiasOut": Result(
-            of_columns, Formula(db, over="all but normalizedShape"), dtype="float32", filled=lambda a: 0.0
+            of_columns,
+            Formula(db, over="all but normalizedShape"),
+            dtype="float32",
+            kernel_type=written_as,
+            filled=lambda a: 0.0,
         ),
     },
     forwards=(

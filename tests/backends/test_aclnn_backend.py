@@ -20,6 +20,8 @@ from oracle.operators import OPERATORS
 from oracle.place import Bench
 from oracle.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 SOFTMAX = "aclnnSoftmaxBackward"
 LOG_SIGMOID = str(default_dir() / "log_sigmoid_backward.yaml")
 REQUIRES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEND_RT_VISIBLE_DEVICES")

@@ -14,6 +14,8 @@ from ordinary import in_full_alone, some
 
 from oracle import cli
 
+pytestmark = pytest.mark.slow
+
 NAME, SLUG = "aclnnOwnThingBackward", "own_thing_backward"
 BROUGHT = ("--operator", f"{SLUG}:OPERATOR")
 TANH = "tanh_backward/first_look[float32-6x35-all]"

@@ -52,6 +52,7 @@ def test_rows_that_any_operator_can_have_are_there_for_each():
     assert all(result == set(OPERATORS) for result in by_row.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
 def test_entries_are_complete(op):
     for d in defects(op):

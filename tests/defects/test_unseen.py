@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ordinary import in_full_alone
 
 from oracle.defects import registry
@@ -9,6 +10,8 @@ from oracle.defects.one_change import numerics
 from oracle.defects.registry import unseen
 from oracle.defects.sizes import lost
 from oracle.operators import OPERATORS
+
+pytestmark = pytest.mark.slow
 
 
 def hidden(slug: str) -> dict[str, bool]:

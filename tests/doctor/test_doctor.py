@@ -19,6 +19,8 @@ from oracle.emulator import served
 from oracle.model.aclnn import PLATFORMS
 from oracle.operators import operators
 
+pytestmark = pytest.mark.slow
+
 SOFTMAX = "aclnnSoftmaxBackward"
 
 

@@ -14,6 +14,8 @@ from oracle.model.call import FORMAT_ENUM, Call, TensorSpec
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS, compute, reference, validate
 
+pytestmark = pytest.mark.slow
+
 SERVED = {op: OPERATORS[op] for op in served() if op in OPERATORS}
 FLOATS = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 BCE, NLL, SOFTMAX, LOG_SIGMOID = (

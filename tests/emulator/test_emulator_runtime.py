@@ -7,6 +7,8 @@ import re
 import pytest
 from emulated import HERE, compile_program, run_program
 
+pytestmark = pytest.mark.slow
+
 # What a check wants to find in its environment.
 VARIABLES = {
     "visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": "2,5"},

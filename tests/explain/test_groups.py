@@ -174,8 +174,10 @@ def ran(backend: object, slug: str, every: int) -> Record:
             mistaken.LosesTheTail(), "softmax_backward", 8, "the reduced axis is longer than 64 and no multiple of 64",
             marks=in_full_alone,
         ),
-        (mistaken.MisplacesTheWeight(), "binary_cross_entropy_backward", 8,
-         "the rank is 3, and weightOptional holds several values and is broadcast"),
+        pytest.param(
+            mistaken.MisplacesTheWeight(), "binary_cross_entropy_backward", 8,
+            "the rank is 3, and weightOptional holds several values and is broadcast", marks=pytest.mark.slow,
+        ),
         pytest.param(
             mistaken.IgnoresTheLastBlock(), "softmax_backward", 16,
             "the type is float16 or bfloat16, and the last axis is longer than 8192", marks=in_full_alone,

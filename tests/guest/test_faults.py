@@ -26,6 +26,8 @@ from oracle.record.reader import read
 from oracle.record.types import CaseRecord
 from oracle.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[1]
 WHOLE = "ACLNN_TEST_FAULTS" in os.environ
 # One of each way in which a fault could reach another case.

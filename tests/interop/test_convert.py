@@ -21,6 +21,8 @@ from oracle.interop.write import FORMATS, write
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 
+pytestmark = pytest.mark.slow
+
 SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
 FIRST, *_ = SMOKE = cases_of(default_dir() / "softmax_backward.yaml", tier="smoke")
 

@@ -17,6 +17,8 @@ from oracle.interop.golden_py import GoldenFile
 from oracle.model.errors import OracleError
 from oracle.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 FILE = Path(__file__).parents[1] / "data" / "golden_small.py"
 SLUGS = {
     "BinaryCrossEntropy": "binary_cross_entropy_backward",

@@ -102,3 +102,14 @@ def test_a_mask_says_which_outputs_must_be_there(mask, null, status):
         outputMask=mask, **{name: None if name == null else value for name, value in outputs.items()},
     )  # fmt: skip
     assert answer.name == status
+
+
+def test_lists_are_what_tuples_are():
+    x, one = drawn(4, 5), drawn(4, 1)
+    given = {"gradOut": x, "input": x, "mean": one, "rstd": one}
+    for ask in (oracle.golden, oracle.reference):
+        lists, tuples = (
+            ask("aclnnLayerNormBackward", **given, normalizedShape=kind((5,)), outputMask=kind((True,) * 3))
+            for kind in (list, tuple)
+        )
+        assert [str(lists[name]) for name in tuples] == [str(tuples[name]) for name in tuples]

@@ -235,6 +235,7 @@ def test_the_command_writes_every_format(file, tmp_path, capsys):
     assert outputs[2].read_text("utf-8").startswith("<section")
 
 
+@pytest.mark.slow
 def test_the_command_fails_below_the_requirement_and_names_the_missing_family(tmp_path, capsys):
     file, out = tmp_path / "small.yaml", tmp_path / "power.json"
     head, _, _ = stated.CATALOGUES["nll_loss_backward"].partition("  negative:")

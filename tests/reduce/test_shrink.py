@@ -27,6 +27,8 @@ from oracle.reduce.script import script
 from oracle.reduce.shrink import _plainness, shrink, shrink_with
 from oracle.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def cases(op: str) -> list[Case]:

@@ -12,6 +12,8 @@ import synthetic
 from ordinary import in_full_alone, some
 from test_report_html import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 WIDE = "softmax_backward/wide_row[bfloat16-16x20000-dim=-1]"
 
 

@@ -136,6 +136,7 @@ def test_the_command_writes_the_page_and_says_what_it_found(tmp_path: Path, caps
     assert ID in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", some(["light", "dark"], 1))
 @pytest.mark.parametrize("width", some([1400, 400], 1))
 def test_the_page_in_a_browser(visit: Any, tmp_path: Path, scheme: str, width: int) -> None:

@@ -19,6 +19,8 @@ from oracle.sweep.engine import SCATTER, Progress, midpoints, run
 from oracle.sweep.grid import Grid
 from oracle.sweep.pairs import CODES, pairs, sweepable, varying
 
+pytestmark = pytest.mark.slow
+
 DTYPES = ("float16", "bfloat16")
 OPS = ("aclnnLogSigmoidBackward", "aclnnBinaryCrossEntropyBackward", "aclnnSigmoidBackward")
 

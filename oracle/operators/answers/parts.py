@@ -21,7 +21,7 @@ from ..definition.roles import Attributes, Shape
 from .api import golden, references
 from .reference import Reference
 from .registry import OPERATORS, operator
-from .validation import bound, validate
+from .validation import as_attribute, bound, validate
 
 LARGE = 1 << 26  # elements; the largest output of a call that is computed at once
 MOST = 1 << 21  # elements of a part, unless one slice has more
@@ -140,7 +140,8 @@ def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **
     given = {name: params.get(name) for name in result.by_name}
     inputs = {n: None if given[n] is None else np.asarray(given[n]) for n in result.names("input")}
     target = platform(soc, cann)
-    call = Call(op, target.soc, inputs, {n: given[n] for n in result.names("attr")}, outputs, cann=target.cann)
+    attrs = {parameter.name: as_attribute(parameter, given[parameter.name])[0] for parameter in result.attributes}
+    call = Call(op, target.soc, inputs, attrs, outputs, cann=target.cann)
     return {name: _whole(one, outputs[name].copy()) for name, one in references(call).items()}
 
 

@@ -22,6 +22,8 @@ from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import validate
 
+pytestmark = pytest.mark.slow
+
 # The operators whose catalogues are whole; those at the lean level have a part of the same sequences.
 FILES = [
     default_dir() / f"{name}_backward.yaml"

@@ -78,6 +78,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("head", "keys", "names"), some(REFUSED, 3))
 def test_a_call_that_every_product_refuses_needs_a_status(
     reducing: Any, tmp_path: Path, head: str, keys: dict[str, str], names: str

@@ -16,6 +16,7 @@ from oracle.operators import OPERATORS
 from oracle.operators.definition.operands import formula_operands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some([0, 1, 2], 1))
 @pytest.mark.parametrize("soc", SOCS)
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))

@@ -17,6 +17,7 @@ from oracle.operators import OPERATORS, validate
 OF_TABLES = [f"aclnn{name}Backward" for name in ("BinaryCrossEntropy", "LogSigmoid", "Softmax", "Sigmoid")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS.values()), ids=lambda op: op.slug)
 def test_each_check_is_its_own_mutant(op):
     result = list(missing(op))

@@ -22,6 +22,8 @@ pytest.importorskip(
 )
 from oracle.numerics.compiled.source import CHUNK
 
+pytestmark = pytest.mark.slow
+
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 SIZE = 1 << (17 if FULL else 14)
 

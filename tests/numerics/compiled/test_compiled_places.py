@@ -15,6 +15,8 @@ from oracle.model.errors import OracleError
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
 from oracle.numerics.compiled import loops
 
+pytestmark = pytest.mark.slow
+
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 COMPILED = TYPES if FULL else ["float16"]  # to compile one formula of one type takes seconds
 ROWS, CLASSES = 4000, 24

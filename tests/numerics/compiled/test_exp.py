@@ -10,6 +10,8 @@ import gmpy2
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ALLOWED_ULP = 2.0
 
 PROBE = """

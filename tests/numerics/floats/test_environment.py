@@ -22,6 +22,8 @@ from oracle.model.errors import OracleError
 from oracle.numerics.floats import environment
 from oracle.system import start
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).with_name("hostile.c")
 
 # Goldens, bounds and verdicts of data that shows a wrong state: subnormal numbers, ties, specials; large enough for

@@ -41,6 +41,17 @@ TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int32, np.in
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-30, 100, 1e40, math.inf, -math.inf, math.nan, True, 2**63, 3 + 0j]
 LENGTHS = [None, (), (4,), (1,), (0,), (2, 2), (3, 4), (-1,), (4,) * 9, (2**63,), 4, "4"]
 MASKS = [None, (), (True,) * 3, (False,) * 3, (True, False, True), (True,), (1, 0, 1), "101"]
+OTHER = [
+    None,
+    "x",
+    [1],
+    (1, 2),
+    {},
+    10**400,
+    np.ones((1, 1)).view(np.matrix),
+    np.ones((3, 7), object),
+    np.ones(4, "M8[s]"),
+]
 WHOLE = [0, 1, -1, 2, -100, 3, 7, 2**31, -(2**63), 2**63 - 1]
 
 
@@ -98,6 +109,8 @@ def test_a_call_has_a_golden_or_one_error_that_says_why_not(name: str) -> None:
         if number >= CALLS and (made or number >= MOST):
             break
         given, soc = call(draw, op), draw.choice(["ascend910b", "ascend950", "ascend910"])
+        if draw.random() < 0.1:
+            given[draw.choice(list(op.by_name))] = draw.choice(OTHER)
         tensors = {k: v for k, v in given.items() if not isinstance(v, (str, type))}
         oracle.validate(name, soc=soc, **tensors)
         with suppress(oracle.OracleError):

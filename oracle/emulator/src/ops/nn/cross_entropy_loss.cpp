@@ -33,6 +33,13 @@ void check_configured() {
     throw Error{ACLNN_ERR_INNER_FIND_KERNEL_ERROR, text("the definition has no kernel for %s", soc().soc)};
 }
 
+// The formats that a generated interface takes for ND.
+void check_format(const Tensor& t) {
+  constexpr aclFormat kRows[] = {ACL_FORMAT_ND, ACL_FORMAT_NCL, ACL_FORMAT_NCHW, ACL_FORMAT_NHWC, ACL_FORMAT_NCDHW};
+  check(std::find(std::begin(kRows), std::end(kRows), t.format) != std::end(kRows), "%s has format %d", t.name,
+        t.format);
+}
+
 // A row of the definition: one float type, classes of int64 (int32 too on ascend950), weights of float32.
 void check_row(const Given& g, std::initializer_list<Tensor> others) {
   check_supported_float(g.x);
@@ -40,6 +47,9 @@ void check_row(const Given& g, std::initializer_list<Tensor> others) {
   check(g.t.type == ACL_INT64 || (soc().regbase && g.t.type == ACL_INT32), "target has dtype %s", type_name(g.t.type));
   if (g.w.present && g.w.type != ACL_FLOAT)
     throw Error{ACLNN_ERR_INNER_FIND_KERNEL_ERROR, text("weightOptional has dtype %s", type_name(g.w.type))};
+  check_format(g.x);
+  check_format(g.t);
+  for (const Tensor& t : others) check_format(t);
 }
 
 void check_lengths(const Given& g) {
