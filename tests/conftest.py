@@ -7,6 +7,7 @@ import resource
 import signal
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from hypothesis import settings
 from ordinary import FULL, one_of_each_kind
 
 from oracle.case.prepare import Prepared
-from oracle.catalogue import default_dir, files, load
+from oracle.catalogue import default_dir, files, load, select
 from oracle.catalogue.data.case import Case
+from oracle.catalogue.loader import load_default
 from oracle.emulator import build
+from oracle.model.aclnn import platform
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.operators.definition.page_checks import accepted
@@ -106,14 +109,25 @@ def stated_cases(stated_files) -> tuple[Case, ...]:
     return tuple(case for path in stated_files for case in load(path))
 
 
+def is_empty(case: Case) -> bool:
+    return any(plan is not None and 0 in plan.shape for plan in case.inputs.values())
+
+
 @pytest.fixture(scope="session")
 def prepared(stated_cases):
-    """Return ``prepared(op, soc, seed)``: the operator's stated cases with data and reference."""
+    """Return ``prepared(op, soc, seed)``: the operator's stated cases with data and reference; of an operator without
+    stated ones, the first of the catalogue that compute."""
 
     @cache
     def make(op: str, soc: str = "ascend910b", seed: int = 0) -> tuple[Prepared, ...]:
         settings = Settings(soc=soc, seed=seed)
-        planned = [c for c in stated_cases if c.op == op and (not c.soc or soc in c.soc)]
+        stated = [case for case in stated_cases if case.op == op]
+        refused = () if platform(soc).bfloat16 else ("bfloat16",)
+        smoke = (
+            case for case in select(load_default((op,)), tier="smoke")
+            if not stated and case.computes(soc) and case.dtype not in refused and not is_empty(case)
+        )  # fmt: skip
+        planned = [case for case in stated if not case.soc or soc in case.soc] or list(islice(smoke, 4))
         return tuple(Prepared.make(case, settings) for case in planned)
 
     return make

@@ -139,7 +139,7 @@ class Device:
     def result(self, call: Call, out: Array) -> Array:
         """Read, compute, round to the kernel type, cast to the output's type."""
         target = platform(call.soc, call.cann)
-        arguments: dict[str, Any] = dict(call.attrs)
+        arguments: dict[str, Any] = {**call.outputs, **call.attrs}
         for name, value in call.inputs.items():
             arguments[name] = None if value is None else self.read(name, value, call)
         with np.errstate(all="ignore"):

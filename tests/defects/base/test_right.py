@@ -28,6 +28,12 @@ def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+def test_the_plain_kernel_of_every_operator_is_right(op, prepared):
+    one = next(p for p in prepared(op) if p.values)
+    assert outcome_on(one, right_kernels(op)[0].device).status == "pass"
+
+
+@pytest.mark.parametrize("op", OPERATORS)
 def test_every_public_form_is_among_them(op):
     known = {right.id for right in right_kernels(op)}
     for form in {PLATFORMS[soc].kernel for soc in SOCS}:
