@@ -26,8 +26,10 @@ U = 2.0**-53  # float64's unit roundoff
 ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
 Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
+Lost = Callable[[tuple[Array, ...], Array], Array]  # what right kernels lose of some elements with these values
 Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # which elements differ, and which of these each one is like
 MANY = 64  # elements among which equal ones are looked for: each exact value takes longer than to sort as many
+CANCELLED = 2.0**-20  # a value that is known now and was farther off than this share of it had cancelled in float64
 
 
 def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
@@ -342,10 +344,15 @@ class Sink:
         if exact is not None:
             self.exact[index] = exact
 
-    def know(self, index: Index, value: Array) -> None:
-        """Record what some values really are, where float64 had cancelled, and the bound there."""
+    def know(self, index: tuple[Array, ...], value: Array, lost: Lost | None = None) -> None:
+        """Record what some values really are, where float64 had cancelled, and the bound there. ``lost``: what right
+        kernels lose of such values; a share of a value that had become 0 was none."""
+        error = self.lost[index]
+        moved = np.abs(value - self.value[index]) > np.abs(value) * CANCELLED
+        if lost is not None and moved.any():
+            error[moved] = np.maximum(error[moved], lost(tuple(axis[moved] for axis in index), value[moved]))
         self.value[index] = value
-        self.put_bound(index, value, self.lost[index], self.unspecified[index])
+        self.put_bound(index, value, error, self.unspecified[index])
 
     def _roundings(self, reach: Array) -> Array:
         """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
@@ -400,17 +407,24 @@ class Region:
         """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
-    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1, alike: Alike | None = None) -> None:
-        """Settle the unproven elements (``exact``, ``refine`` and ``alike`` answer for this part; ``refine`` is asked
-        for ``least`` at least) and apply the host's cast."""
+    def finish(
+        self,
+        exact: Exact,
+        refine: Refine | None = None,
+        least: float = 1,
+        alike: Alike | None = None,
+        lost: Lost | None = None,
+    ) -> None:
+        """Settle the unproven elements (``exact``, ``refine``, ``alike`` and ``lost`` answer for this part; ``refine``
+        is asked for ``least`` at least) and apply the host's cast."""
         where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
-            recorded = None if refine is None else self._recorded(refine)
+            recorded = None if refine is None else self._recorded(refine, lost)
             alone = settle(where, (value, low, high), self.target, exact, recorded, least, alike)
             if self.sink.judged:
-                self._record(*alone)
+                self._record(*alone, lost)
         if not self.proved_finite:
             unify_nans(self.target)
         elif self.unproven:
@@ -428,14 +442,14 @@ class Region:
         if self.sink.judged and self.sink.rounded_value:
             self.sink.value[...] = widen(self.sink.out.real)
 
-    def _record(self, where: Array, values: Array) -> None:
+    def _record(self, where: Array, values: Array, lost: Lost | None) -> None:
         """Let the standards see values that exact arithmetic alone knows, except where float64 overflows on the way."""
         known = np.isfinite(values)
         for beyond in self.overflowed:
             known &= ~np.isin(where, beyond)
-        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known])
+        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], lost)
 
-    def _recorded(self, refine: Refine) -> Refine:
+    def _recorded(self, refine: Refine, lost: Lost | None) -> Refine:
         """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
         there."""
 
@@ -443,7 +457,7 @@ class Region:
             value, low, high = refine(where)
             if self.sink.judged:
                 known = np.isfinite(low) & np.isfinite(high)
-                self.sink.know(tuple(axis[known] for axis in where), value[known])
+                self.sink.know(tuple(axis[known] for axis in where), value[known], lost)
             return value, low, high
 
         return recorded

@@ -24,7 +24,7 @@ from ..bounds.windows import Span, are_single, number, operand, sound, spanned, 
 from ..compiled.engine import is_compiled
 from ..exact import enclosures, extended, rationals
 from ..exact.rationals import Undefined
-from ..expressions import IRRATIONAL, ZERO, Expression, constant
+from ..expressions import IRRATIONAL, ZERO, Expression, constant, symbol
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks, scratch
 from ..floats.codes import castable, code, highest, lowest
 from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, float32, widen
@@ -206,6 +206,9 @@ def evaluate(
         work.put_specials(graphs.specials, sink)
     if sink.judged and (graphs.may_depart or graphs.undecided(work.device)):
         sink.undecided = work.marked(sink)
+
+
+SIZE = "|value|"  # no symbol of a formula
 
 
 @dataclass(frozen=True)
@@ -402,7 +405,14 @@ class _Work:
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""
-        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike)
+        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike, self.lost)
+
+    def lost(self, where: tuple[Array, ...], value: Array) -> Array:
+        """What a right kernel may lose of some values that are known better than float64 evaluates them."""
+        few = changed(pick(self.operands, where), widen)
+        strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
+        running = self.graphs.running(self.device, symbol(SIZE))
+        return strict.lost(value, program(running)({**few, SIZE: np.abs(value)}, value.shape)[0])
 
     def leave(self, where: Array, region: Region) -> None:
         """Leave elements that a compiled pass, or float32, did not prove to be settled by NumPy."""

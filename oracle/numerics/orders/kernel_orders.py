@@ -178,9 +178,9 @@ class Graphs:
         return worst(result)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
-    def running(self, arithmetic: Arithmetic) -> Expression:
-        """What a right kernel may lose that is not merely relative, less what underflows."""
-        return self.bound(arithmetic).running(abs(self.value))
+    def running(self, arithmetic: Arithmetic, size: Expression | None = None) -> Expression:
+        """What a right kernel may lose that is not merely relative, less what underflows. ``size``: of the value."""
+        return self.bound(arithmetic).running(abs(self.value) if size is None else size)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def undecided(self, arithmetic: Arithmetic) -> tuple[Doubt, ...]:

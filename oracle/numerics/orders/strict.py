@@ -101,7 +101,7 @@ class StrictBound:
         host rounds to, one after the other.
         """
         ranges = ranges_of(self.operands)
-        bound = self._bound(value, running, ranges)
+        bound = self.lost(value, running, ranges)
         unspecified = np.zeros(value.shape, bool)
         own = None if self.graphs.native is None else self.graphs.natively(self.operands, self.narrow)
         inside = own is None and stays_inside(self.graphs.orders, ranges, by_parts=value.size >= WORTH)
@@ -115,7 +115,7 @@ class StrictBound:
     def _run(self, root: Expression, shape: tuple[int, ...]) -> Values:
         return programs.evaluate((root,), self.operands, self.narrow, shape)[0]
 
-    def _bound(self, value: Array, running: Values, ranges: Ranges | None) -> Array:
+    def lost(self, value: Array, running: Values, ranges: Ranges | None = None) -> Array:
         """What a right kernel may lose, per element, of which ``running`` is what was evaluated with the value. What
         underflows is looked at as a whole where it is far below every element's relative error."""
         lost = self.graphs.bound(self.device)
@@ -241,7 +241,7 @@ class StrictBound:
             np.asarray(v) for v in program(self.graphs.value, beside.running)(beside.operands, ones[names[0]].shape)
         )
         size = np.abs(value)
-        near = size <= beside._bound(value, running, ranges_of(beside.operands))
+        near = size <= beside.lost(value, running)
         return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
+from oracle.numerics.expressions import exp, tanh
 from oracle.numerics.floats.rounding import FLOAT32
-from oracle.numerics.orders.formula import is_elementwise
+from oracle.numerics.orders.formula import Formula, is_elementwise
 from oracle.numerics.orders.kernel_orders import graphs_of
 from oracle.numerics.orders.strict import StrictBound
 from oracle.numerics.programs import program
@@ -110,3 +113,21 @@ def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
     known = reference(Call("aclnnGluBackward", soc, inputs, {"dim": 0}, {"out": np.empty_like(whole)}))
     assert np.isnan(known.golden[1]).all()
     assert not known.unspecified.any()
+
+
+def test_a_formula_that_cancels_has_the_bound_of_its_orders(monkeypatch):
+    def cancelling(x):
+        return 1 - tanh(x) * tanh(x)
+
+    def stable(x):
+        e = exp(abs(x) * -2)
+        return 4 * e / ((1 + e) * (1 + e))
+
+    x, bounds = np.linspace(15, 40, 400, dtype=np.float32), []
+    for formula in (cancelling, stable):
+        computes = Formula(formula, {"950": stable, "tbe": stable})
+        monkeypatch.setitem(OPERATORS._all(), "aclnnTanh", replace(OPERATORS["aclnnTanh"], computes=computes))
+        bounds.append(reference(Call("aclnnTanh", "ascend910b", {"self": x}, {}, {"out": np.empty_like(x)})).bound)
+    # Where float64 has some digits of the value left, the bound has its error too.
+    assert (bounds[0] >= bounds[1] * (1 - 2.0**-18)).all()
+    assert (bounds[0] <= bounds[1] * (1 + 2.0**-18))[x > 20].all()
