@@ -176,7 +176,8 @@ def _forms(op: Operator) -> str:
         return "\n".join(_reduced(op, graphs.form(kernel), kernel) for kernel in KERNELS)
     raise OracleError(
         f"{op.name}: {op.output} is neither elementwise nor a formula with reductions alone, so that it gets no kernel "
-        "in the emulated CANN by itself; write one in C++ and build it with oracle.emulator.build_custom"
+        "in the emulated CANN by itself; write one in C++, build it with oracle.emulator.build_custom, and name its "
+        "folder in the environment variable ASCEND_CUSTOM_OPP_PATH"
     )
 
 

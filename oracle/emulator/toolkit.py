@@ -79,6 +79,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
         with locked(target):
             if not _is_finished(stamp, digest):
                 stamp.unlink(missing_ok=True)
+                print(f"building the emulated CANN in {target}, a minute or two, once", file=sys.stderr, flush=True)
                 _compile_tree(target, compiler, sanitize)
                 make_ours(target)
                 stamp.write_text(digest)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..backends import Backend, load
 from ..model.errors import DeviceFault, OracleError, bounded
-from ..operators.answers.registry import register
+from ..operators.answers.registry import OPERATORS, register
 from ..settings.settings import Settings
 
 # What a device gives instead of a status: an exception, the end of its process, or silence.
@@ -142,15 +142,15 @@ def _share_devices(backend: Backend, place: int) -> None:
 
 def _emulate_outside(settings: Settings) -> None:
     """Give operators that the emulated CANN lacks a kernel in it, unless a package of theirs has one."""
+    from ..cann import load as load_cann
     from ..cann.generated import add_missing, source
     from ..emulator import add_custom, build_custom
-    from ..operators import OPERATORS
 
     if settings.backend != "aclnn":  # which builds a kernel when it is called first
         add_missing()
-    for text in settings.operators:
-        result = OPERATORS.add(text)
-        add_custom(build_custom(result.slug, {f"{result.slug}.cpp": source(result)}))
+    for op in map(OPERATORS.add, settings.operators):
+        if not load_cann().home(f"{op.name}GetWorkspaceSize"):
+            add_custom(build_custom(op.slug, {f"{op.slug}.cpp": source(op)}))
 
 
 def release(backend: Backend) -> None:

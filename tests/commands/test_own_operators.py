@@ -13,6 +13,9 @@ import pytest
 from ordinary import in_full_alone, some
 
 from oracle import cli
+from oracle.cann.generated import source
+from oracle.emulator import build_custom
+from oracle.operators import OPERATORS
 
 pytestmark = pytest.mark.slow
 
@@ -213,3 +216,20 @@ def test_the_cases_of_an_operator_from_outside_are_listed_and_shown(command: Com
     assert {case.partition("/")[0] for case in listed} == {SLUG}
     catalogue = ("--catalogue", str(written / f"{SLUG}.yaml"))
     assert f"operator  {NAME}" in command("show", listed[-1], *BROUGHT, *catalogue).stdout
+
+
+def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
+    command: Command, written: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(written))
+    try:
+        wrong = source(OPERATORS.add(BROUGHT[1])).replace("return t3;", "return -t3;")
+    finally:
+        OPERATORS.remove(NAME)
+    package = build_custom(SLUG, {f"{SLUG}.cpp": wrong}, toolkit=tree)
+    words = ("run", *BROUGHT, "--backend", "aclnn", "--emulate", "--tier", "smoke", "-q")
+    assert command(*words).returncode == 0
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", str(package))
+    done = command(*words)
+    assert done.returncode == 1
+    assert "sign" in done.stdout, done.stdout

@@ -55,6 +55,11 @@ PAGE = replace(
 )
 
 
+def ending(a, platform):
+    return not_null(a, "self")
+    yield
+
+
 def yielding(*made):
     """Checks of the page, and one more."""
 
@@ -144,6 +149,7 @@ def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
             yielding(lambda a: True),
             r"its checks yielded True at test_page_functions.py:\d+, which is no check; yield one",
         ),
+        (ending, r"its checks, .*, returned .* and ended: write yield instead of return"),
         (yielding(lambda a: None), r"its checks yielded None at test_page_functions.py:\d+, which is no check"),
         (
             yielding(lambda a: same_dtype(a, "weight", "self")),
