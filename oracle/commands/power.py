@@ -173,7 +173,7 @@ def show_power(args: argparse.Namespace) -> int:
         raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
     score = measure(plan, _progress())
     if score.complete and score.survivors:
-        _look_elsewhere(score, args.files, tier)
+        _look_elsewhere(score, args.files)
     data = summarise(score, names=names, tier=tier, command=_command(args))
     print(text(data))
     for path in outputs:
@@ -348,9 +348,10 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
     return [case for case in cases if not only or case.op in only]
 
 
-def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
-    """Ask the built-in catalogue which of its cases notice what survived."""
-    if not files and tier != "smoke":
+def _look_elsewhere(score: Score, files: list[Path]) -> None:
+    """Ask the built-in catalogue which of its cases notice what survived cases that are not its own."""
+    known = {path.resolve() for path in catalogues()}
+    if all(path.resolve() in known for path in files):
         return
     own = {case.id for case in score.plan.cases}
     operators = {defect.op for defect in score.survivors}
