@@ -293,6 +293,8 @@ def group_of(part: Part, record: Record) -> Group:
     detail, where, size = smallest.detail, part.where, len(part.cases)
     if where is not None and len(part.causes) >= CLEAR * size and where.failed < FULL * size:
         where = None  # what is explained, and fails elsewhere too, has another condition than this one
+    if where is not None and not where.outside:
+        where = None  # no case of the group's rule lies elsewhere, which says nothing of what lies here
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
     return Group(

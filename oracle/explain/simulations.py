@@ -278,7 +278,7 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
     elif p.role == "flag":
         result = [not value]
     elif p.role == "axis":
-        result = [k for k in range(rank) if k != value % rank]
+        result = [k for k in (-1, *range(rank - 1)) if k % rank != value % rank]
     elif p.role == "choice":
         result = list(p.choices)
     elif p.words:  # a number with a word behind each value

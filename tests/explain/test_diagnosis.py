@@ -308,7 +308,7 @@ def test_an_axis_that_is_misread_is_named():
     call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
     for other in (-1, 0):
         wrong = compute(replace(call, attrs={"dim": other}))
-        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other % 3}"
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other}"
 
 
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
