@@ -22,7 +22,7 @@ from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
 from ...numerics.orders.given import Given
 from ...numerics.traversal import names_of, walk
 from .operator import Operator, Result
-from .page_functions import guarded, try_out
+from .page_functions import guarded, try_formulas, try_out
 from .parameters import Aten, Forward, KernelName, MindSpore, Parameter
 from .roles import MAIN, Role
 
@@ -37,6 +37,7 @@ def accepted(op: Operator) -> Operator:
     asked = guarded(op)
     _refuse(op, _problems(asked))
     try_out(asked)
+    try_formulas(asked)
     return asked
 
 

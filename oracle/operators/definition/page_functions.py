@@ -22,8 +22,12 @@ from ...model.aclnn import DEFAULT_SOC, Platform, platform
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
-from ...numerics.expressions import place_of
+from ...numerics.exact.rationals import Undefined
+from ...numerics.expressions import place_of, symbols_of, trace
+from ...numerics.orders.formula import COUNT, Form, Formula, is_elementwise
+from ...numerics.programs import program
 from .checks import Args, Asked, Check, Checks
+from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
 from .roles import CLASS_INDEX, Shape
@@ -31,6 +35,7 @@ from .roles import CLASS_INDEX, Shape
 Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
 _WHOLE = (int, np.integer)
+CLOSE = 2.0**-9  # relative, and absolute: no approximation that a kernel has is so far off
 POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that may be null
 
 
@@ -208,6 +213,54 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
             raise OracleError(
                 f"{op.name}: its checks refuse every call that was tried with {reduction.name} {value!r}, and take "
                 f"{taken[0]!r}: {reason}. Cases have outputs of the shapes that the page's `shape` gives, here {shapes}"
+            )
+
+
+def try_formulas(op: Operator) -> None:
+    """Raise OracleError for a formula of elementwise operations that gives no number at usual points, and for an order
+    that computes something else there and does not say so: more than an approximation differs, at a tenth of them."""
+    calls = (_call(op, shape, op.usual(shape), set()) for shape in SHAPES)
+    given = next((arrays for arrays, described in calls if not _refusal(op, described, platform(DEFAULT_SOC))), None)
+    if given is None:
+        return
+    draw = np.random.default_rng(0)
+    for name, tensor in given.items():
+        if isinstance(tensor, np.ndarray) and tensor.dtype == np.float32:
+            given[name] = np.asarray(draw.uniform(-1, 1, tensor.shape), np.float32)
+    for each in op.each:
+        if isinstance(each.computes, Formula) and is_elementwise(each.computes):
+            _try_formula(op, each.computes, {COUNT: 1.0, **formula_operands(each, given)}, each.terms_shape(given))
+
+
+def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], shape: Shape) -> None:
+    def values(place: str, function: Function) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return np.broadcast_to(program(trace(function))(operands, shape)[0], shape)
+        except Undefined as error:  # of constants
+            raise OracleError(f"{op.name}: its {place} has no value anywhere: {error}") from None
+
+    def point(function: Function, at: tuple[Any, ...]) -> str:
+        names = symbols_of(function)
+        return ", ".join(f"{name}={float(np.broadcast_to(operands[name], shape)[at]):.4g}" for name in names)
+
+    wanted = values("formula", scheme.formula)
+    if not np.isfinite(wanted).any():
+        at = (0,) * len(shape)
+        raise OracleError(
+            f"{op.name}: its formula gives no number at usual points: {wanted[at]} at {point(scheme.formula, at)}"
+        )
+    for name, order in (scheme.orders or {}).items():
+        form = order if isinstance(order, Form) else Form(order)
+        found = wanted if form.departs else values(f"orders[{name!r}]", form.formula)
+        size = np.maximum(np.abs(wanted), np.abs(found))
+        off = np.isfinite(size) & (np.abs(found - wanted) > size * CLOSE + CLOSE)
+        if np.count_nonzero(off) * 10 > off.size:
+            at = tuple(np.argwhere(off)[0])
+            raise OracleError(
+                f"{op.name}: orders[{name!r}] computes {found[at]:.4g} where the formula computes {wanted[at]:.4g}, at "
+                f"{point(form.formula, at)}. An order is the same formula in other steps. If the kernel does compute "
+                "this, write Form(order, departs=True)"
             )
 
 

@@ -13,12 +13,13 @@ import pytest
 from oracle.model.aclnn import platform
 from oracle.model.call import TensorSpec
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import exp
-from oracle.numerics.orders.formula import Formula
+from oracle.numerics.expressions import exp, sqrt, where
+from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
+from oracle.operators.definition.page_functions import try_formulas
 from oracle.operators.definition.parameters import number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
 
@@ -212,3 +213,23 @@ def test_checks_that_fail_at_a_null_attribute_are_told():
     text = r"its checks failed at .*: TypeError: .*; None, a null pointer, in this call: .*alpha"
     with pytest.raises(OracleError, match=text):
         accepted(replace(PAGE, checks=yielding(lambda a: check("alpha", None if a["alpha"] > 0 else "no"))))
+
+
+def test_an_order_computes_the_formula_or_says_that_it_departs():
+    def formula(g, x, w, c):
+        return where(x > 0, g * x, g) * w * c
+
+    def wrong(g, x, w, c):
+        return where(x > 0, g * x, g * 2) * w * c
+
+    assert "its formula gives no number at usual points: -inf at g=" in refusal(
+        computes=Formula(lambda g, x, w, c: g * x * w / (c - c))
+    )
+    assert "its formula has no value anywhere: sqrt of " in refusal(
+        computes=Formula(lambda g, x, w, c: g * x * w * c * sqrt(-1))
+    )
+    text = refusal(computes=Formula(formula, {"950": formula, "tbe": wrong}))
+    assert re.search(r"orders\['tbe'\] computes \S+ where the formula computes \S+, at g=\S+, x=-", text)
+    accepted(replace(PAGE, computes=Formula(formula, {"950": formula, "tbe": Form(wrong, departs=True)})))
+    for op in OPERATORS.values():
+        try_formulas(op)
