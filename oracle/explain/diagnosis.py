@@ -21,6 +21,7 @@ from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..verdict import Judgement
+from .comparisons import turned
 from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
@@ -134,6 +135,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "optional": ("absent",),
     "sign": ("sign",),
     "clamp": ("clamp",),
+    "comparison": ("a comparison",),
     "zero": ("zero is returned",),
     "other array": ("another array",),
     "rounding": ("rounded", "digits"),
@@ -452,7 +454,7 @@ def _special_inputs(findings: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _ignored_offsets, _ignored_rows, negated,
+    _kept, _ignored_offsets, _ignored_rows, negated, turned,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
     factor, some_negated, _clamp, _specials, _zeros, _permuted,

@@ -191,7 +191,7 @@ RIGHT: dict[str, frozenset[str]] = {
     "SPEC": frozenset({"special", "sign"}),
     "API": frozenset({"check", "changed input", "lost"}),
     "DET": frozenset({"state", "lost"}),
-    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute"}),
+    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute", "comparison"}),
     "COMB": frozenset({"sign"}),
 }
 # An attribute that is a mere factor of the result, and is misread, cannot be told from a wrong factor.

@@ -311,6 +311,18 @@ def test_an_axis_that_is_misread_is_named():
         assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other}"
 
 
+def test_a_comparison_that_includes_equality_is_named():
+    x = RNG.normal(size=(6, 16)).astype(np.float32)
+    x[1, 2], x[3, 4], x[5, 5] = 0.5, 0.5, -0.5
+    gradient = RNG.uniform(1, 2, (6, 16)).astype(np.float32)
+    call = call_of("aclnnThresholdBackward", (6, 16), self=x, gradOutput=gradient, attrs={"threshold": 0.5})
+    text = "at the boundary of self and threshold a comparison takes its other side: >= for >, or the reverse"
+    assert told_of(call, output=lambda golden: np.where(x == 0.5, gradient, golden)) == text
+    assert told_of(call, output=lambda golden: some(golden, (1, 2), gradient[1, 2])) != text  # another is right there
+    call = call_of("aclnnHardshrink", (6, 16), self=x, attrs={"lambd": 0.5})
+    assert "at the boundary of" in told_of(call, output=lambda golden: np.where(np.abs(x) == 0.5, x, golden))
+
+
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
     call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
     assert told_of(call, output=np.zeros_like) == ""

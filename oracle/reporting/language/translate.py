@@ -124,6 +124,7 @@ SENTENCES: tuple[str, ...] = (
     N_("{names} is read with its numbers below {least} flushed to zero"),
     N_("{names} is rounded to {type} when it is read"), N_("{names} has its bits taken for those of {type}"),
     N_("{names} counts as absent"), N_("{names} are exchanged"),
+    N_("at the boundary of {names} a comparison takes its other side: >= for >, or the reverse"),
     N_("all wrong by the factor {times}, as if {reading}"), N_("the attribute {name} is read as {value}"),
     N_("{name} is a factor too many"), N_("{name} is a divisor too many"),
     N_("the mean is divided by {count} ({what}), not by {right}"), N_("the size of {name}"),
