@@ -11,7 +11,8 @@ import oracle
 from oracle.case.judge import judge
 from oracle.case.prepare import Prepared
 from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.operators.answers.api import written
+from oracle.model.call import Call
+from oracle.operators.answers.api import compute, references, written
 from oracle.settings.settings import Settings
 
 SHAPE, GROUP = (3, 6, 5, 2), 2
@@ -113,3 +114,12 @@ def test_lists_are_what_tuples_are():
             for kind in (list, tuple)
         )
         assert [str(lists[name]) for name in tuples] == [str(tuples[name]) for name in tuples]
+
+
+def test_an_output_of_no_elements_is_right_whatever_the_inputs_are():
+    inputs = {"dy": drawn(2, 3), "x": np.zeros(0, np.float32), "rstd": drawn(1), "gamma": np.zeros((0, 4), np.float32)}
+    outputs = {"dxOut": np.zeros(0, np.float32), "dgammaOut": np.zeros((0, 4), np.float32)}
+    call = Call("aclnnRmsNormGrad", "ascend950", inputs, {}, outputs)
+    assert oracle.validate(call).ok
+    for name, golden in oracle.golden(call).items():
+        assert golden.shape == compute(call, output=name).shape == references(call)[name].golden.shape

@@ -389,6 +389,8 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     defined(op, {**args, op.output: spec})
     whole = _computes_integers(op, args, target)
     out = _empty(op, spec, whole=whole)
+    if not out.size:
+        return out
     if op.ends_early(args) and (value := op.fill_of(args, target)) is not None:
         out.fill(value)
         return out
