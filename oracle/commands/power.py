@@ -350,13 +350,13 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
 
 def _look_elsewhere(score: Score, files: list[Path]) -> None:
     """Ask the built-in catalogue which of its cases notice what survived cases that are not its own."""
-    known = {path.resolve() for path in catalogues()}
-    if all(path.resolve() in known for path in files):
+    known = catalogues()
+    if {path.resolve() for path in files} <= {path.resolve() for path in known}:
         return
     own = {case.id for case in score.plan.cases}
     operators = {defect.op for defect in score.survivors}
     try:
-        others = [case for path in catalogues() if operator_of(path) in operators for case in load(path)]
+        others = [case for path in known if operator_of(path) in operators for case in load(path)]
     except OracleError as error:  # the score stands all the same
         print(f"what survived was not tried on the built-in catalogue: {error}", file=sys.stderr)
         return

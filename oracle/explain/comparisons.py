@@ -11,44 +11,41 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..defects.base.device import store_result
-from ..defects.base.elementwise import operands_of, orders, traced
 from ..numerics.expressions import Expression
-from ..numerics.orders.formula import is_elementwise
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
-from ..operators import OPERATORS
 from .findings import LARGEST, Findings, near
+from .simulations import computation
 
 FEW = 8  # units in the last place between two right kernels
 
 
 def turned(findings: Findings) -> Iterator[str]:
     """The device gives the other side of a comparison at equality, there and nowhere else."""
-    call = findings.call
-    if call is None or findings.actual.size > LARGEST or findings.bad.all():
+    found = None if findings.bad.all() else computation(findings, LARGEST)
+    if found is None:
         return
-    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
-    args, output = call.arguments, findings.output or op.output
-    if not is_elementwise(op.computes) or op.terms_shape(args) != findings.actual.shape:
-        return
-    operands, value = operands_of(op, args), findings.reference.value
-    for root in dict.fromkeys(traced(op, form).graph(operands) for form in (None, *orders(op).values())):
+    operands, value = found.operands, findings.reference.value
+    for root in found.graphs:
         equal = {
             node: np.equal(*(np.broadcast_to(simulate(side, operands, np.float32), value.shape) for side in node.args))
             for node in walk(root) if node.op in ("<", "<=")
         }  # fmt: skip
         touched = [node for node, places in equal.items() if (places & findings.bad).any()]
-        for nodes in (*([node] for node in touched), touched):
-            places = np.logical_or.reduce([equal[node] for node in nodes]) if nodes else np.zeros(value.shape, bool)
+        alone = [[node] for node in touched]
+        for nodes in [*alone, touched] if len(touched) > 1 else alone:
+            places = np.logical_or.reduce([equal[node] for node in nodes])
             if (findings.bad & ~places).any():
                 continue
             result = simulate(substitute(root, {node: _other(node) for node in nodes}), operands, np.float32)
-            foretold = store_result(np.broadcast_to(result, value.shape).astype(np.float32), call, output)
+            foretold = store_result(
+                np.broadcast_to(result, value.shape).astype(np.float32), found.call, found.op.output
+            )
             wrong = places & ~(np.abs(foretold.astype(np.float64) - value) <= findings.reference.bound)
             if findings.reference.unspecified is not None:
                 wrong &= ~findings.reference.unspecified
             if np.array_equal(wrong, findings.bad) and near(findings.actual, foretold, FEW)[wrong].all():
-                of = " and ".join(p.name for p in op.parameters if p.symbol in names_of(*nodes))
+                of = " and ".join(p.name for p in found.op.parameters if p.symbol in names_of(*nodes))
                 yield f"at the boundary of {of} a comparison takes its other side: >= for >, or the reverse"
                 return
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -389,19 +389,37 @@ def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
 # ---- one step of a formula ----
 
 
+class Computation(NamedTuple):
+    """A call of a formula of elementwise operations: its operator with the output that failed alone, the operands in
+    float32, and the graphs of the formula and of the orders of right kernels."""
+
+    call: Call
+    op: Operator
+    operands: dict[str, Any]
+    graphs: tuple[Expression, ...]
+
+
+def computation(findings: Findings, most: int) -> Computation | None:
+    """Return how an output of so many elements at most is computed; None where no formula does it in its shape."""
+    call = findings.call
+    if call is None or findings.actual.size > most:
+        return None
+    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    if not is_elementwise(op.computes) or op.terms_shape(call.arguments) != findings.actual.shape:
+        return None
+    operands = operands_of(op, call.arguments)
+    graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (None, *orders(op).values()))
+    return Computation(call, op, operands, tuple(graphs))
+
+
 def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
     """Yield what a kernel gives that computes a right kernel's formula in float32, rounds the result of one step to a
     type, and goes on in float32 or in that type; for every step of every order of operations."""
-    call = findings.call
-    if call is None or findings.actual.size > OF_STEPS:
+    found = computation(findings, OF_STEPS)
+    if found is None:
         return
-    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
-    args, output = call.arguments, findings.output or op.output
-    if not is_elementwise(op.computes) or op.terms_shape(args) != findings.actual.shape:
-        return
-    operands, narrow = operands_of(op, args), DTYPES[kind].numpy
-    graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (*orders(op).values(), None))
-    for root, step in ((graph, each) for graph in graphs for each in _steps(graph)):
+    operands, narrow = found.operands, DTYPES[kind].numpy
+    for root, step in ((graph, each) for graph in found.graphs for each in _steps(graph)):
         rest = substitute(root, {step: STEP})
         made = simulate(step, operands, np.float32)
         if np.shape(made) != findings.actual.shape:
@@ -409,7 +427,7 @@ def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
         given = {**operands, ROUNDED: made.astype(narrow)}
         for computed_in in (np.float32, narrow):
             result = np.asarray(simulate(rest, {n: _in(given[n], computed_in) for n in names_of(rest)}, computed_in))
-            yield store_result(result.astype(np.float32), call, output)
+            yield store_result(result.astype(np.float32), found.call, found.op.output)
 
 
 def _steps(root: Expression) -> Iterator[Expression]:

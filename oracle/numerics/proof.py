@@ -348,9 +348,10 @@ class Sink:
         """Record what some values really are, where float64 had cancelled, and the bound there. ``lost``: what right
         kernels lose of such values; a share of a value that had become 0 was none."""
         error = self.lost[index]
-        moved = np.abs(value - self.value[index]) > np.abs(value) * CANCELLED
-        if lost is not None and moved.any():
-            error[moved] = np.maximum(error[moved], lost(tuple(axis[moved] for axis in index), value[moved]))
+        if lost is not None:
+            moved = np.abs(value - self.value[index]) > np.abs(value) * CANCELLED
+            if moved.any():
+                error[moved] = np.maximum(error[moved], lost(tuple(axis[moved] for axis in index), value[moved]))
         self.value[index] = value
         self.put_bound(index, value, error, self.unspecified[index])
 
@@ -371,6 +372,7 @@ class Region:
         self.sink = sink
         self.in_place = sink.is_in_place
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
+        self.losing: Lost | None = None  # asked where float64 had cancelled
         self.proved_finite = False  # what is not left is a number, and proved
         self.unproven: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
         self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
@@ -407,24 +409,17 @@ class Region:
         """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
-    def finish(
-        self,
-        exact: Exact,
-        refine: Refine | None = None,
-        least: float = 1,
-        alike: Alike | None = None,
-        lost: Lost | None = None,
-    ) -> None:
-        """Settle the unproven elements (``exact``, ``refine``, ``alike`` and ``lost`` answer for this part; ``refine``
-        is asked for ``least`` at least) and apply the host's cast."""
+    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1, alike: Alike | None = None) -> None:
+        """Settle the unproven elements (``exact``, ``refine`` and ``alike`` answer for this part; ``refine`` is asked
+        for ``least`` at least) and apply the host's cast."""
         where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
-            recorded = None if refine is None else self._recorded(refine, lost)
+            recorded = None if refine is None else self._recorded(refine)
             alone = settle(where, (value, low, high), self.target, exact, recorded, least, alike)
             if self.sink.judged:
-                self._record(*alone, lost)
+                self._record(*alone)
         if not self.proved_finite:
             unify_nans(self.target)
         elif self.unproven:
@@ -442,14 +437,14 @@ class Region:
         if self.sink.judged and self.sink.rounded_value:
             self.sink.value[...] = widen(self.sink.out.real)
 
-    def _record(self, where: Array, values: Array, lost: Lost | None) -> None:
+    def _record(self, where: Array, values: Array) -> None:
         """Let the standards see values that exact arithmetic alone knows, except where float64 overflows on the way."""
         known = np.isfinite(values)
         for beyond in self.overflowed:
             known &= ~np.isin(where, beyond)
-        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], lost)
+        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], self.losing)
 
-    def _recorded(self, refine: Refine, lost: Lost | None) -> Refine:
+    def _recorded(self, refine: Refine) -> Refine:
         """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
         there."""
 
@@ -457,7 +452,7 @@ class Region:
             value, low, high = refine(where)
             if self.sink.judged:
                 known = np.isfinite(low) & np.isfinite(high)
-                self.sink.know(tuple(axis[known] for axis in where), value[known], lost)
+                self.sink.know(tuple(axis[known] for axis in where), value[known], self.losing)
             return value, low, high
 
         return recorded

@@ -145,8 +145,8 @@ def of_columns(a: Mapping[str, Any]) -> Shape:
 def written_as(a: Mapping[str, Any], platform: Platform) -> str:
     """The type in which a kernel writes the gradients of weight and bias."""
     tensors = [a[name] for name in ("weightOptional", *OUTPUTS[1:])]
-    kinds = {"" if tensor is None else dtype_of(tensor.dtype).name for tensor in tensors}
-    return kinds.pop() or "float32" if platform.regbase and len(kinds) == 1 else "float32"
+    kinds = {"float32" if tensor is None else dtype_of(tensor.dtype).name for tensor in tensors}
+    return kinds.pop() if platform.regbase and len(kinds) == 1 else "float32"
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
@@ -183,20 +183,14 @@ OPERATOR = Operator(
     empty=("input",),
     computes=Formula(dx, {"950": Form(dx_950, departs=True), "tbe": dx_a2}, over="normalizedShape"),
     further={
-        "gradWeightOut": Result(
+        name: Result(
             of_columns,
-            Formula(dw, over="all but normalizedShape"),
+            Formula(formula, over="all but normalizedShape"),
             dtype="float32",
             kernel_type=written_as,
             filled=lambda a: 0.0,
-        ),
-        "gradBiasOut": Result(
-            of_columns,
-            Formula(db, over="all but normalizedShape"),
-            dtype="float32",
-            kernel_type=written_as,
-            filled=lambda a: 0.0,
-        ),
+        )
+        for name, formula in (("gradWeightOut", dw), ("gradBiasOut", db))
     },
     forwards=(
         Forward(

@@ -207,8 +207,7 @@ def traced(
 def orders(op: Operator) -> Mapping[str, Form]:
     """Return the orders that right kernels take anywhere, by name: not those that depart from the formula."""
     assert is_elementwise(op.computes)
-    forms = {n: f if isinstance(f, Form) else Form(f) for n, f in (op.computes.orders or {}).items()}
-    return {name: form for name, form in forms.items() if not form.departs}
+    return {name: form for name, form in op.computes.forms.items() if not form.departs}
 
 
 def operands_of(op: Operator, a: Arguments) -> Operands:

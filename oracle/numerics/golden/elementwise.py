@@ -405,7 +405,8 @@ class _Work:
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""
-        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike, self.lost)
+        region.losing = self.lost
+        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike)
 
     def lost(self, where: tuple[Array, ...], value: Array) -> Array:
         """What a right kernel may lose of some values that are known better than float64 evaluates them."""

@@ -103,16 +103,18 @@ class Formula:
         def changed(formula: Function) -> Function:
             return wraps(formula)(lambda *operands: change(formula(*operands)))
 
-        orders = {
-            name: replace(form, formula=changed(form.formula)) if isinstance(form, Form) else changed(form)
-            for name, form in (self.orders or {}).items()
-        }
+        orders = {name: replace(form, formula=changed(form.formula)) for name, form in self.forms.items()}
         return replace(self, formula=changed(self.formula), orders=orders or None)
+
+    @property
+    def forms(self) -> dict[str, Form]:
+        """The orders by name, those that are mere functions as forms too."""
+        return {name: f if isinstance(f, Form) else Form(f) for name, f in (self.orders or {}).items()}
 
     @property
     def formulas(self) -> dict[str, Function]:
         """Every formula of an operator, by where its page has it."""
-        orders = {f"orders[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.orders or {}).items()}
+        orders = {f"orders[{name!r}]": form.formula for name, form in self.forms.items()}
         conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
         return {
             "formula": self.formula,

@@ -66,9 +66,7 @@ class Graphs:
             text = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
             raise OracleError(f"{place_of(scheme.formula)}: {text}")
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
-        written = scheme.orders or {"": Form(scheme.formula)}
-        forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
-        self._written = forms
+        self._written = forms = scheme.forms or {"": Form(scheme.formula)}
         self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
         own = named(forms, soc)
         counted = {name: form for name, form in forms.items() if form is own or not form.departs}

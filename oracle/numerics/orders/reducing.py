@@ -39,8 +39,7 @@ class Reducing:
     def __init__(self, scheme: Formula, constants: frozenset[tuple[str, int]]) -> None:
         self.symbols, self._scheme, self._known = scheme.symbols, scheme, dict(constants)
         self.value = Graph(self._traced(scheme.formula))
-        written = scheme.orders or {"": scheme.formula}
-        self._written = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
+        self._written = scheme.forms or {"": Form(scheme.formula)}
         self.forms = {name: Graph(self._traced(form.formula)) for name, form in self._written.items()}
         self._answers = {name: Graph(self._traced(f.answers or f.formula)) for name, f in self._written.items()}
 

@@ -24,7 +24,7 @@ from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...numerics.exact.rationals import Undefined
 from ...numerics.expressions import place_of, symbols_of, trace
-from ...numerics.orders.formula import COUNT, Form, Formula, is_elementwise
+from ...numerics.orders.formula import COUNT, Formula, is_elementwise
 from ...numerics.programs import program
 from .checks import Args, Asked, Check, Checks
 from .operands import formula_operands
@@ -250,9 +250,10 @@ def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], sha
         raise OracleError(
             f"{op.name}: its formula gives no number at usual points: {wanted[at]} at {point(scheme.formula, at)}"
         )
-    for name, order in (scheme.orders or {}).items():
-        form = order if isinstance(order, Form) else Form(order)
-        found = wanted if form.departs else values(f"orders[{name!r}]", form.formula)
+    for name, form in scheme.forms.items():
+        if form.departs:
+            continue
+        found = values(f"orders[{name!r}]", form.formula)
         size = np.maximum(np.abs(wanted), np.abs(found))
         off = np.isfinite(size) & (np.abs(found - wanted) > size * CLOSE + CLOSE)
         if np.count_nonzero(off) * 10 > off.size:
