@@ -348,7 +348,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         yield f"its formula takes {name} and never uses it"
     if len(schemes) == len(each):
         yield from (f"scalars makes {name}, which no formula reads" for name in sorted(made - taken))
-        for p in op.inputs():
+        for p in op.inputs() if op.scalars else op.parameters:  # scalars may be made of an attribute
             if p.symbol and not p.enters(taken):
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
@@ -371,5 +371,5 @@ def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
     except OracleError as error:
         return symbols_of(formula), str(error)
     except Exception as error:
-        advice = "; write x * x" if "**" in str(error) else ""
+        advice = "; write x * x, or sqrt(x)" if "**" in str(error) else ""
         return symbols_of(formula), f"{place_of(formula)}: fails on symbols: {type(error).__name__}: {error}{advice}"

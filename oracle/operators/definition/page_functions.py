@@ -229,7 +229,21 @@ def try_formulas(op: Operator) -> None:
             given[name] = np.asarray(draw.uniform(-1, 1, tensor.shape), np.float32)
     for each in op.each:
         if isinstance(each.computes, Formula) and is_elementwise(each.computes):
+            _refuse_lost_terms(each, given)
             _try_formula(op, each.computes, {COUNT: 1.0, **formula_operands(each, given)}, each.terms_shape(given))
+
+
+def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
+    """Raise OracleError where the formula has more values than the output has elements, and nothing sums them."""
+    own = given[op.main].shape
+    whole = op.by_name[op.main].enters(op.computes.symbols) and not op.by_name[op.main].parts
+    for value in op.reduction.choices if whole and op.reduction is not None else ():
+        shape = op.terms_shape({**given, op.reduction.name: value})
+        if np.prod(shape) < np.prod(own):
+            raise OracleError(
+                f"{op.name}: with {op.reduction.name} {value!r} its output has the shape {shape} and {op.main}, which "
+                f'its formula reads, {own}; say that values are summed: terms=lambda a: tuple(a["{op.main}"].shape)'
+            )
 
 
 def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], shape: Shape) -> None:

@@ -178,6 +178,7 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
             },
             "its formula takes alpha and never uses it",
         ),
+        ({"parameters": (*PARAMETERS, number("alpha", "alpha"))}, "no formula reads alpha, the symbol of alpha"),
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(changes, message):
