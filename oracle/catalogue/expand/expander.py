@@ -40,6 +40,7 @@ from .ecosystem import Volume
 from .of_class import Chosen
 
 TOO_MANY = f"more than {errors.CASES:,} cases in one file; leave some out, or write cover: pairs"
+_DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "int64")}  # a word for several
 
 
 class Expander:
@@ -160,7 +161,7 @@ class Expander:
         return self.document.error(message, *((*place, *inner) for place in layer.places))
 
     def dtypes(self, layer: Layer) -> list[str]:
-        names = [n for name in listed(layer.keys["dtype"]) for n in (FLOATS if name == "floats" else (name,))]
+        names = [n for name in listed(layer.keys["dtype"]) for n in _DTYPES.get(name, (name,))]
         for name in names:
             self.checked(layer, ("dtype",), dtype_of, name)
         return names

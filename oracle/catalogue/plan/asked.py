@@ -8,11 +8,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...model.aclnn import CANN, DEMANDED, DOCUMENT, NEWEST, PLATFORMS, SOURCE, SUCCESS, platform
+from ...model.aclnn import CANN, DEFAULT_SOC, DEMANDED, DOCUMENT, NEWEST, PLATFORMS, SOURCE, SUCCESS, platform
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...operators import OPERATORS
-from ...operators.answers.api import COMPUTABLE, served
+from ...operators.answers.api import computes_integers, is_computable, served
 from ...operators.answers.registry import operator_named
 from ...operators.answers.validation import bound, decision, decisions, validate
 from ...operators.definition.operator import Operator
@@ -56,7 +56,7 @@ class Asker:
         accepting = tuple(soc for soc in result if soc not in refusing)
         if not accepting or self._undefined(args):
             return None, False
-        return case.soc if len(accepting) == len(result) else accepting, self._served(case, args)
+        return case.soc if len(accepting) == len(result) else accepting, self._served(case, args, integers=True)
 
     def with_answers(self, case: Case) -> Case | None:
         """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
@@ -67,7 +67,7 @@ class Asker:
         most, _ = Counter(result.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in result.items() if name != most}}
         expect |= self.later(result, args)
-        if SUCCESS.name not in expect.values() or not self._served(case, args):
+        if SUCCESS.name not in expect.values() or not self._served(case, args, integers=False):
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
@@ -105,8 +105,9 @@ class Asker:
         deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], args)
         return [_OK if check is None or check.status is None else check.status.name for check in deciding]
 
-    def _served(self, case: Case, args: Mapping[str, Any]) -> bool:
-        """Whether the golden serves a case's types and attributes."""
+    def _served(self, case: Case, args: Mapping[str, Any], *, integers: bool) -> bool:
+        """Whether the golden serves a case's types and attributes; ``integers``: outputs of integers too. A family that
+        asks for the status of every dtype draws real numbers, which integers do not hold."""
         kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
         if any(kind in _NO_DATA for kind in kinds):
             return False
@@ -119,7 +120,9 @@ class Asker:
             for name, plan in case.outputs.items()
             if plan is not None or not self.operator.of(name).skips(case.attrs)
         ]
-        return all((plan := case.outputs[name]) is not None and plan.dtype in COMPUTABLE for name in asked)
+        whole = integers and computes_integers(self.operator, args, platform(DEFAULT_SOC))
+        plans = [case.outputs[name] for name in asked]
+        return all(plan is not None and is_computable(plan.dtype, whole=whole) for plan in plans)
 
 
 def _call(case: Case) -> Hashable:

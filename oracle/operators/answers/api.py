@@ -76,7 +76,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(result, args)
     outputs = {
-        each.output: _empty(each, specs[each.output], whole=_computes_integers(each, args, target))
+        each.output: _empty(each, specs[each.output], whole=computes_integers(each, args, target))
         for each in result.each
         if not each.skips(args)
     }
@@ -95,7 +95,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     defined(result, args)
     for each in result.each:
         if each.output in outputs and outputs[each.output].size:
-            fill = _in_integers if _computes_integers(each, args, target) else _evaluate
+            fill = _in_integers if computes_integers(each, args, target) else _evaluate
             fill(each, args, target, outputs[each.output])
     return outputs
 
@@ -185,10 +185,15 @@ def _short(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
+def is_computable(dtype: str, *, whole: bool) -> bool:
+    """Whether an output of a dtype has a golden; of integers where the kernel's type is one too (``whole``)."""
+    return dtype in COMPUTABLE or (whole and dtype_of(dtype).numpy in INTEGERS)
+
+
 def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
     """Allocate the output; OracleError for a dtype whose cast the sources do not show. ``whole``: the kernel's type is
     an integer."""
-    if spec.dtype is not None and (spec.dtype.name in COMPUTABLE or (whole and spec.dtype.numpy in INTEGERS)):
+    if spec.dtype is not None and is_computable(spec.dtype.name, whole=whole):
         return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
         f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
@@ -254,7 +259,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     return sink
 
 
-def _computes_integers(op: Operator, args: Arguments, target: Platform) -> bool:
+def computes_integers(op: Operator, args: Arguments, target: Platform) -> bool:
     """Whether the kernel's type is an integer, so that nothing is rounded."""
     return dtype_of(op.host_type(args, target)).numpy in INTEGERS
 
@@ -323,7 +328,7 @@ def reference(call: Call, output: str = "") -> Reference:
     must succeed."""
     op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = call.arguments
-    spec, whole = _written_to(op, call), _computes_integers(op, args, target)
+    spec, whole = _written_to(op, call), computes_integers(op, args, target)
     if op.ends_early(args) or op.skips(args):
         assert spec.dtype is not None
         value = None if op.skips(args) else op.fill_of(args, target)
@@ -387,7 +392,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     spec = _written_to(op, call)
     served(op, args)
     defined(op, {**args, op.output: spec})
-    whole = _computes_integers(op, args, target)
+    whole = computes_integers(op, args, target)
     out = _empty(op, spec, whole=whole)
     if not out.size:
         return out
@@ -420,7 +425,7 @@ def sketch(call: Call) -> dict[str, Array]:
         shape = _written_to(op, call).shape
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)
-        elif _computes_integers(op, args, target):
+        elif computes_integers(op, args, target):
             result[name] = _of_integers(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
             result[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)

@@ -235,9 +235,11 @@ def try_formulas(op: Operator) -> None:
 
 def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
     """Raise OracleError where the formula has more values than the output has elements, and nothing sums them."""
-    own = given[op.main].shape
-    whole = op.by_name[op.main].enters(op.computes.symbols) and not op.by_name[op.main].parts
-    for value in op.reduction.choices if whole and op.reduction is not None else ():
+    assert isinstance(op.computes, Formula)
+    own, main = given[op.main].shape, op.by_name[op.main]
+    if op.reduction is None or main.parts or not main.enters(op.computes.symbols):
+        return
+    for value in op.reduction.choices:
         shape = op.terms_shape({**given, op.reduction.name: value})
         if np.prod(shape) < np.prod(own):
             raise OracleError(

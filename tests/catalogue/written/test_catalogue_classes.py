@@ -14,6 +14,7 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import Case, files, load, load_all, operator_of
 from oracle.catalogue.data.case import arguments
+from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.expand.of_class import made_for, templates
 from oracle.catalogue.loader import default_dir
 from oracle.catalogue.plan.asked import SOCS, Asker
@@ -26,6 +27,8 @@ from oracle.model.classes import SHAPE_FACTORS, shape_classes
 from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate
+from oracle.operators.answers.parts import accepted_dtypes
+from oracle.operators.answers.registry import operator_named
 from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import choice, flag, number, output, tensor
 from oracle.operators.definition.roles import MAIN
@@ -67,7 +70,7 @@ def test_all_only_and_without_choose_class_families(tmp_path: Path) -> None:
         got = families(loaded(tmp_path, line + SOME))
         assert {"own"} < got <= wanted | {"own"}
         left_out = {name for name in wanted - got if "huge" not in name}  # of a tier that is asked for by name
-        assert left_out <= {"unread", "pairs_numbers"}, "what the operator has no call of"
+        assert left_out <= {"unread", "pairs_numbers", "whole_numbers"}, "what the operator has no call of"
 
 
 def test_a_file_with_class_families_says_the_usual_numbers_of_every_input(tmp_path: Path) -> None:
@@ -233,6 +236,17 @@ def test_a_call_the_golden_does_not_serve_asks_for_its_status_alone() -> None:
     assert (record.status, record.reason) == ("pass", "")
     refused = cases["sigmoid_backward/dtype_refused[int32-3x4]"]
     assert refused.expected("ascend910b") == "ACLNN_ERR_PARAM_INVALID"
+
+
+@pytest.mark.parametrize("slug", ["relu", "l1_loss", "threshold"])
+def test_an_operator_of_integers_has_tails_and_layouts_of_every_type_judged(slug: str) -> None:
+    cases = [case for case in load(default_dir() / f"{slug}.yaml") if case.family == "whole_numbers"]
+    mains = [next(iter(case.inputs.values())) for case in cases if case.computes("ascend910b")]
+    assert len(mains) == len(cases) > 10
+    taken = set(accepted_dtypes(operator_named(cases[0].op), "ascend910b"))
+    assert {main.dtype for main in mains} == taken & {"int8", "uint8", "int16", "int32", "int64"}
+    assert {31, 33, 257, 4097} <= {size_of(main.shape) for main in mains}
+    assert {main.view for main in mains} > {"strided:3"}
 
 
 def test_what_products_answer_differently_is_expected_of_each() -> None:

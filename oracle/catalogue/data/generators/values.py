@@ -289,11 +289,13 @@ def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: in
 @generator
 def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
     """The numbers whose bits are start, start + step, ...: 65536 elements hold every number of a 16-bit type."""
-    numpy_type = DTYPES[_format(dtype).name].numpy
+    kind = DTYPES[dtype] if DTYPES[dtype].is_whole else DTYPES[_format(dtype).name]
+    numpy_type = kind.numpy
     word = np.dtype(f"u{numpy_type.itemsize}")
     bits = np.uint64(start) + np.uint64(step) * np.arange(size_of(shape), dtype=np.uint64)
     with np.errstate(invalid="ignore"):
-        return np.asarray((bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type).astype(np.float64))
+        numbers = (bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type)
+    return np.asarray(numbers.astype(np.int64 if kind.is_whole else np.float64))
 
 
 @generator
