@@ -55,7 +55,8 @@ def convert(args: argparse.Namespace) -> int:
         cases += _read(path, limit)
     planned = select(cases, tier=args.tier)
     if not planned:
-        raise OracleError(f"{' '.join(map(str, args.cases))}: no case of the {args.tier} tier; name another --tier")
+        advice = f"no case of the {args.tier} tier; name another --tier" if cases else "no case is left to write"
+        raise OracleError(f"{' '.join(map(str, args.cases))}: {advice}")
     fitting = [
         c for c in planned
         if all(p is None or size_of(p.shape) <= limit for p in (*c.inputs.values(), *c.outputs.values()))

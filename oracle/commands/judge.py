@@ -13,6 +13,7 @@ import numpy as np
 
 from ..case.judge import Outcome, record_of
 from ..case.one_case import run_case
+from ..catalogue.data.generators.streams import SCHEME
 from ..explain.groups import groups
 from ..fixtures.verifying import Results, cases_of, read_manifest
 from ..model import errors
@@ -93,6 +94,13 @@ def _judge_folder(args: argparse.Namespace) -> int:
     manifest = read_manifest(args.golden)
     if manifest["layout"] != "npy":
         raise OracleError(f"{args.golden}: holds the layout {manifest['layout']}; judge reads the layout npy")
+    if manifest["seed_scheme"] != SCHEME:
+        text = (
+            f"{args.golden}: its inputs were drawn by seed scheme {manifest['seed_scheme']}; this version has {SCHEME}"
+        )
+        raise OracleError(f"{text}, and draws others: make the fixtures again, or judge by the version that made them")
+    if not manifest["cases"]:
+        raise OracleError(f"{args.golden}: its manifest has no case, so that nothing can be judged")
     settings = settings_of({"oracle_soc": manifest["soc"], "oracle_seed": str(manifest["seed"]),
                             "oracle_standard": args.standard, "oracle_standard_option": args.option})  # fmt: skip
     results, cases = Results(args.actual, manifest), cases_of(manifest)
@@ -104,7 +112,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
         if not entry["files"] or entry["kind"] == "unwritten":
             record = record_of(case, settings, Outcome("skip", "a folder of results shows no status of a call"))
         elif missing:
-            record = record_of(case, settings, Outcome("notrun", missing))
+            record = record_of(case, settings, Outcome("error", missing))
         else:
             record = run_case(case, results, settings)
         recorder.case(dumps(record))

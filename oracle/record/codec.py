@@ -96,6 +96,13 @@ class Fields:
             return value
         raise self.wrong(key, "a whole number of at least 0")
 
+    def size(self, key: str) -> int:
+        """A whole number of at least zero, which must be there."""
+        value = self.count(key)
+        if value is None:
+            raise OracleError(f"{self.where}: field {key!r} is missing")
+        return value
+
     def flag(self, key: str) -> bool:
         value = self.data.get(key)
         if isinstance(value, bool):
@@ -197,12 +204,14 @@ TEXT = way(Fields.text)
 MAYBE_TEXT = way(lambda line, key: line.text(key) or None)
 NUMBER = way(Fields.number)
 COUNT = way(Fields.count)
+SIZE = way(lambda line, key: line.size(key))
 FLAG = way(Fields.flag)
 WORDS = way(Fields.words)
 NUMBERS = way(Fields.numbers)
 WHOLE_NUMBERS = way(lambda line, key: tuple(int(i) for i in line.numbers(key)))
 TEXT_MAP = way(lambda line, key: line.mapping(key).text_map())
 NUMBER_MAP = way(lambda line, key: line.mapping(key).number_map())
+COUNT_MAP = way(lambda line, key: {name: n for name in line.mapping(key).data if (n := line.mapping(key).count(name))})
 SCALAR_MAP = way(lambda line, key: line.mapping(key).scalar_map())
 
 

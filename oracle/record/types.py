@@ -18,6 +18,7 @@ from ..model.errors import OracleError
 from . import codec
 from .codec import (
     COUNT,
+    COUNT_MAP,
     FLAG,
     MAYBE_TEXT,
     NUMBER,
@@ -25,6 +26,7 @@ from .codec import (
     NUMBERS,
     REQUIRED,
     SCALAR_MAP,
+    SIZE,
     TEXT,
     TEXT_MAP,
     WHOLE_NUMBERS,
@@ -160,10 +162,10 @@ class ErrorGrid:
     The output has ``rows`` x ``columns`` elements; its last axis are the columns.
     """
 
-    rows: int = field(metadata=COUNT)
-    columns: int = field(metadata=COUNT)
-    height: int = field(metadata=COUNT)
-    width: int = field(metadata=COUNT)
+    rows: int = field(metadata=SIZE)
+    columns: int = field(metadata=SIZE)
+    height: int = field(metadata=SIZE)
+    width: int = field(metadata=SIZE)
     values: tuple[Number, ...] = field(metadata=NUMBERS)
 
 
@@ -179,7 +181,7 @@ class Detail:
     rule: str = field(default="", metadata=beside("rule", TEXT))
     output: str = field(default="", metadata=beside("total", TEXT))
     worst: tuple[WorstElement, ...] = field(default=(), metadata=beside("total", objects_of(WorstElement)))
-    ulp_histogram: Mapping[str, Number] = field(default_factory=dict, metadata=beside("total", NUMBER_MAP))
+    ulp_histogram: Mapping[str, int] = field(default_factory=dict, metadata=beside("total", COUNT_MAP))
     bad: int | None = field(default=None, metadata=beside("total", COUNT))
     total: int | None = field(default=None, metadata=beside("total", COUNT))
     pattern: str = field(default="", metadata=beside("pattern", TEXT))

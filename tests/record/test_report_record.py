@@ -64,7 +64,9 @@ def test_a_run_that_died_still_reads(tmp_path: Path) -> None:
 
 
 def test_a_run_without_its_end_is_not_ok_although_every_case_passed(tmp_path: Path) -> None:
-    assert not read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5), died=True)).ok
+    record = read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5), died=True))
+    assert not record.ok
+    assert str(verdict(record)) == "The record ends without its last line. All 5 cases passed."
 
 
 @pytest.mark.parametrize("keep", [1, 20, 100])
@@ -134,6 +136,8 @@ GOOD_CASE = json.dumps(synthetic.case("softmax_backward/tails[float32-3]"))
         ('HEADER\n{"type":"case","id":"a","status":"pass","budget_used":"big"}\n', 2, "'budget_used' must be a number"),
         ('HEADER\n{"type":"case","id":"a","status":"pass","budget_used":NaN}\n', 2, 'write the string "nan"'),
         ('HEADER\n{"type":"case","id":"a","status":"fail","detail":{"bad":-1}}\n', 2, "'bad' must be a whole number"),
+        ('HEADER\n{"type":"case","id":"a","status":"fail","detail":{"error_grid":{"rows":1}}}\n', 2, "'columns'"),
+        ('HEADER\n{"type":"case","id":"a","status":"fail","detail":{"ulp_histogram":{"2":-1}}}\n', 2, "a whole number"),
         ('HEADER\n{"type":"case","id":"a","status":"fail","detail":{"worst":[{"index":"x"}]}}\n', 2, "worst[0]"),
         ('HEADER\n{"type":"case","id":"a","status":"fail","verdicts":{"strict":{"passed":1}}}\n', 2, "true or false"),
         ('HEADER\n{"type":"end"}\nCASE\n', 3, "after the end line"),

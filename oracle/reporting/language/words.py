@@ -47,9 +47,12 @@ def verdict(record: Record) -> Text:
     """Say how a run ended, and how many cases each layer rejects where any does, expected or not."""
     judged = scores(record.cases)
     rejected = [_("{layer} {n}", layer=Phrase(name), n=n - a) for name, (a, n) in judged.items() if n > a]
+    ended = _ended(record)
+    if record.planned and not record.complete and not record.counts["notrun"]:
+        ended = _("The record ends without its last line. {sentence}", sentence=ended)
     if not rejected:
-        return _ended(record)
-    return _("{sentence} Rejected by: {layers}.", sentence=_ended(record), layers=Listing(rejected))
+        return ended
+    return _("{sentence} Rejected by: {layers}.", sentence=ended, layers=Listing(rejected))
 
 
 def _ended(record: Record) -> Text:
@@ -59,7 +62,7 @@ def _ended(record: Record) -> Text:
     cases = _n("{n} case", "{n} cases", planned)
     if not planned:
         return _("No case was planned: nothing was judged.")
-    if not record.complete or counts["notrun"]:
+    if counts["notrun"]:
         others = [(status, n) for status, n in bad if status != "notrun"]
         if others:
             return _("The run stopped early: {lost} of {cases} never ran; {others}.", lost=counts["notrun"],
