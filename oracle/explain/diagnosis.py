@@ -96,6 +96,8 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
         if places.startswith("scattered"):  # no tile leaves such behind
             return f"elements are not written ({places})"
         return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
+    if rule == ARRAY:
+        return "the output is removed from the call, or replaced by something that is no array"
     if rule in OF_ARRAY:
         return "another array is handed back in the place of the output"
     if rule == GUARDS:
@@ -137,7 +139,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "clamp": ("clamp",),
     "comparison": ("a comparison",),
     "zero": ("zero is returned",),
-    "other array": ("another array",),
+    "other array": ("another array", "no array"),
     "rounding": ("rounded", "digits"),
     "flush": ("flushed",),
     "special": ("NaN", "infinit", "saturates", "overflows"),

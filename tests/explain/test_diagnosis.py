@@ -403,6 +403,9 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     text = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
     assert family_of(text) == "check"
     gaps = VALUES > 0
+    gone, another = cause_of_structure("output is an array", ""), cause_of_structure("shape", "")
+    assert "no array" in gone != another
+    assert family_of(gone) == family_of(another) == "other array"
     scattered = cause_of_structure("every element written", "", gaps)
     assert scattered.startswith("elements are not written (scattered: "), "no tile leaves such behind"
     assert family_of(scattered) == "lost"

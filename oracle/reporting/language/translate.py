@@ -68,6 +68,7 @@ PHRASES: tuple[str, ...] = (
     N_("an infinity has the wrong sign"),
     N_("zero is returned for every element"),
     N_("another array is handed back in the place of the output"),
+    N_("the output is removed from the call, or replaced by something that is no array"),
     N_("an input is written to: it is taken for scratch memory"),
     N_("memory beyond the output is overwritten: a block is stored whole, or gaps are filled"),
     N_("nothing at all is written, or elsewhere"),
