@@ -130,7 +130,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     language_of(values)
     if values["oracle_report"] is not None:
         format_of(Path(values["oracle_report"]))
-    _refuse_others(rest)
+    _refuse_others(rest, settings)
     own_name = values["oracle_report"] is None
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
@@ -238,8 +238,10 @@ def _require_ids(ids: Sequence[str]) -> None:
                 find_case(case_id)  # of the huge tier, or an error that names the closest
 
 
-def _refuse_others(words: Sequence[str]) -> None:
-    """Say of a record, and of other files that hold no cases, what they are: pytest would call them missing."""
+def _refuse_others(words: Sequence[str], settings: Settings) -> None:
+    """Say of a record, and of other files that hold no cases, what they are: pytest would call them missing. Of a
+    catalogue say what is wrong in it: pytest would print a banner after that. Raises OracleError."""
+    from ..catalogue import is_catalogue, load
     from ..interop import is_foreign_catalogue
 
     for before, word in zip(("", *words), words, strict=False):
@@ -257,6 +259,8 @@ def _refuse_others(words: Sequence[str]) -> None:
                 "TTK's CSV (a header with op_name and input_shapes, or with api_name and tensor_view_shapes)"
             )
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
+        if path.suffix in (".yaml", ".yml") and path.is_file() and is_catalogue(path):
+            load(path, settings.generated, settings.tier)  # kept, so that nothing is expanded twice
 
 
 def _free_name(settings: Settings) -> Path:

@@ -208,7 +208,7 @@ def test_the_command_that_a_score_keeps_names_the_operator(command: Command, tmp
 
 def test_a_catalogue_of_an_operator_that_is_not_registered_says_how_it_becomes_known(command: Command, written) -> None:
     done = command("run", str(written / f"{SLUG}.yaml"))
-    assert f"unknown operator {NAME!r}; make one of your own known by --operator module:NAME, in Python" in done.stdout
+    assert f"unknown operator {NAME!r}; make one of your own known by --operator module:NAME, in Python" in done.stderr
 
 
 def test_the_cases_of_an_operator_from_outside_are_listed_and_shown(command: Command, written: Path) -> None:
