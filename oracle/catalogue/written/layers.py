@@ -99,6 +99,8 @@ def _shapes_of(item: Any) -> int:
 
 def _of_classes(item: dict[str, Any]) -> tuple[Shape, ...]:
     least, most = item["classes"]
+    if least > most:
+        raise OracleError(f"classes [{least}, {most}]: the lower rank comes first")
     return few_shapes(least, most) if "few" in item else small_shapes(least, most, item.get("count", ""))
 
 
@@ -107,6 +109,8 @@ def _lengths(entry: Any) -> list[int]:
         return lengths(entry["sizes"])
     if isinstance(entry, dict):
         low, high = entry["near_powers"]
+        if low > high:
+            raise OracleError(f"near_powers [{low}, {high}]: the lower power comes first")
         return sorted({n for k in range(low, high + 1) for n in (2**k - 1, 2**k, 2**k + 1) if n > 0})
     return entry if isinstance(entry, list) else [entry]
 
@@ -219,6 +223,8 @@ def word(word: str) -> Any:
 
 def stand_in(value: Any) -> Any:
     """References are numbers once the axes are known; the parameter check sees a number in their place."""
+    if isinstance(value, list):
+        return [stand_in(item) for item in value]
     return 1 if is_reference(value) else value
 
 
@@ -311,6 +317,11 @@ class Reader:
             keys["inputs"] = {k: self.draft(v, (*place, "inputs", k)) for k, v in keys["inputs"].items()}
         if "output" in keys:
             keys["output"] = self.outputs(keys["output"], (*place, "output"))
+        for i, item in enumerate(keys.get("shape", ())):
+            try:
+                shapes_in([item])
+            except OracleError as error:
+                raise self.document.error(str(error), (*place, "shape", i)) from None
         return Layer(keys, (place,), name)
 
     def outputs(self, written: Any, place: Where) -> dict[str, Draft]:

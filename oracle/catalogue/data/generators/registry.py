@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,6 +78,7 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
+        _check_range(name, key, value)
     _check_order(name, {key: data.get(key, known[key].default) for key in ("low", "high", "std") if key in known})
     for spot in data.get("spots", ()):
         if not (
@@ -86,6 +88,22 @@ def check(data: Mapping[str, Any]) -> None:
     for parameter in known.values():
         if parameter.required and parameter.name not in data:
             raise OracleError(f"generator {name}: the parameter {parameter.name} is missing")
+
+
+# The least and the largest number that a parameter may be, whichever generator has it.
+_RANGES = {"count": (1, math.inf), "start": (0, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share": (0, 1),
+           "margin": (0, 0.5)}  # fmt: skip
+
+
+def _check_range(name: str, key: str, value: Any) -> None:
+    """Raise OracleError for a number outside its range, and for one among numbers that is none."""
+    least, most = _RANGES.get(key, (-math.inf, math.inf))
+    if key in _RANGES and not least <= value <= most:
+        wanted = f"at least {least}" if math.isinf(most) else f"in [{least}, {most}]"
+        raise OracleError(f"generator {name}: {key} is {value}; it must be {wanted}")
+    for place, each in enumerate(value if isinstance(value, (list, tuple)) and key != "spots" else ()):
+        if not isinstance(each, (int, float)):
+            raise OracleError(f"generator {name}: {key}[{place}] is {each!r}; it must be a number")
 
 
 def _check_order(name: str, numbers: Mapping[str, Any]) -> None:
