@@ -101,6 +101,11 @@ class WritesPastTheEnd(Device):
         np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[-1] = 0
 
 
+class WritesBeforeTheBeginning(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        ctypes.memset(out.ctypes.data - out.itemsize, 0, out.itemsize)
+
+
 class IgnoresStrides(Device):
     """Writes its result contiguously from the first element of a strided output."""
 

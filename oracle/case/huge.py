@@ -278,7 +278,8 @@ def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Jud
         if problem is not None:
             yield problem
         else:
-            yield from diagnosis.of_guards(name, memory.damaged(name))
+            damaged = memory.damaged(name)
+            yield from diagnosis.of_guards(name, damaged, damaged and output.damaged_before())
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:

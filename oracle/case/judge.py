@@ -179,7 +179,8 @@ def _output(name: str, given: Output, actual: object, unwritten: Array | None) -
     yield from diagnosis.of_array(name, actual, given.view)
     if not isinstance(actual, np.ndarray):
         return
-    yield from diagnosis.of_guards(name, given.damaged())
+    damaged = given.damaged()
+    yield from diagnosis.of_guards(name, damaged, damaged and given.damaged_before())
     if unwritten is not None:
         count = int(np.count_nonzero(unwritten))
         reason = f"{count} of {unwritten.size} elements of {name} were not written"

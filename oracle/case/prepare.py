@@ -126,6 +126,10 @@ class Output:
         np.ndarray(self.view.shape, bool, whole.data, first, strides_of(self.view))[...] = True  # no guards
         return whole.size - int(np.count_nonzero(whole))
 
+    def damaged_before(self) -> int:
+        """Return how many of them lie before the view's first element."""
+        return self.first - int(np.count_nonzero(holding(PATTERN, self.base[: self.first])))
+
 
 def _fill(view: Array, element: bytes) -> None:
     """Put the bytes of one element into all; as an integer, for a bool or a NaN may change on its way."""

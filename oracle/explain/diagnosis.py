@@ -58,10 +58,14 @@ def of_array(name: str, findings: object, wanted: Array) -> Iterator[Judgement]:
         yield Judgement(False, f"{name} has shape {findings.shape}, expected {wanted.shape}", SHAPE, output=name)
 
 
-def of_guards(name: str, damaged: int) -> Iterator[Judgement]:
-    """Yield what is wrong where so many elements around an output lost their pattern."""
+def of_guards(name: str, damaged: int, before: int) -> Iterator[Judgement]:
+    """Yield what is wrong where so many elements around an output lost their pattern, some of them ``before`` it."""
     if damaged:
-        yield Judgement(False, f"{damaged} elements outside {name} were written", GUARDS, output=name)
+        where = f", {_BEFORE}" if before == damaged else ""
+        yield Judgement(False, f"{damaged} elements outside {name} were written{where}", GUARDS, output=name)
+
+
+_BEFORE = "all before its first element"
 
 
 OF_MEMORY = (GUARDS, WRITTEN)  # rules broken by writing elsewhere
@@ -100,6 +104,8 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
         return "the output is removed from the call, or replaced by something that is no array"
     if rule in OF_ARRAY:
         return "another array is handed back in the place of the output"
+    if rule == GUARDS and reason.endswith(_BEFORE):
+        return "memory before the output is overwritten: an offset is too small, or negative"
     if rule == GUARDS:
         return "memory beyond the output is overwritten: a block is stored whole, or gaps are filled"
     if rule == STATUS:

@@ -211,7 +211,9 @@ NUMBERS = way(Fields.numbers)
 WHOLE_NUMBERS = way(lambda line, key: tuple(int(i) for i in line.numbers(key)))
 TEXT_MAP = way(lambda line, key: line.mapping(key).text_map())
 NUMBER_MAP = way(lambda line, key: line.mapping(key).number_map())
-COUNT_MAP = way(lambda line, key: {name: n for name in line.mapping(key).data if (n := line.mapping(key).count(name))})
+COUNT_MAP = way(
+    lambda line, key: {name: n for name in line.mapping(key).data if (n := line.mapping(key).count(name)) is not None}
+)
 SCALAR_MAP = way(lambda line, key: line.mapping(key).scalar_map())
 
 

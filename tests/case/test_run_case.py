@@ -28,6 +28,7 @@ WRONG = [
     (m.SkipsTheTail, log_sigmoid(), "fail", "structure: 9 of 54 elements of gradInput were not written"),
     (m.SkipsTheTail, STRIDED, "fail", "structure: 9 of 54 elements of gradInput were not written"),
     (m.WritesPastTheEnd, log_sigmoid(), "fail", "structure: 1 elements outside gradInput were written"),
+    (m.WritesBeforeTheBeginning, log_sigmoid(), "fail", "outside gradInput were written, all before its first element"),
     (m.IgnoresStrides, STRIDED, "fail", "elements outside gradInput were written"),
     (m.ModifiesAnInput, log_sigmoid(), "fail", "structure: the device modified self"),
     (m.WrongDtype, log_sigmoid(), "fail", "structure: gradInput has dtype float64, expected float32"),

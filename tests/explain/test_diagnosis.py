@@ -403,6 +403,8 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     text = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
     assert family_of(text) == "check"
     gaps = VALUES > 0
+    before = "1 elements outside out were written, all before its first element"
+    assert "an offset is too small" in cause_of_structure("guards untouched", before)
     gone, another = cause_of_structure("output is an array", ""), cause_of_structure("shape", "")
     assert "no array" in gone != another
     assert family_of(gone) == family_of(another) == "other array"

@@ -70,6 +70,7 @@ PHRASES: tuple[str, ...] = (
     N_("another array is handed back in the place of the output"),
     N_("the output is removed from the call, or replaced by something that is no array"),
     N_("an input is written to: it is taken for scratch memory"),
+    N_("memory before the output is overwritten: an offset is too small, or negative"),
     N_("memory beyond the output is overwritten: a block is stored whole, or gaps are filled"),
     N_("nothing at all is written, or elsewhere"),
     N_("the device refuses a call that is valid"),

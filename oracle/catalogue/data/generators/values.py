@@ -289,6 +289,8 @@ def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: in
 @generator
 def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
     """The numbers whose bits are start, start + step, ...: 65536 elements hold every number of a 16-bit type."""
+    if start < 0 or step < 0:
+        raise OracleError(f"start is {start} and step {step}; bits are counted from 0 upwards")
     kind = DTYPES[dtype] if DTYPES[dtype].is_whole else DTYPES[_format(dtype).name]
     numpy_type = kind.numpy
     word = np.dtype(f"u{numpy_type.itemsize}")
