@@ -2,8 +2,7 @@
 
 What was published of an operator of this package stands in ``oracle/defects/published/`` (``ROWS``), of one
 from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
-for generated mutants that no right verdict may flag, :class:`Argument`. A file of this package may also hold these as
-``ARGUMENTS``, why by the mutant's id; of an operator of which nothing was published they stand in
+for generated mutants that no right verdict may flag, :class:`Argument`; of this package's operators these stand in
 ``oracle/defects/published/equivalent.py``. Without them there is what follows from the page.
 """
 
@@ -409,8 +408,5 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return ()
     from .published import class_losses, equivalent, losses, piecewise, reductions, smooth  # each imports its pages
 
-    result: list[Entry] = []
-    for kind in (class_losses, losses, piecewise, reductions, smooth):
-        result += kind.ROWS.get(op.slug, tuple)()
-        result += (Argument(name, why) for name, why in kind.ARGUMENTS.get(op.slug, {}).items())
-    return (*result, *equivalent.arguments(op))
+    kinds_of = (class_losses, losses, piecewise, reductions, smooth)
+    return (*(entry for kind in kinds_of for entry in kind.ROWS.get(op.slug, tuple)()), *equivalent.arguments(op))

@@ -44,7 +44,7 @@ from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, 
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
-# Published defects of aclnnCrossEntropyLoss, and its generated mutants that no right verdict may notice.
+# Published defects of aclnnCrossEntropyLoss.
 
 
 def of_cross_entropy_loss() -> Iterator[Defect]:
@@ -129,14 +129,7 @@ def _unsmoothed(root: Expression) -> Expression:
     return rebuilt(root, chosen)
 
 
-# Published differences of aclnnKlDivBackward, and a generated mutant that no right verdict may notice.
-
-SLUG = "kl_div_backward"
-_KL_DIV_BACKWARD = {
-    f"check/{SLUG}/without self casts to out": (
-        "of the types that the next check accepts each casts to every other: what does not cast is refused all the same"
-    ),
-}
+# Published differences of aclnnKlDivBackward.
 
 
 def by_self(reduction: int) -> Kernel:
@@ -209,17 +202,6 @@ def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> E
     return -t * e / (1 + e) * g * (1 / n)
 
 
-_SAME = "((-t) / (1 + exp((x * t))))"
-_KERNELS = "(((-t) * exp((-(x * t)))) / (1 + exp((-(x * t)))))"
-_FINITE = "(abs(((x * t) - (x * t))) <= 0)"
-INFINITE = "both fractions are the same but where e^-(self * target) overflows, and there the answer is unspecified"
-_SOFT_MARGIN_LOSS_BACKWARD = {
-    f"formula/soft_margin_loss_backward/{_FINITE} -> {_FINITE.replace('<=', '!=')}": INFINITE,
-    f"formula/soft_margin_loss_backward/where({_FINITE}, {_SAME}, {_KERNELS})"
-    f" -> where({_FINITE}, {_KERNELS}, {_SAME})": INFINITE,
-}
-
-
 def of_soft_margin_loss_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before August 2026."""
     yield Defect(
@@ -237,11 +219,6 @@ def of_soft_margin_loss_backward() -> Iterator[Defect]:
 # The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
 
 RIGHT = traced(binary_cross_entropy_backward.OPERATOR)
-_BINARY_CROSS_ENTROPY_BACKWARD = {
-    "operand/binary_cross_entropy_backward/self inf as largest": (
-        "what an infinite self gives is unspecified: right kernels disagree"
-    )
-}
 
 
 def in_float16(k: Operands, a: Arguments) -> Any:
@@ -300,12 +277,11 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence, socs)
 
 
-# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones, the page's own formula; and
-# mutants that no right verdict may notice.
+# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones: the page's own formula.
 
 
-def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right | Argument]:
-    """Yield them."""
+def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
+    """Yield it."""
     kernel = elementwise.computing(
         binary_cross_entropy_with_logits_backward.OPERATOR,
         elementwise.traced(binary_cross_entropy_with_logits_backward.OPERATOR),
@@ -316,9 +292,6 @@ def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right | Argument]
         "1 - s as a sigmoid of its own, in float32",
         kernel,
     )
-    slug = binary_cross_entropy_with_logits_backward.OPERATOR.slug
-    yield Argument(f"divisor/{slug}/target's size", "target has the shape of self, and so its size")
-    yield Argument(f"host/{slug}/out's type", "out has target's type, which never has more digits than the common one")
 
 
 # Operator -> a function that yields what was published of it.
@@ -330,10 +303,4 @@ ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
     "soft_margin_loss_backward": of_soft_margin_loss_backward,
     "binary_cross_entropy_backward": of_binary_cross_entropy_backward,
     "binary_cross_entropy_with_logits_backward": of_binary_cross_entropy_with_logits_backward,
-}
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "kl_div_backward": _KL_DIV_BACKWARD,
-    "soft_margin_loss_backward": _SOFT_MARGIN_LOSS_BACKWARD,
-    "binary_cross_entropy_backward": _BINARY_CROSS_ENTROPY_BACKWARD,
 }
