@@ -309,11 +309,8 @@ def _rows(op: Operator) -> Found:
             name = total.__name__
             yield f"{form}_{name}", f"the form {form} with a {name} sum", kernel
     yield "fused", "a fused multiply-add in the result", rows.changing(op, _fused_rows(formula, fused_terms=False))
-    yield (
-        "fused_sum",
-        "fused multiply-add in the sum and the result",
-        rows.changing(op, _fused_rows(formula, fused_terms=True)),
-    )
+    in_both = rows.changing(op, _fused_rows(formula, fused_terms=True))
+    yield "fused_sum", "fused multiply-add in the sum and the result", in_both
     yield "double", "float64 internals", _rows_in_double(op, formula)
 
 

@@ -204,14 +204,8 @@ def _changes(op: Operator) -> Iterator[Row]:
     if op.attribute("reduction") is not None:
         yield from _of_means()
     if "uint8" in index_types(op):
-        yield (
-            "uint8 as int8",
-            "IDX",
-            f"a uint8 {name} is read as int8",
-            _signed_byte(name),
-            "classes above 127",
-            EVERY_SOC,
-        )
+        what = f"a uint8 {name} is read as int8"
+        yield "uint8 as int8", "IDX", what, _signed_byte(name), "classes above 127", EVERY_SOC
     if ignored is not None:
         yield from _of_the_ignored(op, name, ignored.name)
 
@@ -244,15 +238,10 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
     ):  # fmt: skip
         yield what, "IDX", text, _ignore(cast, name), needs, EVERY_SOC
     if "uint8" in index_types(op):
-        needs = f"a uint8 {name} and an {word} above 127 that is a class"
         yield (
-            f"signed {word}",
-            "IDX",
-            f"a uint8 {name} beside a signed {word}",
-            _ignore(_signed, name),
-            needs,
-            EVERY_SOC,
-        )
+            f"signed {word}", "IDX", f"a uint8 {name} beside a signed {word}", _ignore(_signed, name),
+            f"a uint8 {name} and an {word} above 127 that is a class", EVERY_SOC,
+        )  # fmt: skip
     # Before ascend950 the host itself casts the classes to int32.
     yield (
         f"{name}'s low bits", "IDX", f"an int64 {name} is cut to 32 bits", _low_bits,

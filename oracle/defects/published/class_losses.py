@@ -11,7 +11,7 @@ from ...operators import nll_loss2d_backward, nll_loss_backward
 from ...operators.definition.parameters import MEAN, SUM
 from ...operators.definition.parameters import NONE as EACH
 from ..base.device import Defect, Device, Right, plain
-from ..base.elementwise import Arguments, F, Kernel, gather
+from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Formula, Samples, changing
 from ..one_change.layouts import packed
 
@@ -121,14 +121,12 @@ def of_nll_loss_backward() -> Iterator[Defect]:
         ("N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
          "class of Torch-FL #171, pytorch #175084"),
     ]  # fmt: skip
+    op = nll_loss_backward.OPERATOR
     for name, kind, what, change, needs, evidence in table:
-        kernel: Kernel = (
-            plain(nll_loss_backward.OPERATOR) if change is None else changing(nll_loss_backward.OPERATOR, change)
-        )
-        device = Device(name, kernel)
+        device = Device(name, plain(op) if change is None else changing(op, change))
         if name == "N12":
             device = device.but(read=lambda name, array, call: packed(array) if name == "target" else array)
-        yield Defect(name, nll_loss_backward.OPERATOR.name, kind, what, device, needs, evidence)
+        yield Defect(name, op.name, kind, what, device, needs, evidence)
 
 
 # The published defects of aclnnNLLLoss2dBackward, and those of its sibling that a kernel of images shares.
@@ -155,16 +153,9 @@ def of_nll_loss2d_backward() -> Iterator[Defect]:
         ("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared,
          "more than one class, or an ignored pixel", "pytorch #20406"),
     ]  # fmt: skip
+    op = nll_loss2d_backward.OPERATOR
     for name, kind, what, change, needs, evidence in table:
-        yield Defect(
-            name,
-            nll_loss2d_backward.OPERATOR.name,
-            kind,
-            what,
-            Device(name, changing(nll_loss2d_backward.OPERATOR, change)),
-            needs,
-            evidence,
-        )
+        yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
 
 
 # Operator -> a function that yields what was published of it.

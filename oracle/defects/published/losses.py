@@ -177,21 +177,15 @@ def of_mse_loss() -> Iterator[Defect]:
 
 
 def _last_core() -> Kernel:
-    right = elementwise.traced(mse_loss.OPERATOR, elementwise.own_order(mse_loss.OPERATOR))
+    op = mse_loss.OPERATOR
+    right = traced(op, elementwise.own_order(op))
 
     def wrong(a: Arguments, target: Platform) -> Array:
-        terms = np.array(
-            np.broadcast_to(right(elementwise.operands_of(mse_loss.OPERATOR, a)), mse_loss.OPERATOR.terms_shape(a))
-        )
-        flat = terms.reshape(-1)
-        flat[: terms.size - -(-terms.size // CORES)] = 0
-        return gathered(mse_loss.OPERATOR, terms, a)
+        terms = np.array(np.broadcast_to(right(elementwise.operands_of(op, a)), op.terms_shape(a)))
+        terms.reshape(-1)[: terms.size - -(-terms.size // CORES)] = 0
+        return gathered(op, terms, a)
 
-    return Where(
-        elementwise.plain(mse_loss.OPERATOR),
-        lambda a: a["reduction"] == SUM and mse_loss.OPERATOR.terms_shape(a) != (),
-        wrong,
-    )
+    return Where(elementwise.plain(op), lambda a: a["reduction"] == SUM and op.terms_shape(a) != (), wrong)
 
 
 # The published defect of aclnnSoftMarginLossBackward.
@@ -204,16 +198,12 @@ def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> E
 
 def of_soft_margin_loss_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before August 2026."""
+    op = soft_margin_loss_backward.OPERATOR
     yield Defect(
-        "soft_margin/factor last",
-        soft_margin_loss_backward.OPERATOR.name,
-        "RED",
-        "a mean's factor is multiplied last, to an infinity",
-        Device("last", computing(soft_margin_loss_backward.OPERATOR, factor_last)),
-        "a mean of huge gradients beside a target above 1",
-        "ops-nn 8e6b992ef",
-        socs=("ascend950",),
-    )
+        "soft_margin/factor last", op.name, "RED", "a mean's factor is multiplied last, to an infinity",
+        Device("last", computing(op, factor_last)), "a mean of huge gradients beside a target above 1",
+        "ops-nn 8e6b992ef", socs=("ascend950",),
+    )  # fmt: skip
 
 
 # The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
@@ -282,16 +272,8 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
 
 def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
     """Yield it."""
-    kernel = elementwise.computing(
-        binary_cross_entropy_with_logits_backward.OPERATOR,
-        elementwise.traced(binary_cross_entropy_with_logits_backward.OPERATOR),
-    )
-    yield Right(
-        "right/two sigmoids",
-        binary_cross_entropy_with_logits_backward.OPERATOR.name,
-        "1 - s as a sigmoid of its own, in float32",
-        kernel,
-    )
+    op = binary_cross_entropy_with_logits_backward.OPERATOR
+    yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, traced(op)))
 
 
 # Operator -> a function that yields what was published of it.

@@ -23,15 +23,11 @@ def overwritten(g: Expression, x: Expression) -> Expression:
 
 def of_hardswish_backward() -> Iterator[Defect]:
     """Yield the defect."""
+    op = hardswish_backward.OPERATOR
     yield Defect(
-        "hardswish/constant edges",
-        hardswish_backward.OPERATOR.name,
-        "FORM",
-        "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
-        Device("edges", computing(hardswish_backward.OPERATOR, overwritten)),
-        "self = 3 beside a gradient other than 1",
-        "op-plugin",
-    )
+        "hardswish/constant edges", op.name, "FORM", "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
+        Device("edges", computing(op, overwritten)), "self = 3 beside a gradient other than 1", "op-plugin",
+    )  # fmt: skip
 
 
 # How kernels of aclnnPreluBackward go wrong beyond what every elementwise operator faces: channels, sums, masks.

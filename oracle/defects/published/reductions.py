@@ -193,14 +193,10 @@ def documented(a: Arguments, target: Platform) -> Array:
 def of_group_norm_backward() -> Iterator[Defect]:
     """Yield the formula that the document writes."""
     yield Defect(
-        "group_norm/documented gradient",
-        group_norm_backward.OPERATOR.name,
-        "RED",
-        "sums per channel, and gamma outside the bracket",
-        Device("documented", documented),
-        "groups of several channels",
-        "document aclnnGroupNormBackward",
-    )
+        "group_norm/documented gradient", group_norm_backward.OPERATOR.name, "RED",
+        "sums per channel, and gamma outside the bracket", Device("documented", documented),
+        "groups of several channels", "document aclnnGroupNormBackward",
+    )  # fmt: skip
 
 
 # Operator -> a function that yields what was published of it.

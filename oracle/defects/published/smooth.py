@@ -58,16 +58,12 @@ def of_the_first(call: Call, a: Arguments) -> str:
 
 def of_silu_backward() -> Iterator[Defect]:
     """Yield the defect."""
+    op = silu_backward.OPERATOR
     yield Defect(
-        "silu/type of the first",
-        silu_backward.OPERATOR.name,
-        "DTY",
-        "beside a self of another type the result has gradOutput's",
-        Device("first", plain(silu_backward.OPERATOR), kernel_type=of_the_first),
-        "a 16-bit gradOutput beside a float32 self",
-        "ops-nn ce49caa8b",
-        socs=("ascend950",),
-    )
+        "silu/type of the first", op.name, "DTY", "beside a self of another type the result has gradOutput's",
+        Device("first", plain(op), kernel_type=of_the_first), "a 16-bit gradOutput beside a float32 self",
+        "ops-nn ce49caa8b", socs=("ascend950",),
+    )  # fmt: skip
 
 
 # The published defect of aclnnSwishBackward.
@@ -79,16 +75,12 @@ def truncated(k: Operands, a: Arguments) -> None:
 
 def of_swish_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before 2026."""
+    op = swish_backward.OPERATOR
     yield Defect(
-        "swish/whole beta",
-        swish_backward.OPERATOR.name,
-        "DTY",
-        "beta is an integer: 1.1 is 1, 0.5 is 0",
-        Device("whole beta", changing(swish_backward.OPERATOR, truncated)),
-        "a beta that is no integer",
-        "ops-nn eaebf6db2",
+        "swish/whole beta", op.name, "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
+        Device("whole beta", changing(op, truncated)), "a beta that is no integer", "ops-nn eaebf6db2",
         socs=("ascend950",),
-    )
+    )  # fmt: skip
 
 
 # A published defect of aclnnMishBackward.
@@ -117,16 +109,11 @@ def upper_at_zero(g: Expression, y: Expression) -> Expression:
 
 def of_selu_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before July 2026."""
+    op = selu_backward.OPERATOR
     yield Defect(
-        "selu/zero",
-        selu_backward.OPERATOR.name,
-        "FORM",
-        "a result of 0 takes the upper branch",
-        Device("zero", computing(selu_backward.OPERATOR, upper_at_zero)),
-        "a result of 0",
-        "ops-nn, July 2026",
-        socs=("ascend950",),
-    )
+        "selu/zero", op.name, "FORM", "a result of 0 takes the upper branch",
+        Device("zero", computing(op, upper_at_zero)), "a result of 0", "ops-nn, July 2026", socs=("ascend950",),
+    )  # fmt: skip
 
 
 # The published defects of aclnnLogSigmoidBackward, L01 to L08, and a right kernel of its own.
