@@ -218,7 +218,7 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
     """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     result = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
-    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
+    kernels = (*(elementwise.computing(op, elementwise.Formula(op, form)) for form in forms), *published)
     right = [Device("right", kernel) for kernel in kernels]
     for kind, attrs in product(kinds(op), _attributes(op)):
         call = call_of(op, (1,), dtype=kind, attrs=attrs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..defects.base.asking import broadcasting
 from ..defects.base.device import cut, store_result
-from ..defects.base.elementwise import operands_of, orders, public, traced
+from ..defects.base.elementwise import Formula, operands_of, orders, public
 from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..defects.one_change.numbers import NUMBERS
 from ..model.aclnn import platform
@@ -408,7 +408,7 @@ def computation(findings: Findings, most: int) -> Computation | None:
     if not is_elementwise(op.computes) or op.terms_shape(call.arguments) != findings.actual.shape:
         return None
     operands = operands_of(op, call.arguments)
-    graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (None, *orders(op).values()))
+    graphs = dict.fromkeys(Formula(op, form).graph(operands) for form in (None, *orders(op).values()))
     return Computation(call, op, operands, tuple(graphs))
 
 

@@ -57,7 +57,7 @@ def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
         for k, (setting, value, mean) in enumerate(elementwise.roots(op, form)):
             where = order + (f"{setting}: " if k else "")
             for name, replaced in _replacements(op, value, mean):
-                yield where, name, elementwise.traced(op, form, replaced)
+                yield where, name, elementwise.Formula(op, form, replaced)
 
 
 def _replacements(

@@ -40,7 +40,7 @@ from ..base.device import (
     saturated,
     truncated,
 )
-from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, computing, gathered, traced
+from ..base.elementwise import Arguments, F, Formula, Kernel, Operands, Where, changing, computing, gathered
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
@@ -178,7 +178,7 @@ def of_mse_loss() -> Iterator[Defect]:
 
 def _last_core() -> Kernel:
     op = mse_loss.OPERATOR
-    right = traced(op, elementwise.own_order(op))
+    right = Formula(op, elementwise.own_order(op))
 
     def wrong(a: Arguments, target: Platform) -> Array:
         terms = np.array(np.broadcast_to(right(elementwise.operands_of(op, a)), op.terms_shape(a)))
@@ -208,7 +208,7 @@ def of_soft_margin_loss_backward() -> Iterator[Defect]:
 
 # The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
 
-RIGHT = traced(binary_cross_entropy_backward.OPERATOR)
+RIGHT = Formula(binary_cross_entropy_backward.OPERATOR)
 
 
 def in_float16(k: Operands, a: Arguments) -> Any:
@@ -273,7 +273,7 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
 def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
     """Yield it."""
     op = binary_cross_entropy_with_logits_backward.OPERATOR
-    yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, traced(op)))
+    yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, Formula(op)))
 
 
 # Operator -> a function that yields what was published of it.
