@@ -160,10 +160,6 @@ def _information(table: list[Information], form: str) -> str:
 
 
 def _grid(title: tuple[str, ...], cells: Sequence[tuple[str, ...]], form: str) -> str:
-    if form == "md":
-        lines = [title, tuple("---" for _ in title), *cells]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    widths = [max(len(line[i]) for line in (title, *cells)) for i in range(len(title))]
-    return "\n".join(
-        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in (title, *cells)
-    )
+    from ..reporting.summary import aligned, table
+
+    return (table if form == "md" else aligned)(title, cells)
