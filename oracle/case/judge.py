@@ -13,8 +13,7 @@ from .. import verdict
 from ..catalogue.data.case import Case
 from ..catalogue.plan.asked import authority_of
 from ..catalogue.plan.planning import word
-from ..explain import detail as failure
-from ..explain import diagnosis, findings
+from ..explain import detail as failure, diagnosis, findings
 from ..explain.diagnosis import KEPT
 from ..guest.opening import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.process import cause_of_death

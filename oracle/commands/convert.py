@@ -90,8 +90,7 @@ def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> N
 
 
 def _read(path: Path, limit: int) -> list[Case]:
-    from ..catalogue import files, load_all
-    from ..catalogue import load as load_yaml
+    from ..catalogue import files, load as load_yaml, load_all
     from ..interop import is_foreign_catalogue, load
 
     if path.is_dir():

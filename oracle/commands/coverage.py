@@ -110,8 +110,7 @@ def _require_sense(args: argparse.Namespace) -> None:
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..catalogue.expand.ecosystem import Volume
     from ..catalogue.loader import load, load_all, load_default, select
-    from ..interop import is_foreign_catalogue
-    from ..interop import load as load_foreign
+    from ..interop import is_foreign_catalogue, load as load_foreign
 
     wanted = None if volume is None else Volume.of(volume)
     cases: list[Case] = [] if paths else load_default((), wanted, tier)

@@ -417,8 +417,7 @@ def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> It
     """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
     from ..catalogue.data.case import HUGE
-    from ..interop import is_foreign_catalogue
-    from ..interop import load as load_foreign
+    from ..interop import is_foreign_catalogue, load as load_foreign
 
     if path is not None and is_foreign_catalogue(path):
         yield load_foreign(path, limit=sys.maxsize).cases

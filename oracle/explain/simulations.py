@@ -23,8 +23,7 @@ from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
 from ..numerics.orders.formula import is_elementwise
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
-from ..operators import OPERATORS, Reference, compute, validate
-from ..operators import reference as reference_of
+from ..operators import OPERATORS, Reference, compute, reference as reference_of, validate
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from .findings import LARGEST, Findings, is_of_values, near, spreads

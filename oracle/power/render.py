@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ..reporting.summary import aligned, code, table
-from ..reporting.summary import escape as plain
+from ..reporting.summary import aligned, code, escape as plain, table
 from .summary import Noticed, OfClass, Summary
 from .supplied import Finding, Result
 

@@ -15,8 +15,7 @@ from oracle.backends.replay import load_output, read_index
 from oracle.case.expectations import load_expectations
 from oracle.catalogue import load, make_inputs
 from oracle.catalogue.data.generators import size_of
-from oracle.fixtures import files as fixtures
-from oracle.fixtures import verifying
+from oracle.fixtures import files as fixtures, verifying
 from oracle.interop import load as load_foreign
 from oracle.record.reader import read
 from oracle.system import npy

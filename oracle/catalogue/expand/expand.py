@@ -16,8 +16,7 @@ from ..plan import planning
 from ..plan.asked import Asker
 from ..written.layers import Draft, Layer, Reader, listed
 from ..written.reading import MOST, Document, together
-from . import drawing
-from . import expander as combining
+from . import drawing, expander as combining
 from .ecosystem import Design, Row, Volume
 from .expander import TOO_MANY, Expander
 from .of_class import Chosen, chosen

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...operators import nll_loss2d_backward, nll_loss_backward
-from ...operators.definition.parameters import MEAN, SUM
-from ...operators.definition.parameters import NONE as EACH
+from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
 from ..base.device import Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Formula, Samples, changing

@@ -25,8 +25,7 @@ from ...operators import (
 )
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, SUM
-from ..base import elementwise
-from ..base import rows as staged
+from ..base import elementwise, rows as staged
 from ..base.device import (
     BEFORE_950,
     EVERY_SOC,
