@@ -320,11 +320,7 @@ def defects(op: str) -> tuple[Defect, ...]:
         argument = arguments.pop(some)
         arguments |= {d.id: argument for d in generated if fnmatchcase(d.id, some)}
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
-    everything = [
-        *wrong,
-        *api.rows(result),
-        *(_argued(result, d, arguments.get(d.id), right) for d in generated),
-    ]
+    everything = [*wrong, *api.rows(result), *(_argued(result, d, arguments.get(d.id), right) for d in generated)]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
     lost = sorted(arguments.keys() - set(ids))

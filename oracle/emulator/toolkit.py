@@ -45,13 +45,7 @@ LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as CANN 8.x has it
 }
 ALIASES = {"libacl_rt.so": "libascendcl.so"}  # the same file under another name
-SHELLS = (
-    "libhccl.so",
-    "libacl_op_compiler.so",
-    "libge_runner.so",
-    "libgraph.so",
-    "libacl_tdt_channel.so",
-)
+SHELLS = ("libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
 SANITIZERS = ("address", "thread", "undefined")
 
 

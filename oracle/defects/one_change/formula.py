@@ -240,11 +240,7 @@ def _if_counted(right: samples.Formula, counted: Compare) -> Callable[[samples.S
 
 
 def _placed(
-    right: samples.Formula,
-    *,
-    read: Place = lambda r, c: c,
-    row: Place = lambda r, c: r,
-    column: Place = lambda r, c: c,
+    right: samples.Formula, *, read: Place = lambda r, c: c, row: Place = lambda r, c: r, column: Place = lambda r, c: c
 ) -> Callable[[samples.Samples, Arguments], Array]:
     def compute(k: samples.Samples, a: Arguments) -> Array:
         r = np.flatnonzero(k.classes != k.ignore)

@@ -49,12 +49,7 @@ CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5")
 BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
 OTHER_BRANCH = "before ascend950 right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
 LOWER = "(1.6732632423543772 * (exp(min(x, 0)) - 1))"
-SELU = (
-    "min(x, 0) -> x",
-    "0 -> 1 in min(x, 0)",
-    f"min({LOWER}, 0) -> {LOWER}",
-    f"0 -> 1 in min({LOWER}, 0)",
-)
+SELU = ("min(x, 0) -> x", "0 -> 1 in min(x, 0)", f"min({LOWER}, 0) -> {LOWER}", f"0 -> 1 in min({LOWER}, 0)")
 NEAR_0 = "next to 0 right kernels lose 2^-24 of e^x, far more than a subnormal number"
 NO_LOG1P = "no kernel has log1p, so that losses below 2^-24 are lost"
 GELU_SLOPE = "((2 * sqrt((2 / pi))) * (1 + (0.134145 * (self * self))))"
@@ -135,7 +130,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
     },
     "binary_cross_entropy_backward": {
-        "operand/*/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree",
+        "operand/*/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
     },
     "binary_cross_entropy_with_logits_backward": {
         "divisor/*/target's size": "target has the shape of self, and so its size",
@@ -173,12 +168,8 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/logProb inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
         "operand/*/logProb flushed": "e^logProb is 1 for every subnormal number, as for 0",
     },
-    "elu": {
-        **_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950)),
-    },
-    "fast_gelu_backward": {
-        "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
-    },
+    "elu": {**_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950))},
+    "fast_gelu_backward": {"mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO},
     "gelu_backward": {f"mask/*/(1 + ((self * {GELU_SLOPE}) * (1 - {GELU_SIGMOID})))": NO_ZERO},
     "gelu_backward_v2": {f"mask/*/({DENSITY} + {PHI})": NO_ZERO},
     "glu_backward": {
@@ -245,7 +236,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "nll_loss2d_backward": {
         "host/*/float16 kept": (
             "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
-        ),
+        )
     },
     "l1_loss_backward": {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
@@ -259,7 +250,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "check/*/without self casts to out": (
             "of the types that the next check accepts each casts to every other: what does not cast is refused all the"
             " same"
-        ),
+        )
     },
     "layer_norm_backward": LENGTHS,
     "layer_norm": {
@@ -329,17 +320,14 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/self flushed": NEAR_0,
     },
     "selu_backward": {
-        "formula/*/(y <= 0) -> (y < 0)": ("a result of 0 takes either branch and is unspecified", BEFORE_950),
+        "formula/*/(y <= 0) -> (y < 0)": ("a result of 0 takes either branch and is unspecified", BEFORE_950)
     },
     "silu_backward": {
         "mask/*/(1 + ((1 - (1 / (exp((-self)) + 1))) * self))": NO_ZERO,
         **_each(
             "check/*/without dtype of {}",
             ("gradOutput", "self"),
-            (
-                "before ascend950 the inputs have one type, and the check of that refuses with the same code",
-                BEFORE_950,
-            ),
+            ("before ascend950 the inputs have one type, and the check of that refuses with the same code", BEFORE_950),
         ),
     },
     "smooth_l1_loss": _each(
@@ -349,7 +337,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "formula/*/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)": (
             "at a difference of beta the quotient is 1, as its sign is; where both are 0 it is NaN, as ascend950's",
             ("ascend950",),
-        ),
+        )
     },
     "soft_margin_loss": {
         **_each("num/*/flush {}", ("bfloat16", "float32"), NO_LOG1P),
@@ -385,7 +373,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "swi_glu": {
-        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does",
+        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does"
     },
     "swi_glu_grad": _each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
     "swish_backward": _each(
@@ -415,7 +403,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/self flushed": (
             "a threshold other than 0 is far from subnormal numbers, and at 0 what they give is unspecified",
             BEFORE_950,
-        ),
+        )
     },
 }
 
