@@ -25,21 +25,8 @@ if TYPE_CHECKING:
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = (
-    "-k",
-    "-m",
-    "-p",
-    "-n",
-    "-c",
-    "-o",
-    "-W",
-    "-r",
-    "--tb",
-    "--maxfail",
-    "--tx",
-    "--rootdir",
-    "--junitxml",
-    "--dist",
-)
+    "-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--tx", "--rootdir", "--junitxml", "--dist",
+)  # fmt: skip
 
 _NOTHING_CHOSEN = (
     "nothing was run: the paths, -k, -m, --op, --where, --tier, --volume and --soc leave no case (each alone, with "
