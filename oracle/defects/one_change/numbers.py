@@ -154,10 +154,6 @@ def _weights(k: Samples, chosen: Array | None = None) -> float:
     return float((weights if chosen is None else weights[chosen]).sum(dtype=F))
 
 
-def _counted_weights(k: Samples) -> float:
-    return _weights(k, k.classes[k.counts])
-
-
 def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str) -> SampleChange:
     def change(k: Samples, a: Arguments) -> None:
         k.ignore = cast(k.ignore, k, a[name].dtype)
@@ -213,7 +209,7 @@ def _changes(op: Operator) -> Iterator[Row]:
 def _of_means() -> Iterator[Row]:
     for what, text, values, needs in (
         ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
-        ("recomputed", "the sum of weights is made anew", _counted_weights, "another sum"),
+        ("recomputed", "the sum of weights is made anew", lambda k: _weights(k, k.classes[k.counts]), "another sum"),
         ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
         ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
     ):
