@@ -5,6 +5,6 @@ write. Float generators return float64 (rounded to the dtype once, by the caller
 """
 
 from . import values
-from .registry import GENERATORS, MODIFIERS, Generator, Parameter, check
+from .registry import GENERATORS, MODIFIERS, check
 
-__all__ = ["GENERATORS", "MODIFIERS", "Generator", "Parameter", "check", "values"]
+__all__ = ["GENERATORS", "MODIFIERS", "check", "values"]
