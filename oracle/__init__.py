@@ -46,14 +46,15 @@ from typing import TYPE_CHECKING, Any
 from .system.start import wrong  # notes the time, before other modules are read
 
 if TYPE_CHECKING:
-    from . import power
-    from .model.aclnn import Status
-    from .model.call import Call, TensorSpec
-    from .model.errors import OracleError
-    from .operators import golden, operators, validate
-    from .operators.answers.parts import reference
-    from .standards import Verdict, judge, recheck
+    from . import power as power
+    from .model.aclnn import Status as Status
+    from .model.call import Call as Call, TensorSpec as TensorSpec
+    from .model.errors import OracleError as OracleError
+    from .operators import golden as golden, operators as operators, validate as validate
+    from .operators.answers.parts import reference as reference
+    from .standards import Verdict as Verdict, judge as judge, recheck as recheck
 
+_PACKAGES = ("operators", "power")  # the first is callable: their import takes the name in any case
 _HOME = {
     "Call": "model.call",
     "OracleError": "model.errors",
@@ -66,24 +67,11 @@ _HOME = {
     "reference": "operators.answers.parts",
     "validate": "operators",
 }
-__all__ = [
-    "Call",
-    "OracleError",
-    "Status",
-    "TensorSpec",
-    "Verdict",
-    "golden",
-    "judge",
-    "operators",
-    "power",
-    "recheck",
-    "reference",
-    "validate",
-]
+__all__ = sorted([*_HOME, *_PACKAGES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("operators", "power"):  # sub-packages (the first is callable): their import takes the name in any case
+    if name in _PACKAGES:
         return _imported(name)
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")

@@ -18,8 +18,7 @@ from small import HEAD
 import oracle.place
 from oracle.catalogue import load
 from oracle.cli import main
-from oracle.fixtures import files as fixtures
-from oracle.fixtures import verifying
+from oracle.fixtures import files as fixtures, verifying
 from oracle.model.errors import OracleError
 from oracle.parallel import _versions, workers
 from oracle.power.measure import Plan, measure

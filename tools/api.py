@@ -51,7 +51,7 @@ def _groups(module: ModuleType) -> Iterator[tuple[str, list[str]]]:
         if isinstance(node, ast.ImportFrom) and node.level:
             home = importlib.import_module(f"oracle.{node.module}")
             title = (home.__doc__ or "").partition("\n")[0].rstrip(".").replace("``", "`")
-            yield title, [alias.name for alias in node.names if alias.name in module.__all__]
+            yield title, [alias.asname for alias in node.names if alias.asname]
 
 
 def _names(module: ModuleType, names: list[str], level: str) -> Iterator[str]:

@@ -149,10 +149,7 @@ RUNTIME: dict[str, Declaration] = {
 }
 # libnnopbase.so
 OBJECTS: dict[str, Declaration] = {
-    "aclCreateTensor": (
-        c_void_p,
-        (_INT64S, c_uint64, c_int, _INT64S, c_int64, c_int, _INT64S, c_uint64, c_void_p),
-    ),
+    "aclCreateTensor": (c_void_p, (_INT64S, c_uint64, c_int, _INT64S, c_int64, c_int, _INT64S, c_uint64, c_void_p)),
     "aclDestroyTensor": (c_int, (c_void_p,)),
     "aclCreateScalar": (c_void_p, (c_void_p, c_int)),
     "aclDestroyScalar": (c_int, (c_void_p,)),

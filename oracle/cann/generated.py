@@ -185,12 +185,13 @@ def _output(op: Operator) -> str:
     """The lines that compute one output."""
     mask = op.attribute("mask")
     asked = "" if mask is None else f"      if (v_{mask.name}[{op.outputs.index(op.output)}])\n"
+    reads = [line for p in op.operands for line in _read(op, p)] + _numbers(op)
     return asked + (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
         out=op.output,
         main=op.main,
         over=_over(op),
         terms=_terms(op),
-        read="\n".join(f"        {line}" for line in _lines_that_read(op)),
+        read="\n".join(f"        {line}" for line in reads),
         kind=f"{_DTYPES[op.dtype]}" if op.dtype else _kind(op),
         count=_count(op),
         fill=_fill(op),
@@ -202,10 +203,6 @@ def _fill(op: Operator) -> str:
     """What a call without elements fills an output with."""
     value = None if op.filled is None else op.filled(op.usual(()))
     return "NAN" if value is not None and np.isnan(value) else _literal(np.float32(value or 0))
-
-
-def _lines_that_read(op: Operator) -> list[str]:
-    return [line for p in op.operands for line in _read(op, p)] + _numbers(op)
 
 
 _DTYPES = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "bfloat16": "ACL_BF16"}

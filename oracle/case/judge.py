@@ -13,8 +13,7 @@ from .. import verdict
 from ..catalogue.data.case import Case
 from ..catalogue.plan.asked import authority_of
 from ..catalogue.plan.planning import word
-from ..explain import detail as failure
-from ..explain import diagnosis, findings
+from ..explain import detail as failure, diagnosis, findings
 from ..explain.diagnosis import KEPT
 from ..guest.opening import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.process import cause_of_death
@@ -126,9 +125,7 @@ def judge_values(
 ) -> tuple[Comparison, dict[str, Judgement]]:
     """Judge an output's values alone, by every layer (the standard only where it is enabled)."""
     compared = verdict.compare(reference, actual, saturates=settings.saturates)
-    layers = {
-        "structure": verdict.values_structure(compared, actual.shape),
-    }
+    layers = {"structure": verdict.values_structure(compared, actual.shape)}
     if reference.given:  # no bound is known: the verdict's figures would be those of a rounding
         compared.budget_used, compared.kernel_share, compared.strict_bad = 0.0, None, None
     else:
@@ -333,10 +330,7 @@ def record_of(
     """Return the record of a case. ``seconds`` by the record's names."""
     detail = None
     if outcome.status not in ("pass", "skip"):
-        detail = replace(
-            outcome.detail,
-            replay=failure.replay_command(case, settings),
-        )
+        detail = replace(outcome.detail, replay=failure.replay_command(case, settings))
     standard, spent = outcome.layers.get("standard"), seconds or {}
     return CaseRecord(
         id=case.id,

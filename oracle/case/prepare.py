@@ -22,8 +22,7 @@ from ..catalogue.data.layout import allocate
 from ..catalogue.portable import case_to_json
 from ..model.call import Array, Call, TensorSpec, memory_of, strides_of
 from ..model.dtypes import DTYPES, FORMATS, find
-from ..operators import OPERATORS, Reference
-from ..operators import references as references_of
+from ..operators import OPERATORS, Reference, references as references_of
 from ..record.types import NO_PROOF
 from ..settings.settings import Settings
 from ..system.cache import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store

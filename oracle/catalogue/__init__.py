@@ -1,20 +1,15 @@
 """Cases as data: YAML families expanded to cases, and the data of each case made by counter."""
 
-from .data import layout
-from .data.case import TIERS, Case, TensorPlan, make_inputs, spec_of_plan
-from .data.generators.streams import SCHEME
+from .data.case import TIERS, Case, make_inputs, spec_of_plan
 from .loader import default_dir, digest, files, is_catalogue, load, load_all, of_unknown_operator, operator_of, select
 
 __all__ = [
-    "SCHEME",
     "TIERS",
     "Case",
-    "TensorPlan",
     "default_dir",
     "digest",
     "files",
     "is_catalogue",
-    "layout",
     "load",
     "load_all",
     "make_inputs",

@@ -267,15 +267,18 @@ def _loaded(
     tier: str | None,
 ) -> tuple[Case, ...]:
     """The cases of some files, kept until a file, the folder that sources are shown from, or an operator changes."""
-    cases: list[Case] = []
-    first: dict[str, str] = {}
     with collector_paused():
-        for case in (case for path in paths for case in load(path, volume, tier)):
-            if case.id in first:
-                raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
-            first[case.id] = case.source
-            cases.append(case)
-        return tuple(cases)
+        return tuple(unique(case for path in paths for case in load(path, volume, tier)))
+
+
+def unique(cases: Iterable[Case]) -> list[Case]:
+    """Return the cases after checking that their ids differ."""
+    by_id: dict[str, Case] = {}
+    for case in cases:
+        if case.id in by_id:
+            raise OracleError(f"{case.source}: the id {case.id} is already used at {by_id[case.id].source}")
+        by_id[case.id] = case
+    return list(by_id.values())
 
 
 def select(cases: Iterable[Case], *, tier: str | None = None, soc: str | None = None) -> list[Case]:

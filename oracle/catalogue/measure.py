@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +20,6 @@ from ..numerics.orders.formula import chooses, picks
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
 from .data.case import Case, TensorPlan, call_for_golden, make_inputs
-from .data.generators import size_of
 from .data.layout import arrange
 from .expand.ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand.expand import designs
@@ -65,7 +65,7 @@ def constants(op: str) -> tuple[float, float]:
 def elements(case: Case) -> int:
     """Return how many elements the largest tensor of a case has."""
     plans = (*case.inputs.values(), *case.outputs.values())
-    return max((size_of(plan.shape) for plan in plans if plan is not None), default=0)
+    return max((math.prod(plan.shape) for plan in plans if plan is not None), default=0)
 
 
 # How many cases the built-in catalogue has and what they cost, counted when it changes: nobody waits for a count.
@@ -365,7 +365,7 @@ def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Inf
     table: dict[tuple[str, str], Information] = {}
     for case in cases:
         plan = case.output
-        if plan is None or case.dtype not in ATOL or plan.dtype != case.dtype or size_of(plan.shape) > limit:
+        if plan is None or case.dtype not in ATOL or plan.dtype != case.dtype or math.prod(plan.shape) > limit:
             continue
         if (case.soc and DEFAULT_SOC not in case.soc) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
             continue

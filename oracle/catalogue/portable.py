@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -98,7 +99,7 @@ def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:
 def _dims(written: Any) -> tuple[int, ...]:
     if not isinstance(written, list) or not all(type(n) is int and 0 <= n < 2**63 for n in written):
         raise ValueError(f"{str(written)[:80]} is no shape")
-    if len(written) > errors.RANK or generators.size_of(tuple(written)) > errors.ELEMENTS:
+    if len(written) > errors.RANK or math.prod(tuple(written)) > errors.ELEMENTS:
         raise ValueError(f"{str(written)[:80]}: at most rank {errors.RANK} and 2^32 elements")
     return tuple(written)
 

@@ -54,3 +54,10 @@ def at_least(option: str, value: int, least: int = 1) -> None:
     """Raise OracleError for a number below the least that an option takes."""
     if value < least:
         raise OracleError(f"{option} {value}: must be at least {least}")
+
+
+def whole(word: str) -> int:
+    """Return a number of at least 0 as an option gives it, for argparse."""
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number of at least 0")
+    return int(word)

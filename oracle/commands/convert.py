@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +43,6 @@ def add_parser(subparsers: Subparsers) -> None:
 def convert(args: argparse.Namespace) -> int:
     """Read, write, and say what was left out. Returns 0 if anything was written, 1 if nothing was."""
     from ..catalogue import select
-    from ..catalogue.data.generators import size_of
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 
@@ -59,7 +59,7 @@ def convert(args: argparse.Namespace) -> int:
         raise OracleError(f"{' '.join(map(str, args.cases))}: {advice}")
     fitting = [
         c for c in planned
-        if all(p is None or size_of(p.shape) <= limit for p in (*c.inputs.values(), *c.outputs.values()))
+        if all(p is None or math.prod(p.shape) <= limit for p in (*c.inputs.values(), *c.outputs.values()))
     ]  # fmt: skip
     files = write(fitting, args.to)
     texts = {args.output / file.name: file.text for file in files if file.count}
@@ -91,8 +91,7 @@ def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> N
 
 
 def _read(path: Path, limit: int) -> list[Case]:
-    from ..catalogue import files, load_all
-    from ..catalogue import load as load_yaml
+    from ..catalogue import files, load as load_yaml, load_all
     from ..interop import is_foreign_catalogue, load
 
     if path.is_dir():

@@ -110,8 +110,7 @@ def _require_sense(args: argparse.Namespace) -> None:
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..catalogue.expand.ecosystem import Volume
     from ..catalogue.loader import load, load_all, load_default, select
-    from ..interop import is_foreign_catalogue
-    from ..interop import load as load_foreign
+    from ..interop import is_foreign_catalogue, load as load_foreign
 
     wanted = None if volume is None else Volume.of(volume)
     cases: list[Case] = [] if paths else load_default((), wanted, tier)
@@ -160,10 +159,6 @@ def _information(table: list[Information], form: str) -> str:
 
 
 def _grid(title: tuple[str, ...], cells: Sequence[tuple[str, ...]], form: str) -> str:
-    if form == "md":
-        lines = [title, tuple("---" for _ in title), *cells]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    widths = [max(len(line[i]) for line in (title, *cells)) for i in range(len(title))]
-    return "\n".join(
-        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in (title, *cells)
-    )
+    from ..reporting.summary import aligned, table
+
+    return (table if form == "md" else aligned)(title, cells)

@@ -29,9 +29,7 @@ Otherwise 0, also on a machine without an NPU: a warning says so.
 def _add_doctor(subparsers: Subparsers) -> None:
     """Register ``doctor`` with argparse."""
     parser = subparsers.add_parser(
-        "doctor",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "doctor", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--emulate", action="store_true", help="examine the emulated CANN, built where needed")
     parser.add_argument(

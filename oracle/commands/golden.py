@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..catalogue import TIERS, digest, files, is_catalogue, select
 from ..catalogue.data.case import Case
-from ..catalogue.loader import default_catalogues, load_files, of_operators
+from ..catalogue.loader import default_catalogues, load_files, of_operators, unique
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import LAYOUTS, Progress, write
 from ..fixtures.verifying import verify
@@ -132,16 +132,6 @@ def _in(case: Case) -> ExpressionMatcher:
         return any(word.lower() in name for name in names)
 
     return contains
-
-
-def unique(cases: Iterable[Case]) -> list[Case]:
-    """Return the cases after checking that their ids differ."""
-    by_id: dict[str, Case] = {}
-    for case in cases:
-        if case.id in by_id:
-            raise OracleError(f"{case.source}: the id {case.id} is already used at {by_id[case.id].source}")
-        by_id[case.id] = case
-    return list(by_id.values())
 
 
 def catalogue_files(paths: list[Path]) -> list[Path]:

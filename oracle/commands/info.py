@@ -13,8 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
 from ..cann.library import describe
-from ..catalogue import TIERS, default_dir, digest, files
-from ..catalogue import load as load_catalogue
+from ..catalogue import TIERS, default_dir, digest, files, load as load_catalogue
 from ..catalogue.measure import counted, of_builtin
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError, meant

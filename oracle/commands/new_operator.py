@@ -28,10 +28,7 @@ example:
 def add_parser(subparsers: Subparsers) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
-        "new-operator",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "new-operator", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", metavar="aclnnNAME", help="the aclnn name, for example aclnnMyThingBackward")
     parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")

@@ -20,13 +20,14 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
-from ..power.render import aligned, html, markdown, text, text_of_kernels
+from ..power.render import html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
 from ..power.supplied import score_on
 from ..record.types import LAYERS
 from ..reporting.formats import save
+from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
-from . import INTERRUPTED, Subparsers, add_cluster
+from . import INTERRUPTED, Subparsers, add_cluster, whole
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
 SEEDS = range(5)
@@ -82,17 +83,17 @@ def add_parser(subparsers: Subparsers) -> None:
         help="seeds of the right kernels: 0 to N - 1, or A to B; 0 for none (5)",
     )  # fmt: skip
     parser.add_argument("--right-only", action="store_true", help="only the right kernels: the search for false alarms")
-    parser.add_argument("--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores)")
+    parser.add_argument("--jobs", type=whole, default=0, metavar="N", help="processes (default: the cores)")
     add_cluster(parser)
     parser.add_argument("--only", default="", metavar="ID", help="wrong kernels whose id contains or matches this")
     parser.add_argument(
-        "--sample", type=_whole, metavar="SEED",
+        "--sample", type=whole, metavar="SEED",
         help="instead of the registry's kernels some that are wrong where three conditions meet, drawn by this number: "
         "a new one is a new blind test",
     )  # fmt: skip
     parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
     parser.add_argument("--require", type=_share, metavar="PERCENT", help="fail below this share (see the examples)")
-    parser.add_argument("--limit", type=_whole, default=LIMIT, metavar="N", help=f"largest foreign tensor ({LIMIT})")
+    parser.add_argument("--limit", type=whole, default=LIMIT, metavar="N", help=f"largest foreign tensor ({LIMIT})")
     parser.add_argument(
         "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
         help="where to write: .json, .md, .html; repeatable (default: reports/power-TIER.json, .md and .html)",
@@ -111,7 +112,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="score the shrinker: how many failures of a sample of wrong kernels become a script that fails",
     )  # fmt: skip
     parser.add_argument(
-        "--per-class", type=_whole, default=5, metavar="N",
+        "--per-class", type=whole, default=5, metavar="N",
         help="with --diagnosis and --scripts: wrong kernels of every class (5), drawn anew by each of --seeds (0), "
         "which makes the data of their cases too",
     )  # fmt: skip
@@ -122,17 +123,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.set_defaults(run=show_power)
 
 
-def _whole(word: str) -> int:
-    if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number of at least 0")
-    return int(word)
-
-
 def _seeds(word: str) -> range:
     first, dots, last = word.partition("..")
     if not dots:
-        return range(_whole(word))
-    seeds = range(_whole(first), _whole(last) + 1)
+        return range(whole(word))
+    seeds = range(whole(first), whole(last) + 1)
     if not seeds:
         raise argparse.ArgumentTypeError(f"{word!r}: the first seed lies behind the last one")
     return seeds
@@ -242,7 +237,6 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
     from ..power import conditions, failures
-    from ..power import failures as scripts
 
     operators = sorted({case.op for case in cases})
     seeds = SEEDS[:1] if args.seeds is SEEDS or not args.seeds else args.seeds
@@ -256,7 +250,7 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         )
     )  # fmt: skip
     if args.scripts:
-        rate = scripts.rate_of(result)
+        rate = failures.rate_of(result)
         print(f"{rate.failing} of {rate.tried} failures ({100 * rate.share:.1f} %) become a script that fails")
         print("".join(f"  {f.defect.op} {f.defect.id}: {f.case.id}: {why}\n" for f, why in rate.lost), end="")
         _write_json(args.json, rate.to_json())

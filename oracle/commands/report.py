@@ -17,7 +17,7 @@ from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
 from ..reporting.language.words import verdict
-from . import Subparsers
+from . import Subparsers, whole
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -53,7 +53,7 @@ def add_parser(subparsers: Subparsers) -> None:
     compare.add_argument("--format", choices=("text", "md", "json"), default="text")
     compare.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there instead of to the terminal")
     compare.add_argument(
-        "--limit", type=_whole, default=50, metavar="N", help="cases shown of each group, 0 for all (50)"
+        "--limit", type=whole, default=50, metavar="N", help="cases shown of each group, 0 for all (50)"
     )
     compare.add_argument("--budget-factor", type=_positive, default=diff.BUDGET_FACTOR, metavar="X",
                          help="a budget regression is more than X times the old error (%(default)s)")  # fmt: skip
@@ -67,12 +67,6 @@ def add_parser(subparsers: Subparsers) -> None:
 def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", choices=LANGUAGES, default="en",
                         help="language of the text; an HTML report holds both and opens in this one")  # fmt: skip
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return int(text)
 
 
 def _positive(text: str) -> float:

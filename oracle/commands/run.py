@@ -25,21 +25,8 @@ if TYPE_CHECKING:
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = (
-    "-k",
-    "-m",
-    "-p",
-    "-n",
-    "-c",
-    "-o",
-    "-W",
-    "-r",
-    "--tb",
-    "--maxfail",
-    "--tx",
-    "--rootdir",
-    "--junitxml",
-    "--dist",
-)
+    "-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--tx", "--rootdir", "--junitxml", "--dist",
+)  # fmt: skip
 
 _NOTHING_CHOSEN = (
     "nothing was run: the paths, -k, -m, --op, --where, --tier, --volume and --soc leave no case (each alone, with "
@@ -421,8 +408,7 @@ def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> It
     """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
     from ..catalogue.data.case import HUGE
-    from ..interop import is_foreign_catalogue
-    from ..interop import load as load_foreign
+    from ..interop import is_foreign_catalogue, load as load_foreign
 
     if path is not None and is_foreign_catalogue(path):
         yield load_foreign(path, limit=sys.maxsize).cases

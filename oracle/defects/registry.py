@@ -2,8 +2,7 @@
 
 What was published of an operator of this package stands in ``oracle/defects/published/`` (``ROWS``), of one
 from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
-for generated mutants that no right verdict may flag, :class:`Argument`. A file of this package may also hold these as
-``ARGUMENTS``, why by the mutant's id; of an operator of which nothing was published they stand in
+for generated mutants that no right verdict may flag, :class:`Argument`; of this package's operators these stand in
 ``oracle/defects/published/equivalent.py``. Without them there is what follows from the page.
 """
 
@@ -219,7 +218,7 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
     """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     result = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
-    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
+    kernels = (*(elementwise.computing(op, elementwise.Formula(op, form)) for form in forms), *published)
     right = [Device("right", kernel) for kernel in kernels]
     for kind, attrs in product(kinds(op), _attributes(op)):
         call = call_of(op, (1,), dtype=kind, attrs=attrs)
@@ -321,11 +320,7 @@ def defects(op: str) -> tuple[Defect, ...]:
         argument = arguments.pop(some)
         arguments |= {d.id: argument for d in generated if fnmatchcase(d.id, some)}
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
-    everything = [
-        *wrong,
-        *api.rows(result),
-        *(_argued(result, d, arguments.get(d.id), right) for d in generated),
-    ]
+    everything = [*wrong, *api.rows(result), *(_argued(result, d, arguments.get(d.id), right) for d in generated)]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
     lost = sorted(arguments.keys() - set(ids))
@@ -409,8 +404,5 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return ()
     from .published import class_losses, equivalent, losses, piecewise, reductions, smooth  # each imports its pages
 
-    result: list[Entry] = []
-    for kind in (class_losses, losses, piecewise, reductions, smooth):
-        result += kind.ROWS.get(op.slug, tuple)()
-        result += (Argument(name, why) for name, why in kind.ARGUMENTS.get(op.slug, {}).items())
-    return (*result, *equivalent.arguments(op))
+    kinds_of = (class_losses, losses, piecewise, reductions, smooth)
+    return (*(entry for kind in kinds_of for entry in kind.ROWS.get(op.slug, tuple)()), *equivalent.arguments(op))

@@ -24,16 +24,8 @@ STAMP, LOCK = "emulator.stamp", "emulator.lock"
 VERSION = "8.5.0"  # that the toolkit says of itself, and torch_npu decides by (src/runtime/system.cpp)
 # -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
 FLAGS = (
-    "-std=c++17",
-    "-O1",
-    "-g1",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-ffp-contract=off",
-    "-Wall",
-    "-Wextra",
-    "-pthread",
-)
+    "-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread",
+)  # fmt: skip
 INCLUDES = (f"-I{SOURCES / 'include'}", f"-I{SOURCES / 'src'}")
 # Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through a libopapi_*.so's
 # dependencies, and the runtime's functions through those of the shells.
@@ -45,13 +37,7 @@ LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as CANN 8.x has it
 }
 ALIASES = {"libacl_rt.so": "libascendcl.so"}  # the same file under another name
-SHELLS = (
-    "libhccl.so",
-    "libacl_op_compiler.so",
-    "libge_runner.so",
-    "libgraph.so",
-    "libacl_tdt_channel.so",
-)
+SHELLS = ("libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
 SANITIZERS = ("address", "thread", "undefined")
 
 

@@ -128,16 +128,12 @@ def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:
         yield Condition(fact, f"leaves {rest} after blocks of {step}", bits + 6, partial(_leaves, step, rest), fact)
     for step in STEPS:
         own = bits + 2.5 + abs(math.log2(step / VECTOR)) / 16  # where the cases cannot tell steps apart
-        yield Condition(fact, f"is a multiple of {step}", own, partial(_is_multiple, step), fact)
+        yield Condition(fact, f"is a multiple of {step}", own, partial(_leaves, step, 0), fact)
         yield Condition(fact, f"is no multiple of {step}", own, partial(_is_no_multiple, step), fact)
 
 
 def _leaves(step: int, rest: int, size: Fact) -> bool:
     return int(size) % step == rest
-
-
-def _is_multiple(step: int, size: Fact) -> bool:
-    return int(size) % step == 0
 
 
 def _is_no_multiple(step: int, size: Fact) -> bool:

@@ -74,13 +74,8 @@ def pattern(bad: Array, ignored: Array | None = None) -> str:
     if count == bad.size:
         return "all" if count > 1 else "the only element"
     if count == 1:
-        return f"one element, {index_text(bad)}"
+        return f"one element, {np.argwhere(bad)[0].tolist()}"
     return next((result for rule in _RULES for result in rule(bad, ignored)), f"scattered: {count} of {bad.size}")
-
-
-def index_text(bad: Array) -> str:
-    """Return the index of the first bad element as one writes it."""
-    return str([int(i[0]) for i in np.nonzero(bad)])
 
 
 def _ignored_rows(bad: Array, ignored: Array | None) -> Iterator[str]:

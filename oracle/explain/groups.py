@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 import time
 from collections import Counter
@@ -25,7 +24,7 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
-from ..reporting.clusters import bug_of, dtype_order, rule_of, shared_text
+from ..reporting.clusters import DTYPE, bug_of, dtype_order, elements_of, rule_of, shared_text
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
@@ -33,14 +32,13 @@ from .facts import Fact, asks_status, facts_of
 from .neighbours import Known
 from .where import Where, words_of
 
-ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for
+ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for, and an entry can expect
 GONE = ("crash", "timeout")
 ASKED = 3  # groups that further calls are spent on
 MOST_GROUPS = 4  # of the failures of one operator that end alike and have no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to be looked at by itself
 CLEAR, FULL = 0.9, 0.98  # shares of the cases under a condition that fail, and of the failures under it: one bug
 WORSE = 3.0  # times as many exceptions as their own conditions have, that a common condition may have
-_DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Part:
 
 def key_of(cause: str) -> str:
     """What the causes of one bug have in common, whatever the type."""
-    return _DTYPE.sub("…", bug_of(cause))
+    return DTYPE.sub("…", bug_of(cause))
 
 
 def groups(record: Record) -> list[Group]:
@@ -289,7 +287,7 @@ def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], me
 
 def group_of(part: Part, record: Record) -> Group:
     """Return a group as a record's line."""
-    smallest = min(part.cases, key=lambda case: (_size(case), len(case.id), case.id))
+    smallest = min(part.cases, key=lambda case: (elements_of(case), len(case.id), case.id))
     detail, where, size = smallest.detail, part.where, len(part.cases)
     if where is not None and len(part.causes) >= CLEAR * size and where.failed < FULL * size:
         where = None  # what is explained, and fails elsewhere too, has another condition than this one
@@ -326,19 +324,15 @@ def _shared_cause(causes: Sequence[str]) -> str:
     if not causes:
         return ""
     alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
-    of_each = {tuple(_DTYPE.findall(cause)) for cause in causes}
+    of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
     types = dtype_order(name for each in of_each for name in each)
-    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)
+    return DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)
 
 
 def shrink_command(case: CaseRecord, record: Record) -> str:
     """Return the command that makes a failing case smaller."""
     words = shlex.split(command_for(case, record.header))
     return shlex.join([*words, "--shrink"])
-
-
-def _size(case: CaseRecord) -> float:
-    return math.inf if case.detail is None or case.detail.total is None else case.detail.total
 
 
 def apart(where: Contrast | None) -> str:
@@ -352,7 +346,6 @@ def apart(where: Contrast | None) -> str:
 
 # The failures of a record as expectations: few entries that are about all failures and about no case that passed.
 
-EXPECTED = ("fail", "error", "crash", "timeout")  # statuses that an entry can expect
 _HEAD = """\
 # Failures of {label}, {started}, as expectations: `aclnn-oracle run --expectations FILE` fails only for what is new.
 # Give every entry its reason. An entry that no longer fails is an xpass: the run then names it.
@@ -374,7 +367,7 @@ def baseline(record: Record) -> Iterator[Entry]:
     """Yield the entries, one for each group of failures where its condition is about no case that passed."""
     ended = [case for case in record.cases if case.status not in ("skip", "notrun")]
     for part in parts(record.cases):
-        if part.status in EXPECTED:
+        if part.status in ENDED:
             yield _entry(part, ended)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..defects.base.asking import broadcasting
 from ..defects.base.device import cut, store_result
-from ..defects.base.elementwise import operands_of, orders, public, traced
+from ..defects.base.elementwise import Formula, operands_of, orders, public
 from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..defects.one_change.numbers import NUMBERS
 from ..model.aclnn import platform
@@ -23,8 +23,7 @@ from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
 from ..numerics.orders.formula import is_elementwise
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
-from ..operators import OPERATORS, Reference, compute, validate
-from ..operators import reference as reference_of
+from ..operators import OPERATORS, Reference, compute, reference as reference_of, validate
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from .findings import LARGEST, Findings, is_of_values, near, spreads
@@ -408,7 +407,7 @@ def computation(findings: Findings, most: int) -> Computation | None:
     if not is_elementwise(op.computes) or op.terms_shape(call.arguments) != findings.actual.shape:
         return None
     operands = operands_of(op, call.arguments)
-    graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (None, *orders(op).values()))
+    graphs = dict.fromkeys(Formula(op, form).graph(operands) for form in (None, *orders(op).values()))
     return Computation(call, op, operands, tuple(graphs))
 
 

@@ -6,6 +6,7 @@ is too large, or whose result nobody specifies cannot be run as it is meant: it 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..catalogue.data.case import Case, TensorPlan, arguments
-from ..catalogue.data.generators import size_of
 from ..catalogue.data.layout import shares_elements
 from ..model import errors
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS
@@ -99,7 +99,7 @@ class Collector:
             raise OracleError(f"{foreign.where}: more than {errors.CASES:,} cases in one file; split it")
         case = self._case(foreign)
         plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
-        largest = max((size_of(p.shape) for p in plans), default=0)
+        largest = max((math.prod(p.shape) for p in plans), default=0)
         if largest > self.limit:
             text = f"{largest} elements"
             return self.loaded.skip(f"larger than {self.limit} elements", foreign.place, text)
@@ -219,7 +219,7 @@ def _unspecified(case: Case, op: Operator) -> str:
     if target is None or main is None or target.spec_only or not target.data:
         return ""
     axis = op.class_axis(main.shape, case.attrs)
-    if axis is None or not size_of(target.shape) or not size_of(main.shape):
+    if axis is None or not math.prod(target.shape) or not math.prod(main.shape):
         return ""
     classes, ignored, data = main.shape[axis], case.attrs[ignore.name], target.data
     named = [*data.get("must", ()), *data.get("values", ()), *([data["value"]] if "value" in data else [])]

@@ -17,7 +17,6 @@ import ml_dtypes
 import numpy as np
 
 from ..catalogue.data.case import TensorPlan, make_values, stored_shape
-from ..catalogue.data.generators import size_of
 from ..model.aclnn import PLATFORMS
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError, unknown
@@ -199,7 +198,7 @@ def from_ttk(cell: Any, plan: TensorPlan) -> Data:
     defaults = (*TTK_DEFAULT, *values[2:])
     listed = [number(d if v is None else v) for v, d in zip(values, defaults, strict=True)]
     low, high = listed[:2]
-    must = _distinct(_storable(v, plan.dtype) for v in listed) if size_of(plan.shape) <= TTK_MIXED else []
+    must = _distinct(_storable(v, plan.dtype) for v in listed) if math.prod(plan.shape) <= TTK_MIXED else []
     if _same(low, high):
         low = high = _storable(low, plan.dtype)
         return constant(low) if len(must) < 2 else {"gen": "within", "low": low, "high": high, "must": must}

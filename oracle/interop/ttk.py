@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..catalogue.data.case import TensorPlan
-from ..catalogue.data.generators import size_of
-from ..catalogue.data.layout import as_view
+from ..catalogue.data.layout import as_view, reach
 from ..catalogue.written.reading import display
 from ..model import errors
 from ..model.call import FORMAT_ENUM, row_major
@@ -373,12 +372,12 @@ def _laid_out(row: Row, plan: TensorPlan, strides: Any, offset: Any, stored: Any
         raise row.error("tensor_view_offsets", f"{offset!r} must be an integer of 0 or more")
     storage = None if stored is None or stored == () else _dims(row, "tensor_storage_shapes", stored)
     start = offset or 0
-    needed = start + 1 + sum((n - 1) * s for n, s in zip(plan.shape, given, strict=True)) if size_of(plan.shape) else 0
-    if storage is not None and size_of(storage) < needed:
+    needed = reach(plan.shape, tuple(given), start)
+    if storage is not None and math.prod(storage) < needed:
         raise row.error(
-            "tensor_storage_shapes", f"{storage} holds {size_of(storage)} elements, the view ends at {needed}"
+            "tensor_storage_shapes", f"{storage} holds {math.prod(storage)} elements, the view ends at {needed}"
         )
-    view = as_view(plan.shape, tuple(given), start, needed if storage is None else size_of(storage))
+    view = as_view(plan.shape, tuple(given), start, needed if storage is None else math.prod(storage))
     shown = None if storage is None or (view == "contiguous" and storage == plan.shape) else storage
     return replace(plan, view=view, storage_shape=shown)
 
@@ -387,13 +386,13 @@ def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -
     """Give a tensor its values: those written among the attributes, else its range."""
     if given is not None:
         values = list(_flat(given))
-        if len(values) not in (1, size_of(plan.shape)):
+        if len(values) not in (1, math.prod(plan.shape)):
             raise row.error("attributes", f"{len(values)} values for a tensor of shape {plan.shape}")
         try:
             values = [number(value) for value in values]
         except OracleError as error:
             raise row.error("attributes", str(error)) from None
-        one = len(values) == 1 and size_of(plan.shape) != 1
+        one = len(values) == 1 and math.prod(plan.shape) != 1
         return replace(plan, data=constant(values[0]) if one else {"gen": "literal", "values": values})
     ranges = row.ranges("input_data_ranges")
     ranges = ranges * count if len(ranges) == 1 else ranges

@@ -31,27 +31,6 @@ Pair = tuple[Any, Any]
 # of up to 1 less than 2^-98 (its series: e units of terms whose sum is at least 0.74, two products), erfc, which is at
 # least 0.15 there, less than 2^-95.
 ARITHMETIC = Arithmetic(2.0**-102, 106, 0.0, {"/": 8, "exp": 2.0**12, "erf": 16, "erfc": 128})
-_SUPPORTED = frozenset(
-    (
-        "symbol",
-        "constant",
-        "+",
-        "-",
-        "*",
-        "/",
-        "neg",
-        "abs",
-        "exp",
-        "min",
-        "max",
-        "where",
-        "<",
-        "<=",
-        "and",
-        "or",
-        "not",
-    )
-)
 NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
 _ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # of arguments of up to 1, else NaN
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
@@ -60,7 +39,7 @@ _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is bel
 @lru_cache(maxsize=256)
 def supports(root: Expression, *, everywhere: bool = False) -> bool:
     """Whether a graph is made of arithmetic, choices, e^x and, unless it is to have a value ``everywhere``, erf."""
-    known = _SUPPORTED if everywhere else _SUPPORTED | _ERROR_FUNCTIONS
+    known = {"symbol", *_OPERATIONS} - (_ERROR_FUNCTIONS if everywhere else frozenset())
     return all(node.is_constant or node.op in known for node in walk(root))
 
 

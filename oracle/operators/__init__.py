@@ -8,7 +8,7 @@ from types import ModuleType
 from .answers.api import compute, golden, reference, references, writes, written
 from .answers.reference import Reference
 from .answers.registry import OPERATORS, operator, operators
-from .answers.validation import bind, validate
+from .answers.validation import validate
 from .definition.operator import Operator, Result
 from .definition.parameters import Aten, KernelName
 
@@ -19,7 +19,6 @@ __all__ = [
     "Operator",
     "Reference",
     "Result",
-    "bind",
     "compute",
     "golden",
     "operator",

@@ -1,6 +1,6 @@
 """Failures of kernels whose fault is known, and the score of the diagnosis on them.
 
-The diagnosis and the shrinker are scored on them (``failures``, :mod:`.scripts`).
+The diagnosis and the shrinker are scored on them.
 """
 
 from __future__ import annotations

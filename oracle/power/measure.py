@@ -120,13 +120,16 @@ class Score:
         return not self.unfinished
 
     @property
+    def hits(self) -> list[Hit]:
+        """Wrong kernels that were noticed, each with a case that does so."""
+        return [hit for answer in self.answers if answer.share.ids for hit in answer.hits]
+
+    @property
     def first(self) -> dict[str, Hit]:
         """The first case that notices each wrong kernel."""
         result: dict[str, Hit] = {}
-        for answer in self.answers:
-            if answer.share.ids:
-                for hit in answer.hits:
-                    result.setdefault(hit.id, hit)
+        for hit in self.hits:
+            result.setdefault(hit.id, hit)
         return result
 
     @property
@@ -153,10 +156,8 @@ class Score:
     def hits_by_case(self) -> dict[str, set[str]]:
         """Return which wrong kernels each case notices: all with the full matrix, else the first detections."""
         result: dict[str, set[str]] = defaultdict(set)
-        for answer in self.answers:
-            if answer.share.ids:
-                for hit in answer.hits:
-                    result[hit.case].add(hit.id)
+        for hit in self.hits:
+            result[hit.case].add(hit.id)
         return result
 
     def essential(self) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ..reporting.summary import code, table
-from ..reporting.summary import escape as plain
+from ..reporting.summary import aligned, code, escape as plain, table
 from .summary import Noticed, OfClass, Summary
 from .supplied import Finding, Result
 
@@ -151,15 +150,6 @@ def _time(data: Summary) -> str:
 def _few(lines: Sequence[str]) -> list[str]:
     left = len(lines) - SHOWN
     return [*lines[:SHOWN], *([f"... and {left} more"] if left > 0 else [])]
-
-
-def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose columns line up."""
-    grid = [list(head), *map(list, rows)]
-    widths = [max(len(row[k]) for row in grid) for k in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in grid
-    )
 
 
 def markdown(data: Summary) -> str:

@@ -226,10 +226,9 @@ def _layers(score: Score) -> list[OfLayer]:
     """By which layers wrong kernels are noticed: at the first case, or with the full matrix at any."""
     layers: dict[str, set[str]] = defaultdict(set)
     equivalent = {d.id for d in score.tried if d.equivalent}
-    for answer in score.answers:
-        for hit in answer.hits if answer.share.ids else ():
-            if hit.id not in equivalent:
-                layers[hit.id] |= set(hit.layers)
+    for hit in score.hits:
+        if hit.id not in equivalent:
+            layers[hit.id] |= set(hit.layers)
     return [
         {
             "layer": layer,

@@ -144,7 +144,8 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
         memory = Memory(case, soc, inputs, specs)
-        if not case.computes(soc) or not writes(memory.call) or _ends_early(memory.call):
+        ends_early = operator(case.op).ends_early(memory.call.arguments)
+        if not case.computes(soc) or not writes(memory.call) or ends_early:
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
         kind = kernel_type(memory.call, memory.call.arguments)
@@ -157,10 +158,6 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
                 computed[output] = Computed(memory.call, output)
             _judge_values(prepared, computed[output], kind, answer)
             _judge_flushing(prepared, output, answer)
-
-
-def _ends_early(call: Call) -> bool:
-    return operator(call.op).ends_early(call.arguments)
 
 
 class Computed:

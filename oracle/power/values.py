@@ -6,6 +6,7 @@ bound is below the result or, where that is next to nothing, far below the gradi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.data.case import Case, call_for_golden, make_inputs
-from ..catalogue.data.generators import GENERATORS, size_of
+from ..catalogue.data.generators import GENERATORS
 from ..catalogue.data.generators.streams import Stream
 from ..catalogue.measure import Dimension
 from ..defects.base import elementwise, rows, samples
@@ -283,7 +284,7 @@ def values(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Dimensio
     """Return a line per operator and distance: the binades that cases of at most ``limit`` elements visit."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
-        sizes = [size_of(plan.shape) for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None]
+        sizes = [math.prod(plan.shape) for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None]
         if not sizes or min(sizes) == 0 or max(sizes) > limit:
             continue
         if case.computes(DEFAULT_SOC) and (not case.soc or DEFAULT_SOC in case.soc):

@@ -28,8 +28,7 @@ from ..explain.diagnosis import WRITTEN
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import bounded
-from ..operators import Reference
-from ..operators import references as references_of
+from ..operators import Reference, references as references_of
 from ..place import Bench
 from ..record.types import CaseRecord
 from ..settings.settings import Settings

@@ -7,6 +7,7 @@ nothing can be taken away, or when its runs are used up.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ import numpy as np
 from ..backends import Backend
 from ..case.one_case import run_case
 from ..catalogue.data.case import Case, TensorPlan, make_inputs, stored_shape
-from ..catalogue.data.generators import size_of
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
@@ -371,5 +371,5 @@ def _literal(plan: TensorPlan | None, array: Array | None) -> TensorPlan | None:
         return plan
     stored = array[tuple(slice(0, n) for n in stored_shape(plan.shape, plan.view))].reshape(-1)
     values: Any = stored.tolist() if array.dtype.kind in "iub" else stored.astype(np.float64)
-    assert len(values) == size_of(stored_shape(plan.shape, plan.view))
+    assert len(values) == math.prod(stored_shape(plan.shape, plan.view))
     return replace(plan, data={"gen": "literal", "values": values})

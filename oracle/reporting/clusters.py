@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from .language.words import ORDER, known, objections, scores
 
 # Cells of a report's matrix: a group of cases, how many of them ended how, and the worst error among them.
 
+DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
 
 
@@ -140,7 +142,7 @@ class Cluster:
     @cached_property
     def simplest(self) -> CaseRecord:
         """The case to look at first: the fewest elements, then the shortest id."""
-        return min(self.cases, key=lambda c: (_elements(c), len(c.id), c.id))
+        return min(self.cases, key=lambda c: (elements_of(c), len(c.id), c.id))
 
     @property
     def where(self) -> str:
@@ -218,7 +220,8 @@ class Cluster:
         return [(name, judged - accepted, judged) for name, (accepted, judged) in scores(self.cases).items()]
 
 
-def _elements(case: CaseRecord) -> float:
+def elements_of(case: CaseRecord) -> float:
+    """Return how many elements the output has that a case failed in, infinity where the record does not say."""
     return math.inf if case.detail is None or case.detail.total is None else case.detail.total
 
 

@@ -56,16 +56,21 @@ def to_csv(records: Sequence[Record]) -> str:
 
     ``layer`` names the layers that reject the case, separated by blanks.
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows: list[dict[str, object]] = []
     for record in records:
         head = record.header
         run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
-        rows = [{**run, **_row(case, record)} for case in record.cases]
+        rows += [{**run, **_row(case, record)} for case in record.cases]
         if record.missing:
             rows.append({**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)})
-        writer.writerows({name: csv_text(value) for name, value in row.items()} for row in rows)
+    return _table(COLUMNS, rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: csv_text(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -321,14 +326,6 @@ MSPROBE_METRICS: Mapping[str, tuple[str, ...]] = {
 BLANK = " "
 MSPROBE_STATUS = {"pass": "pass", "xpass": "pass", "skip": "SKIP"}
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,]*)\]")
-
-
-def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_text(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
 
 
 def remark(case: CaseRecord) -> str:

@@ -14,14 +14,13 @@ from ..model.aclnn import PLATFORMS
 from ..model.errors import fit
 from ..record.codec import Number
 from ..record.reader import CaseRecord, Record, RunHeader
-from .clusters import DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_order, group, ranked, shared_text, sum_of
+from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_order, group, ranked, shared_text, sum_of
 from .language.translate import ENGLISH, Language, Phrase, Text, _, _n, shape
 from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, scores, seconds, verdict
 
 # Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
 _VERDICT = re.compile(r": (?:structure|standard|strict): ")
 _MEASURED = re.compile(r" \(.*$", re.DOTALL)  # how an expectation says what was measured, after its sentence
-_DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,12 @@ def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
         if case.status in ("xfail", "skip"):
             reason = _VERDICT.split(case.reason, maxsplit=1)[0] or "(no reason recorded)"
             said = _MEASURED.sub("", reason) if case.status == "xfail" else reason
-            groups[case.status, shape(_DTYPE.sub("…", said))].append((reason, case))
+            groups[case.status, shape(DTYPE.sub("…", said))].append((reason, case))
     result = []
     for (status, _form), members in groups.items():
         statements = Counter(reason for reason, _case in members)
         said = [_MEASURED.sub("", text) if status == "xfail" else text for text in statements]
-        message = shared_text(said if len(set(said)) == 1 else [_DTYPE.sub("…", text) for text in said])
+        message = shared_text(said if len(set(said)) == 1 else [DTYPE.sub("…", text) for text in said])
         result.append(Excused(status, message, [case for _reason, case in members], dict(statements.most_common())))
     return sorted(result, key=lambda group: (group.status != "xfail", -group.size))
 
@@ -259,6 +258,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A pipe table; cells are Markdown already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for a terminal, whose columns line up."""
+    grid = [head, *rows]
+    widths = [max(len(row[k]) for row in grid) for k in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in grid
+    )
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:

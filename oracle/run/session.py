@@ -30,8 +30,7 @@ from ..catalogue.written.reading import display
 from ..explain.groups import ASKED, Asking, groups
 from ..explain.neighbours import AT_ONCE, CALLS, SECONDS
 from ..explain.where import Where
-from ..interop import is_foreign_catalogue
-from ..interop import load as load_foreign
+from ..interop import is_foreign_catalogue, load as load_foreign
 from ..model.aclnn import DOCUMENT, platform
 from ..model.errors import OracleError
 from ..place import Bench, Spread

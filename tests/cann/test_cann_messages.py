@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.cann.abi import LIMIT, Messages, new_part
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import runpy
 from collections import Counter, defaultdict
@@ -26,7 +27,6 @@ from oracle.catalogue import (
     select,
     spec_of_plan,
 )
-from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import load_default, operator_of
 from oracle.catalogue.measure import FILE, counted, written
@@ -116,7 +116,7 @@ def test_a_float16_sum_of_very_many_terms_says_that_it_may_overflow() -> None:
     cases = [
         c for c in load(default_dir() / "mse_loss.yaml") if c.attrs["reduction"] == SUM and c.family == "pairs_sizes"
     ]
-    long = [c for c in cases if (x := c.inputs["self"]) and size_of(x.shape) > 65504]
+    long = [c for c in cases if (x := c.inputs["self"]) and math.prod(x.shape) > 65504]
     assert {(c.output.dtype, bool(c.uninformative)) for c in long if c.output} == {
         ("float16", True),
         ("float32", False),
@@ -131,7 +131,7 @@ def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
     wrong, true, said = [], set(), {}
     for case in sample(slug) if FULL or slug in LEAN else sample(slug)[::5]:
         socs = [s for s in sorted(case.soc or PLATFORMS, key="ascend910b".__ne__) if case.computes(s)]
-        if not socs or case.output is None or size_of(case.output.shape) > LARGE:
+        if not socs or case.output is None or math.prod(case.output.shape) > LARGE:
             continue
         message = proves_nothing(case, socs[0])
         if message and not case.uninformative:
@@ -174,7 +174,7 @@ def test_why_is_one_line_of_reason_per_family() -> None:
 def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
     smoke, names = select(load_all(tier="smoke"), tier="smoke"), {op.name for op in WRITTEN}
     assert len(smoke) <= 90 * len(names)
-    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 1_100_000 * len(names)
+    assert sum(math.prod(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 1_100_000 * len(names)
     runnable = {(c.op, c.dtype) for c in smoke if c.expected("ascend910b") == "ACLNN_SUCCESS"}
     assert runnable >= {(op, dtype) for op in names for dtype in ("float16", "bfloat16", "float32")}
     refused = {c.op for c in smoke if c.expected("ascend910b") != "ACLNN_SUCCESS"}
@@ -187,7 +187,9 @@ def test_standard_is_of_the_intended_size() -> None:
     # With every three conditions, and classes of shapes and of layouts.
     assert 2000 < sum(sizes[op.name] for op in OPERATED if op.slug not in LEAN) < 30_000
     assert max((sizes[op.name] for op in OPERATED if op.slug in LEAN), default=0) < 1300
-    largest = max(size_of(p.shape) for c in standard for p in c.inputs.values() if p is not None and p.data is not None)
+    largest = max(
+        math.prod(p.shape) for c in standard for p in c.inputs.values() if p is not None and p.data is not None
+    )
     assert largest <= 4_800_004, "a third tile on each of 48 cores, of elements or of rows"
 
 

@@ -7,8 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.explain.findings import histogram, magnitude, spread, ulp_distance
 from oracle.operators import Reference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from io import BytesIO
@@ -14,9 +15,7 @@ import stated
 from oracle.backends.replay import load_output, read_index
 from oracle.case.expectations import load_expectations
 from oracle.catalogue import load, make_inputs
-from oracle.catalogue.data.generators import size_of
-from oracle.fixtures import files as fixtures
-from oracle.fixtures import verifying
+from oracle.fixtures import files as fixtures, verifying
 from oracle.interop import load as load_foreign
 from oracle.record.reader import read
 from oracle.system import npy
@@ -30,7 +29,7 @@ def catalogue(content: bytes, folder: Path) -> None:
     path.write_bytes(content)
     for case in load(path)[:3]:
         plans = [plan for plan in case.inputs.values() if plan is not None]
-        if all(size_of(plan.shape) <= SMALL and plan.view.partition(":")[0] != "as" for plan in plans):
+        if all(math.prod(plan.shape) <= SMALL and plan.view.partition(":")[0] != "as" for plan in plans):
             make_inputs(case, seed=0)
 
 

@@ -10,8 +10,7 @@ from functools import cache
 import pytest
 from ordinary import FULL, one_of_each_kind
 
-from oracle.catalogue import default_dir, files, select
-from oracle.catalogue import load as cases_of
+from oracle.catalogue import default_dir, files, load as cases_of, select
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.data.layout import arrange
 from oracle.cli import main

@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import oracle
 from oracle.model.dtypes import FORMATS

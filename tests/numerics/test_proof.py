@@ -8,8 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.exact.enclosures import Ends

@@ -18,8 +18,7 @@ from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import STATUSES
 from oracle.reporting import diff, summary
-from oracle.reporting.html import page as html
-from oracle.reporting.html import pictures
+from oracle.reporting.html import page as html, pictures
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \\u2028 ]]>"
 

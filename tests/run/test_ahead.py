@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from small import HEAD
 
-from oracle.catalogue import load
-from oracle.catalogue import loader as catalogue
+from oracle.catalogue import load, loader as catalogue
 from oracle.catalogue.loader import is_kept
 from oracle.parallel import Lost, Workers
 from oracle.run import before

@@ -5,8 +5,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from ordinary import FULL
 
 from oracle.model.dtypes import FORMATS

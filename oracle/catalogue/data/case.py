@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,7 @@ from ...model.errors import OracleError
 from ...numerics.floats.codes import code, codes, has_nan
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.rounding import rounded_once, unify_nans
-from .generators import GENERATORS, size_of
+from .generators import GENERATORS
 from .generators.streams import Stream
 from .layout import Buffer, allocate, arrange, describe
 
@@ -181,7 +182,7 @@ def _values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: s
     if data.get("outliers"):
         values = outliers(values, float(data["outliers"]), dtype, Stream(seed, case_id, f"{name}:outliers"))
     stored = store(values, dtype)
-    size = size_of(shape)
+    size = math.prod(shape)
     for index, value in data.get("spots", ()):
         if size:
             if not -size <= index < size:
@@ -219,7 +220,7 @@ def store(values: Array, dtype: str) -> Array:
         return rounded
     with np.errstate(over="ignore", invalid="ignore"):
         stored = values.astype(row.numpy)
-    if row.kind in ("int", "uint") and size_of(values.shape):
+    if row.kind in ("int", "uint") and math.prod(values.shape):
         exact = np.asarray(stored.astype(np.int64) == values)
         if not exact.all():
             raise OracleError(f"value {values[~exact][0]} does not fit into {dtype}")

@@ -16,6 +16,7 @@ as:s,s@o/n    strides s, offset o, in a storage of n elements: any other layout;
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ def _read_again(shape: tuple[int, ...], axes: Collection[int]) -> Layout:
     """The layout with stride 0 along some axes, in order along the others."""
     stored = tuple(min(1, n) if axis in axes else n for axis, n in enumerate(shape))
     strides = row_major(stored)
-    return Layout(tuple(0 if axis in axes else s for axis, s in enumerate(strides)), 0, _size(stored))
+    return Layout(tuple(0 if axis in axes else s for axis, s in enumerate(strides)), 0, math.prod(stored))
 
 
 def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
@@ -157,7 +158,7 @@ def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
     if rank:
         strides[order[-1]] *= step
     offset = number if name == "offset" else 0
-    return Layout(tuple(strides), offset, offset + _size(tuple(wide)))
+    return Layout(tuple(strides), offset, offset + math.prod(tuple(wide)))
 
 
 def _explicit(shape: tuple[int, ...], view: str) -> Layout:
@@ -174,7 +175,7 @@ def _explicit(shape: tuple[int, ...], view: str) -> Layout:
 
 def reach(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> int:
     """Return how many elements a storage needs for a view to lie inside it."""
-    return offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if _size(shape) else 0
+    return offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if math.prod(shape) else 0
 
 
 def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span: int) -> str:
@@ -194,7 +195,7 @@ def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span:
 
 def shares_elements(shape: tuple[int, ...], view: str) -> bool:
     """Tell whether two elements of a view may lie in the same place; such a tensor can be no output."""
-    if not _size(shape):
+    if not math.prod(shape):
         return False
     axes = sorted((s, n) for n, s in zip(shape, arrange(shape, view).strides, strict=True) if n > 1)
     end = 1
@@ -234,10 +235,3 @@ def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage
         offset=layout.offset,
         storage_shape=(layout.span,) if storage is None else storage,
     )
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for dim in shape:
-        size *= dim
-    return size

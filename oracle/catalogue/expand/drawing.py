@@ -34,7 +34,6 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
-from ..data.generators import size_of
 from ..written.layers import Layer, resolve
 from .expander import Expander
 
@@ -136,7 +135,7 @@ class Drawer:
                 outputs[each.output] = TensorPlan(out, kind, None, self._view(out, reading=False))
         except (LookupError, TypeError, ValueError):  # shapes that have no common one: validate would say so
             return None
-        if any(size_of(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
+        if any(math.prod(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
             return None
         given |= arguments_of({}, outputs)
         if not _takes(op, given, self.soc, self.cann):
@@ -189,7 +188,7 @@ class Drawer:
 
     def _view(self, shape: Shape, *, reading: bool) -> str:
         """A layout: contiguous in a quarter of the calls, at any offset otherwise."""
-        if self._random.random() < 0.25 or not size_of(shape):
+        if self._random.random() < 0.25 or not math.prod(shape):
             return "contiguous"
         names = ["offset"]
         names += ["strided:2", "strided:3"] if shape else []
@@ -336,8 +335,8 @@ def _met(case: Case) -> Array:
     Threes that share a place count as one: there are few, and nothing but the choice among draws depends on it.
     """
     plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]
-    out = max(plans, key=lambda plan: size_of(plan.shape))  # where a reduction leaves one value, what it reduces
-    size = size_of(out.shape)
+    out = max(plans, key=lambda plan: math.prod(plan.shape))  # where a reduction leaves one value, what it reduces
+    size = math.prod(out.shape)
     result: list[Word] = [
         ("dtype", case.dtype),
         ("rank", min(len(out.shape), 4)),
@@ -352,7 +351,7 @@ def _met(case: Case) -> Array:
             result.append((name, "absent"))
             continue
         layout, begin = _laid_out(plan)
-        form = "one" if size_of(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
+        form = "one" if math.prod(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
         result += [
             (name, layout),
             (f"offset of {name}", bool(begin % 8)),
@@ -386,7 +385,7 @@ def words(case: Case) -> Iterator[Word]:
         layout, begin = _laid_out(plan)
         yield f"layout of {name}", layout
         yield f"offset of {name}", bool(begin * 2 % 32)
-        yield f"elements of {name}", min(size_of(plan.shape).bit_length(), 12)
+        yield f"elements of {name}", min(math.prod(plan.shape).bit_length(), 12)
         yield f"rank of {name}", len(plan.shape)
         yield (
             f"last axis of {name}",

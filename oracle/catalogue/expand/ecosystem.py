@@ -15,6 +15,7 @@ l1, l2     random lengths; 10 % uniform [-0.001, 0.001], 30 % uniform [-5, 5], 4
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -154,7 +155,7 @@ class Design:
                 else:
                     shape = self._shape(rank, shape_form, lengths.next(dtype, shape_form, rank, draws), attrs, draws)
                 name = f"{dtype}-{shape}-{sorted(attrs.items())}-{form}-{distribution}-{variant}"
-                if _size(shape) <= self.elements and name not in seen:
+                if math.prod(shape) <= self.elements and name not in seen:
                     seen.add(name)
                     yield Row(dtype, shape, attrs, form, distribution, variant, f"{self.name}-{name}")
                     in_vain = 0
@@ -209,7 +210,7 @@ class Design:
     def _model_shape(self, rank: int, draws: Draws) -> tuple[int, ...]:
         models = [m for m in self.models if len(m) == rank]
         model = models[draws.below(len(models))]
-        batch = max(1, min(model[0], (self.elements >> 4) // _size(model[1:])))  # there are thousands of such cases
+        batch = max(1, min(model[0], (self.elements >> 4) // math.prod(model[1:])))  # there are thousands of such cases
         return (draws.between(1, batch), *model[1:])
 
 
@@ -256,10 +257,3 @@ class _Lengths:
             return max(least, min(draws.between(0, LONGEST) for _ in range(3)))
         left.remove(fitting)
         return fitting
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size

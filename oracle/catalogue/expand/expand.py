@@ -16,8 +16,7 @@ from ..plan import planning
 from ..plan.asked import Asker
 from ..written.layers import Draft, Layer, Reader, listed
 from ..written.reading import MOST, Document, together
-from . import drawing
-from . import expander as combining
+from . import drawing, expander as combining
 from .ecosystem import Design, Row, Volume
 from .expander import TOO_MANY, Expander
 from .of_class import Chosen, chosen
@@ -133,7 +132,7 @@ def expand(document: Document, volume: Volume | None = None, tier: str | None = 
     for family in chosen(document, operator):
         if volume is not None and "generate" not in family.keys:
             continue
-        if _is_huge(family) != (tier == HUGE):
+        if (family.keys.get("tier") == HUGE) != (tier == HUGE):
             continue
         if tier in TIERS and _begins(family, defaults) > TIERS.index(tier):
             continue
@@ -172,10 +171,6 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
         raise expander.impossible
     if not result and not expander.from_class:
         raise expander.document.error(f"family {expander.name} expands to nothing: one of its axes is empty", place)
-
-
-def _is_huge(family: Chosen) -> bool:
-    return bool(family.keys.get("tier") == HUGE)
 
 
 def _begins(family: Chosen, defaults: Layer) -> int:

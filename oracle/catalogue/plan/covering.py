@@ -145,7 +145,9 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
     for wish in wishes:
         ask = cache(wish)
         kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
-        rows = [_from(kept, row) for row in covering(tuple(map(len, kept)), 2)]
+        rows = [
+            tuple(values[k] for values, k in zip(kept, row, strict=True)) for row in covering(tuple(map(len, kept)), 2)
+        ]
         met = {pair for row in result for pair in _pairs(row)}
         for row in rows:
             if not met.issuperset(_pairs(row)) and ask(row):
@@ -173,10 +175,6 @@ def _beside(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
     for other, size in enumerate(sizes):
         if other != axis:
             yield from ((*usual[:other], v, *usual[other + 1 :]) for v in range(1, size))
-
-
-def _from(kept: Sequence[Sequence[int]], row: Whole) -> Whole:
-    return tuple(values[k] for values, k in zip(kept, row, strict=True))
 
 
 def _pairs(row: Whole) -> Iterator[Pair]:

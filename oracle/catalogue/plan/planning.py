@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,6 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import SUM, Parameter
 from ...operators.definition.roles import MAIN, Role
 from ..data.case import Case, TensorPlan, stored_shape
-from ..data.generators import size_of
 from ..data.generators.values import ignores_some
 from ..data.layout import arrange, later, parse, shares_elements
 from ..written.layers import Draft, Layer, Shape, operand_shape, resolve
@@ -200,7 +200,7 @@ class Planner:
         drafts, outputs = keys["inputs"], keys.get("output", {})
         inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
         written = {n: self.output(n, outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs}
-        long_sum = self._sums(attrs) and size_of(shape) > _MOST_TERMS and _is_one_half(written[self.operator.output])
+        long_sum = self._sums(attrs) and math.prod(shape) > _MOST_TERMS and _is_one_half(written[self.operator.output])
         return Case(
             id=self.id(family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
             op=self.operator.name,
@@ -281,7 +281,7 @@ class Planner:
 
 
 def _is_one_half(plan: TensorPlan | None) -> bool:
-    return plan is not None and plan.dtype == "float16" and size_of(plan.shape) == 1
+    return plan is not None and plan.dtype == "float16" and math.prod(plan.shape) == 1
 
 
 def within(case: Case) -> Case:
@@ -294,12 +294,12 @@ def within(case: Case) -> Case:
     changed = [plan for name, plan in inputs.items() if plan is not case.inputs[name]]
     if not changed:
         return case
-    alone = any(plan is not None and size_of(plan.shape) == 1 for plan in changed)
+    alone = any(plan is not None and math.prod(plan.shape) == 1 for plan in changed)
     return replace(case, inputs=inputs, uninformative=case.uninformative or (_ALONE if alone else ""))
 
 
 def _within(plan: TensorPlan) -> TensorPlan:
-    spots, size = (plan.data or {}).get("spots", ()), size_of(stored_shape(plan.shape, plan.view))
+    spots, size = (plan.data or {}).get("spots", ()), math.prod(stored_shape(plan.shape, plan.view))
     if not size or all(-size <= place < size for place, _ in spots):
         return plan
     inside: dict[int, Any] = {}
@@ -333,7 +333,7 @@ def _plan(
     has_data: bool = True,
 ) -> TensorPlan:
     plan = draft.plan
-    if len(shape) > errors.RANK or size_of(shape) > errors.ELEMENTS:
+    if len(shape) > errors.RANK or math.prod(shape) > errors.ELEMENTS:
         raise OracleError(f"a tensor of rank {len(shape)} and shape {str(shape)[:80]}: {_LIMITS}")
     view = later(plan.get("view", "contiguous"), plan.get("offset", 0))
     if view != "contiguous":

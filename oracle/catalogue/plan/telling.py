@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import CLASS_INDEX
 from ..data.case import Case, TensorPlan, call_for_golden, make_inputs, stored_shape
-from ..data.generators import size_of
 from ..data.generators.values import ignores_some
 from ..written.layers import Layer
 
@@ -69,7 +69,7 @@ def telling_alone(
 
 
 def _is_one_value(plan: TensorPlan) -> bool:
-    return size_of(plan.shape) > 1 and size_of(stored_shape(plan.shape, plan.view)) == 1
+    return math.prod(plan.shape) > 1 and math.prod(stored_shape(plan.shape, plan.view)) == 1
 
 
 def _leaves(call: Call) -> bool:
@@ -120,4 +120,4 @@ def ignores_in_vain(operator: Operator, case: Case) -> bool:
 def _of_one_element(case: Case) -> bool:
     """Whether a row says how a tensor lies in memory that has one element, which is in order whatever is said."""
     plans = (plan for plan in case.inputs.values() if plan is not None)
-    return any(plan.view != "contiguous" and size_of(plan.shape) == 1 for plan in plans)
+    return any(plan.view != "contiguous" and math.prod(plan.shape) == 1 for plan in plans)

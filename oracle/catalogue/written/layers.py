@@ -18,7 +18,6 @@ from ...model.classes import few_shapes, small_shapes
 from ...model.errors import OracleError, unknown
 from ...operators.definition.operator import Operator
 from ..data import generators
-from ..data.generators import size_of
 from .reading import Document, Where, read
 
 # Named sets of sizes (sizes.yaml beside this module): lengths or shapes that many families share, with reasons.
@@ -190,7 +189,7 @@ def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
     if not is_reference(value):
         return value
     match = _REFERENCE.match(value)
-    known = {"size": size_of(main), "rank": len(main), **attrs}
+    known = {"size": math.prod(main), "rank": len(main), **attrs}
     if match is None or not (match["place"] or match["name"] in known):
         raise unknown("reference", value, ["$k (dim k)", *(f"${k}" for k in known)])
     number = main[_axis(int(match["place"]), main)] if match["place"] else known[match["name"]]

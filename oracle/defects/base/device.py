@@ -363,14 +363,7 @@ def of(kind: str, other: Store) -> Store:
 def flushed(kind: str) -> Store:
     """A store of one dtype that flushes its subnormal numbers."""
 
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        right = store(values, dtype, target)
-        if dtype != kind:
-            return right
-        tiny = np.abs(right.astype(np.float64)) < FORMATS[kind].tiny
-        return np.where(tiny, np.zeros((), right.dtype), right)
-
-    return stored
+    return replacing(lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
 
 
 def replacing(change: Callable[[Array, float], Array], kind: str) -> Store:

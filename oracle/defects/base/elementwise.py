@@ -176,7 +176,7 @@ def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
 
 def roots(op: Operator, form: Form | Function | None = None) -> Iterator[tuple[str, Expression, Expression]]:
     """Yield a formula's graphs without a mean and with one, for every value of its flags and choices, in words."""
-    formula = traced(op, form)
+    formula = Formula(op, form)
     for word, constants in settings(op):
         yield word, formula.root(constants, mean=False), formula.root(constants, mean=True)
 
@@ -189,19 +189,12 @@ def value_of(op: Operator, form: Form | Function | None = None) -> Expression:
 def mapped(op: Operator, change: Change) -> Formula:
     """Return the formula with every graph of it changed."""
     every = [root for _, *both in roots(op) for root in both]
-    return traced(op, replaced={root: change(root) for root in every})
+    return Formula(op, replaced={root: change(root) for root in every})
 
 
 @lru_cache(maxsize=4096)
 def _given(root: Expression, names: frozenset[str]) -> Expression:
     return substitute(root, {symbol(name): ONE for name in names_of(root) if name not in names})
-
-
-def traced(
-    op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None
-) -> Formula:
-    """Return an operator's formula, or another order of its operands."""
-    return Formula(op, form, replaced)
 
 
 def orders(op: Operator) -> Mapping[str, Form]:
@@ -218,7 +211,7 @@ def operands_of(op: Operator, a: Arguments) -> Operands:
 
 def computing(op: Operator, formula: Formula | Function) -> Kernel:
     """Return the kernel that computes a formula."""
-    made = formula if isinstance(formula, Formula) else traced(op, formula)
+    made = formula if isinstance(formula, Formula) else Formula(op, formula)
 
     def kernel(a: Arguments, target: Platform) -> Array:
         return gathered(op, made(operands_of(op, a)), a)
@@ -228,7 +221,7 @@ def computing(op: Operator, formula: Formula | Function) -> Kernel:
 
 def plain(op: Operator) -> Kernel:
     """The order of the page's formula, or the first that right kernels have; the mean's factor last."""
-    return computing(op, traced(op, own_order(op)))
+    return computing(op, Formula(op, own_order(op)))
 
 
 def own_order(op: Operator) -> Form | None:
@@ -240,7 +233,7 @@ def own_order(op: Operator) -> Form | None:
 
 def changing(op: Operator, change: Callable[[Operands, Arguments], Any]) -> Kernel:
     """Return a kernel that changes the operands before the formula; what ``change`` returns replaces the result."""
-    right = traced(op, own_order(op))
+    right = Formula(op, own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
         operands = operands_of(op, a)

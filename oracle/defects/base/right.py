@@ -176,19 +176,19 @@ def departs(op: Operator, kernel: str) -> bool:
 
 def _elementwise(op: Operator) -> Found:
     form = elementwise.own_order(op)
-    right = elementwise.traced(op, form)
+    right = elementwise.Formula(op, form)
     yield "double", "float64 internals", _in_double(op, right)
     own = elementwise.value_of(op, form)
     for name, form in elementwise.orders(op).items():
         if not is_public(name) and elementwise.value_of(op, form) is not own:
-            yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
+            yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.Formula(op, form))
     if op.terms is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
     if op.attribute("reduction") is not None and is_elementwise(op.computes):
         if op.gradient is not None:
             first = Form(op.computes.formula if form is None else form.formula, mean="first")
-            yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
+            yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.Formula(op, first))
         if _factor_last(op):
             yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
@@ -309,11 +309,8 @@ def _rows(op: Operator) -> Found:
             name = total.__name__
             yield f"{form}_{name}", f"the form {form} with a {name} sum", kernel
     yield "fused", "a fused multiply-add in the result", rows.changing(op, _fused_rows(formula, fused_terms=False))
-    yield (
-        "fused_sum",
-        "fused multiply-add in the sum and the result",
-        rows.changing(op, _fused_rows(formula, fused_terms=True)),
-    )
+    in_both = rows.changing(op, _fused_rows(formula, fused_terms=True))
+    yield "fused_sum", "fused multiply-add in the sum and the result", in_both
     yield "double", "float64 internals", _rows_in_double(op, formula)
 
 

@@ -239,10 +239,5 @@ def changed(op: Operator, changes: Callable[[Expression], Iterator[Any]]) -> Ite
         yield change.name, change.name, computing_stages(op, graph.stages, change.graph)
     for k, stage in enumerate(graph.stages):
         for change in changes(stage.terms):
-            stages = (*graph.stages[:k], replace_terms(stage, change.graph), *graph.stages[k + 1 :])
+            stages = (*graph.stages[:k], stage._replace(terms=change.graph), *graph.stages[k + 1 :])
             yield f"{stage.name}: {change.name}", change.name, computing_stages(op, stages, graph.outer)
-
-
-def replace_terms(stage: Stage, terms: Expression) -> Stage:
-    """Return a stage of other terms."""
-    return Stage(stage.kind, terms, stage.name)

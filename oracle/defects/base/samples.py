@@ -15,8 +15,7 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import ONE, Expression, symbol, trace
-from ...numerics.orders.formula import Formula as PageFormula
-from ...numerics.orders.formula import chooses
+from ...numerics.orders.formula import Formula as PageFormula, chooses
 from ...numerics.programs import simulate
 from ...numerics.traversal import substitute
 from ...operators.definition.operator import Operator

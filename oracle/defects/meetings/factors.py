@@ -120,7 +120,7 @@ def _general(op: Operator) -> Iterator[Factor]:
     if samples.fits(op):
         alone = ("no axis of",) if 1 in ranks(op) else ()
         yield "samples", lambda call: _samples(op, call), (*alone, *LENGTHS)
-        yield "classes", lambda call: _length(_classes(op, call)), LENGTHS
+        yield "classes", lambda call: _length(samples.classes_of(op, call.arguments)), LENGTHS
     else:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
@@ -133,13 +133,8 @@ def _general(op: Operator) -> Iterator[Factor]:
 
 
 def _samples(op: Operator, call: Call) -> str:
-    array, classes = call.inputs[op.main], _classes(op, call)
+    array, classes = call.inputs[op.main], samples.classes_of(op, call.arguments)
     return "no axis of" if array.ndim == 1 else _length(array.size // classes if classes else 0)
-
-
-def _classes(op: Operator, call: Call) -> int:
-    arguments = call.arguments
-    return int(arguments[op.main].shape[samples.class_axis(op, arguments)])
 
 
 def _attributes(op: Operator) -> Iterator[Factor]:
@@ -211,7 +206,7 @@ def _ignored(op: Operator, name: str) -> Label:
 
     def label(call: Call) -> str:
         targets, ignore = call.inputs[index], call.attrs[name]
-        if 0 <= ignore < _classes(op, call):
+        if 0 <= ignore < samples.classes_of(op, call.arguments):
             return "a class that occurs" if (targets == ignore).any() else "a class"
         return "outside the classes, and occurs" if (targets == ignore).any() else "outside the classes"
 

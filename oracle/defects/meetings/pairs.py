@@ -22,7 +22,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import REDUCTIONS, Parameter
+from ...operators.definition.parameters import REDUCTIONS
 from ...operators.definition.roles import CLASS_INDEX, PER_SAMPLE
 from ..base import elementwise, rows, samples
 from ..base.asking import (
@@ -132,7 +132,9 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
 @cache
 def _settled(op: Operator, one: Condition, two: Condition) -> str:
     """The same of two attributes: their values may be refused together, or leave nothing of the formula."""
-    known = {p.name: _values_of(p) for p in op.parameters if p.kind == "attr" and p.role in ("number", "flag")}
+    attributes = [p for p in op.parameters if p.kind == "attr"]
+    known: dict[str, dict[str, Any]] = {p.name: signs(p) for p in attributes if p.role == "number"}
+    known |= {p.name: {"true": True, "false": False} for p in attributes if p.role == "flag"}
     if one[0] not in known or two[0] not in known:
         return ""
     chosen = {name: known[name][value] for name, value in (one, two)}
@@ -161,10 +163,6 @@ def _of_types(op: Operator, *conditions: Condition) -> str:
         return ""
     met = any(all(each[factor] == value for factor, value in conditions) for each in types)
     return "" if met else "no call has these types"
-
-
-def _values_of(p: Parameter) -> dict[str, Any]:
-    return {"true": True, "false": False} if p.role == "flag" else signs(p)
 
 
 def impossible(op: Operator, one: Condition, two: Condition) -> str:

@@ -104,18 +104,14 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
-    numbers = [p.name for p in op.attributes if p.role == "number" and _passes_numbers(op, p.name)]
-    if name in {f"dtype of {number}" for number in numbers}:
+    numbers = (p.name for p in op.attributes if p.role == "number")
+    if name in {f"dtype of {number}" for number in numbers if len(accepted_values(op, number, (1, 0.5))) == 2}:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
         return "" if _refuses_a_rank(op, name, soc) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], soc) else ""
-
-
-def _passes_numbers(op: Operator, name: str) -> bool:
-    return accepted_values(op, name, (1, 0.5)) == (1, 0.5)
 
 
 def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:

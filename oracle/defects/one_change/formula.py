@@ -57,7 +57,7 @@ def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
         for k, (setting, value, mean) in enumerate(elementwise.roots(op, form)):
             where = order + (f"{setting}: " if k else "")
             for name, replaced in _replacements(op, value, mean):
-                yield where, name, elementwise.traced(op, form, replaced)
+                yield where, name, elementwise.Formula(op, form, replaced)
 
 
 def _replacements(
@@ -240,11 +240,7 @@ def _if_counted(right: samples.Formula, counted: Compare) -> Callable[[samples.S
 
 
 def _placed(
-    right: samples.Formula,
-    *,
-    read: Place = lambda r, c: c,
-    row: Place = lambda r, c: r,
-    column: Place = lambda r, c: c,
+    right: samples.Formula, *, read: Place = lambda r, c: c, row: Place = lambda r, c: r, column: Place = lambda r, c: c
 ) -> Callable[[samples.Samples, Arguments], Array]:
     def compute(k: samples.Samples, a: Arguments) -> Array:
         r = np.flatnonzero(k.classes != k.ignore)

@@ -154,10 +154,6 @@ def _weights(k: Samples, chosen: Array | None = None) -> float:
     return float((weights if chosen is None else weights[chosen]).sum(dtype=F))
 
 
-def _counted_weights(k: Samples) -> float:
-    return _weights(k, k.classes[k.counts])
-
-
 def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str) -> SampleChange:
     def change(k: Samples, a: Arguments) -> None:
         k.ignore = cast(k.ignore, k, a[name].dtype)
@@ -204,14 +200,8 @@ def _changes(op: Operator) -> Iterator[Row]:
     if op.attribute("reduction") is not None:
         yield from _of_means()
     if "uint8" in index_types(op):
-        yield (
-            "uint8 as int8",
-            "IDX",
-            f"a uint8 {name} is read as int8",
-            _signed_byte(name),
-            "classes above 127",
-            EVERY_SOC,
-        )
+        what = f"a uint8 {name} is read as int8"
+        yield "uint8 as int8", "IDX", what, _signed_byte(name), "classes above 127", EVERY_SOC
     if ignored is not None:
         yield from _of_the_ignored(op, name, ignored.name)
 
@@ -219,7 +209,7 @@ def _changes(op: Operator) -> Iterator[Row]:
 def _of_means() -> Iterator[Row]:
     for what, text, values, needs in (
         ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
-        ("recomputed", "the sum of weights is made anew", _counted_weights, "another sum"),
+        ("recomputed", "the sum of weights is made anew", lambda k: _weights(k, k.classes[k.counts]), "another sum"),
         ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
         ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
     ):
@@ -244,15 +234,10 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
     ):  # fmt: skip
         yield what, "IDX", text, _ignore(cast, name), needs, EVERY_SOC
     if "uint8" in index_types(op):
-        needs = f"a uint8 {name} and an {word} above 127 that is a class"
         yield (
-            f"signed {word}",
-            "IDX",
-            f"a uint8 {name} beside a signed {word}",
-            _ignore(_signed, name),
-            needs,
-            EVERY_SOC,
-        )
+            f"signed {word}", "IDX", f"a uint8 {name} beside a signed {word}", _ignore(_signed, name),
+            f"a uint8 {name} and an {word} above 127 that is a class", EVERY_SOC,
+        )  # fmt: skip
     # Before ascend950 the host itself casts the classes to int32.
     yield (
         f"{name}'s low bits", "IDX", f"an int64 {name} is cut to 32 bits", _low_bits,

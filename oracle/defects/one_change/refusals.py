@@ -143,18 +143,14 @@ def _tensors(op: Operator) -> Iterator[Refusal]:
     for p in (p for p in op.inputs() if p.optional):
         yield f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs  # type: ignore[misc]
     for p in broadcasting(op):
-        spread = _beside_result(op, p.name, lambda spec, out: spec.shape != out.shape)
-        lower = _beside_result(op, p.name, lambda spec, out: spec.rank < out.rank)
+        spread = beside(p.name, op.output, lambda spec, out: spec.shape != out.shape)
+        lower = beside(p.name, op.output, lambda spec, out: spec.rank < out.rank)
         yield f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread
         yield f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower
     for p in (p for p in op.inputs() if any_shape(op, p.name)):
         yield f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0)
         unlike = beside(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
         yield f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike
-
-
-def _beside_result(op: Operator, name: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
-    return beside(name, op.output, holds)
 
 
 def _ranks(op: Operator) -> Iterator[Refusal]:

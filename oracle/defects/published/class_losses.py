@@ -1,4 +1,4 @@
-"""Published defects of losses over class indices, and arguments about mutants."""
+"""Published defects of losses over class indices."""
 
 from __future__ import annotations
 
@@ -8,44 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...operators import nll_loss2d_backward, nll_loss_backward
-from ...operators.definition.parameters import MEAN, SUM
-from ...operators.definition.parameters import NONE as EACH
-from ..base.device import Argument, Defect, Device, Right, plain
-from ..base.elementwise import Arguments, F, Kernel, gather
+from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
+from ..base.device import Defect, Device, Right, plain
+from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Formula, Samples, changing
 from ..one_change.layouts import packed
-from .equivalent import ONE_AXIS, OWN_PLACE
-
-# Generated mutants of aclnnNLLLoss that no right verdict may notice; the formula of aclnnNLLLoss2d is the same.
-
-_OF_MEANS = "the sum of the weights divides a mean alone, which is taken over all elements"
-
-
-def arguments_of(slug: str) -> dict[str, str]:
-    """Return the arguments by the ids of an operator's mutants."""
-    begin = f"formula/{slug}"
-    return {
-        f"{begin}/(mean != 0) -> (0 < mean)": "mean is 0 or 1: what is not 0 is above 0",
-        f"{begin}/stage 0: t -> place in (t == ignore)": OWN_PLACE,
-        f"{begin}/stage 1: t -> place in (t == ignore)": OWN_PLACE,
-        f"{begin}/stage 0: t -> place in (t == ignore) of totalWeightOut": OWN_PLACE,
-        f"{begin}/stage 1: all elements": _OF_MEANS,
-        f"{begin}/stage 0: all elements of totalWeightOut": "the sum of the weights is that of all elements",
-    }
-
-
-_NLL_LOSS = {
-    **arguments_of("nll_loss"),
-    "layout/nll_loss/out row strides": ONE_AXIS,
-    "layout/nll_loss/out axis order": ONE_AXIS,
-    "counter/nll_loss/out row": ONE_AXIS,
-}
-
-
-# Generated mutants of aclnnNLLLoss2d that no right verdict may notice.
-
-_NLL_LOSS2D = arguments_of("nll_loss2d")
-
 
 # The published defects of aclnnNLLLossBackward, N01 to N12.
 
@@ -153,32 +120,17 @@ def of_nll_loss_backward() -> Iterator[Defect]:
         ("N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
          "class of Torch-FL #171, pytorch #175084"),
     ]  # fmt: skip
+    op = nll_loss_backward.OPERATOR
     for name, kind, what, change, needs, evidence in table:
-        kernel: Kernel = (
-            plain(nll_loss_backward.OPERATOR) if change is None else changing(nll_loss_backward.OPERATOR, change)
-        )
-        device = Device(name, kernel)
+        device = Device(name, plain(op) if change is None else changing(op, change))
         if name == "N12":
             device = device.but(read=lambda name, array, call: packed(array) if name == "target" else array)
-        yield Defect(name, nll_loss_backward.OPERATOR.name, kind, what, device, needs, evidence)
+        yield Defect(name, op.name, kind, what, device, needs, evidence)
 
 
 # The published defects of aclnnNLLLoss2dBackward, and those of its sibling that a kernel of images shares.
 
 RIGHT_2D = Formula(nll_loss2d_backward.OPERATOR)
-
-
-def _low_bits_2d(k: Samples, a: Arguments) -> None:
-    k.ignore = int(np.int64(k.ignore).astype(np.int32))
-
-
-def _never_ignored_2d(k: Samples, a: Arguments) -> None:
-    if 0 <= k.ignore < k.count:
-        k.ignore = NEVER
-
-
-def _not_cleared_2d(k: Samples, a: Arguments) -> None:
-    k.out[...] = np.nan
 
 
 def _classes_last(k: Samples, a: Arguments) -> Any:
@@ -188,39 +140,25 @@ def _classes_last(k: Samples, a: Arguments) -> Any:
     return np.moveaxis(last.reshape(batch, classes, *image), 1, -1).reshape(-1, classes).astype(F)
 
 
-def of_nll_loss2d_backward() -> Iterator[Defect | Argument]:
+def of_nll_loss2d_backward() -> Iterator[Defect]:
     """Yield the table."""
     table: list[tuple[str, str, str, Callable[[Samples, Arguments], Any], str, str]] = [
-        ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits_2d,
+        ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
          "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
         ("2D02", "LAY", "the result is not transposed back from (N, H, W, C)", _classes_last,
          "an image of several pixels and several classes", "class of hicann/ops-nn nll_loss_grad (TBE route)"),
-        ("2D03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored_2d,
+        ("2D03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
          "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
-        ("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared_2d,
+        ("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared,
          "more than one class, or an ignored pixel", "pytorch #20406"),
     ]  # fmt: skip
+    op = nll_loss2d_backward.OPERATOR
     for name, kind, what, change, needs, evidence in table:
-        yield Defect(
-            name,
-            nll_loss2d_backward.OPERATOR.name,
-            kind,
-            what,
-            Device(name, changing(nll_loss2d_backward.OPERATOR, change)),
-            needs,
-            evidence,
-        )
-    kept = "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
-    yield Argument(f"host/{nll_loss2d_backward.OPERATOR.slug}/float16 kept", kept)
+        yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
 
 
 # Operator -> a function that yields what was published of it.
-ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "nll_loss_backward": of_nll_loss_backward,
     "nll_loss2d_backward": of_nll_loss2d_backward,
-}
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "nll_loss": _NLL_LOSS,
-    "nll_loss2d": _NLL_LOSS2D,
 }

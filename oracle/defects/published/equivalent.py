@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...operators import mish_backward
 from ...operators.definition.operator import Operator
 from ..base.device import BEFORE_950, EVERY_SOC, Argument
-from .smooth import NO_ZERO
+from ..one_change.formula import factors_of
 
+NO_ZERO = (
+    "the derivative has no zero among the numbers of any type: where float32 makes it one, right kernels round it to a"
+    " number of either sign, and what an infinite gradient gives there is unspecified"
+)
 KINDS = ("", "float16 ", "bfloat16 ")
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"
 TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one next to a tie may go to either side"
@@ -44,15 +49,30 @@ CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5")
 BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
 OTHER_BRANCH = "before ascend950 right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
 LOWER = "(1.6732632423543772 * (exp(min(x, 0)) - 1))"
-SELU = (
-    "min(x, 0) -> x",
-    "0 -> 1 in min(x, 0)",
-    f"min({LOWER}, 0) -> {LOWER}",
-    f"0 -> 1 in min({LOWER}, 0)",
-)
+SELU = ("min(x, 0) -> x", "0 -> 1 in min(x, 0)", f"min({LOWER}, 0) -> {LOWER}", f"0 -> 1 in min({LOWER}, 0)")
 NEAR_0 = "next to 0 right kernels lose 2^-24 of e^x, far more than a subnormal number"
 NO_LOG1P = "no kernel has log1p, so that losses below 2^-24 are lost"
+GELU_SLOPE = "((2 * sqrt((2 / pi))) * (1 + (0.134145 * (self * self))))"
+GELU_SIGMOID = "(1 / (1 + exp((-((2 * sqrt((2 / pi))) * (self + (0.044715 * ((self * self) * self))))))))"
+SWISH, SWISH_OF = "(1 / (exp((-(self * betaOptional))) + 1))", "(self * betaOptional)"
+NEVER_CANCELS = (
+    "both branches are the same function; within 1 of zero neither cancels, and kernels that have one branch are right"
+)
+IRRATIONAL = (
+    "1 / (1 + e^x) is irrational except at x = 0, where the 910's form goes through log and is inexact as well, and"
+    " where it rounds to 0 or 1: a float32 result on a tie only says that the value lies next to it, on either side"
+)
+SOFT_MARGIN = "((-t) / (1 + exp((x * t))))"
+SOFT_MARGIN_OF_KERNELS = "(((-t) * exp((-(x * t)))) / (1 + exp((-(x * t)))))"
+IS_FINITE = "(abs(((x * t) - (x * t))) <= 0)"
+BOTH_FRACTIONS = (
+    "both fractions are the same but where e^-(self * target) overflows, and there the answer is unspecified"
+)
+ONE_PRODUCT = (
+    "one product of two numbers of the type, rounded to it: the type's own arithmetic is float32's, rounded once"
+)
 SOFTPLUS = "((max((x * beta), 0) + log1p(exp((-abs((x * beta)))))) / beta)"
+OF_MEANS = "the sum of the weights divides a mean alone, which is taken over all elements"
 Why = str | tuple[str, tuple[str, ...]]  # why, or why and on which SoCs
 LENGTHS: dict[str, Why] = {
     "check/*/without at most 8 lengths": "nine lengths are more than axes, which a later check refuses",
@@ -64,6 +84,13 @@ def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
     return {pattern.format(word): why for word in words}
 
 
+NLL_LOSS: dict[str, Why] = {  # the formula of aclnnNLLLoss2d is the same
+    "formula/*/(mean != 0) -> (0 < mean)": "mean is 0 or 1: what is not 0 is above 0",
+    **_each("formula/*/stage {}: t -> place in (t == ignore)", (0, 1), OWN_PLACE),
+    "formula/*/stage 0: t -> place in (t == ignore) of totalWeightOut": OWN_PLACE,
+    "formula/*/stage 1: all elements": OF_MEANS,
+    "formula/*/stage 0: all elements of totalWeightOut": "the sum of the weights is that of all elements",
+}
 ARGUMENTS: dict[str, dict[str, Why]] = {
     "add_rms_norm": {
         "num/*/half away": A_ROOT,
@@ -102,6 +129,13 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             "no infinity and no NaN passes the changed condition; finite numbers that fail it go the way of PyTorch",
         ),
     },
+    "binary_cross_entropy_backward": {
+        "operand/*/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
+    },
+    "binary_cross_entropy_with_logits_backward": {
+        "divisor/*/target's size": "target has the shape of self, and so its size",
+        "host/*/out's type": "out has target's type, which never has more digits than the common one",
+    },
     "celu": dict.fromkeys(
         (
             f"formula/*/950: ({V} < 0.5) -> ({V} <= 0.5)",
@@ -134,12 +168,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/logProb inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
         "operand/*/logProb flushed": "e^logProb is 1 for every subnormal number, as for 0",
     },
-    "elu": {
-        **_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950)),
-    },
-    "fast_gelu_backward": {
-        "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
-    },
+    "elu": {**_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950))},
+    "fast_gelu_backward": {"mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO},
+    "gelu_backward": {f"mask/*/(1 + ((self * {GELU_SLOPE}) * (1 - {GELU_SIGMOID})))": NO_ZERO},
     "gelu_backward_v2": {f"mask/*/({DENSITY} + {PHI})": NO_ZERO},
     "glu_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^b")),
@@ -172,6 +203,12 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         for each in ("8 x 24576", "20 x 24576", "24 x 8192", "32 x 6144", "40 x 8192", "48 x 8192")
     },
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
+    "hardswish_backward": {"operand/*/self nan as zero": ("what self = NaN gives is unspecified", BEFORE_950)},
+    "hardtanh": _each(
+        "num/*/{0} in {0}",
+        ("float16", "bfloat16"),
+        "a limit that is rounded before the comparison gives what it gives rounded after it, for rounding keeps order",
+    ),
     "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),
     "hardsigmoid_backward": {
         **_each("num/*/{}half away", KINDS, SIXTH),
@@ -182,6 +219,25 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         [f"formula/*/950: 0 -> {to} in (x < 0)" for to in (-1, 1)],
         "between -1 and 1 both ways say the same, and neither overflows",
     ),
+    "mish_backward": {
+        **_each(
+            "mask/*/{}",
+            (f for f in factors_of(mish_backward.OPERATOR) if f != mish_backward.OPERATOR.gradient),
+            NO_ZERO,
+        ),
+        **_each("formula/*/950: 0 -> {} in (x < 0)", (-1, 1), NEVER_CANCELS),
+    },
+    "nll_loss": {
+        **NLL_LOSS,
+        **_each("layout/*/out {}", ("row strides", "axis order"), ONE_AXIS),
+        "counter/*/out row": ONE_AXIS,
+    },
+    "nll_loss2d": NLL_LOSS,
+    "nll_loss2d_backward": {
+        "host/*/float16 kept": (
+            "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
+        )
+    },
     "l1_loss_backward": {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
         **_each("operand/*/{} nan as zero", ("self", "target"), (OF_NAN, BEFORE_950)),
@@ -189,6 +245,12 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "kl_div": {
         **_each("formula/*/0 -> {} in where((t == 0), 0, log(t))", ("-1", "1"), "the factor of 0 before it leaves 0"),
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("a logarithm or e^target")),
+    },
+    "kl_div_backward": {
+        "check/*/without self casts to out": (
+            "of the types that the next check accepts each casts to every other: what does not cast is refused all the"
+            " same"
+        )
     },
     "layer_norm_backward": LENGTHS,
     "layer_norm": {
@@ -206,6 +268,15 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ("log_sigmoid", "log_sigmoid_forward"),
         _each("formula/*/tbe: 0 -> {} in (x <= 0)", ("-1", "1"), "between -1 and 1 both ways say the same"),
     ),
+    "log_sigmoid_backward": {
+        **_each("num/*/{}half away", KINDS, IRRATIONAL),
+        "operand/*/self inf as largest": (
+            "e^-3.4e38 underflows to the 0 that e^-inf is, so the result is the same bit for bit"
+        ),
+        "operand/*/self flushed": (
+            "below 2^-126 self changes 1 / (1 + e^x) by a relative 2^-127, far below float32's half ULP at 1/2"
+        ),
+    },
     "log_softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x and a logarithm")),
         **_each("num/*/flush {}", ("bfloat16", "float32"), FROM_ONE),
@@ -216,6 +287,24 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^output")),
         "operand/*/output inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
         "operand/*/output flushed": "e^output is 1 for every subnormal number, as for 0",
+    },
+    "prelu_backward": {
+        **_each("num/*/{0} in {0}", ("float16", "bfloat16"), ONE_PRODUCT),
+        "num/*/bfloat16 in bfloat16 of gradWeight": f"{ONE_PRODUCT}; the sum is kept in float32",
+        **_each(
+            "num/*/{}half away of gradWeight",
+            KINDS,
+            "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either"
+            " side",
+        ),
+        "operand/*/self nan as zero": "gradInput takes the weight for zero as for NaN",
+        "operand/*/self inf as largest": "gradInput takes self's sign alone",
+        **_each(
+            "check/*/without rank of {}",
+            ("gradOutput", "self", "gradInput", "gradWeight"),
+            "another check refuses every such call: the shapes of these tensors depend on one another",
+        ),
+        "counter/*/gradWeight row of gradWeight": "gradWeight has one axis, or one element: one row",
     },
     "rms_norm": {
         "num/*/half away": A_ROOT,
@@ -230,6 +319,17 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/flush {}", ("bfloat16", "float32"), NEAR_0),
         "operand/*/self flushed": NEAR_0,
     },
+    "selu_backward": {
+        "formula/*/(y <= 0) -> (y < 0)": ("a result of 0 takes either branch and is unspecified", BEFORE_950)
+    },
+    "silu_backward": {
+        "mask/*/(1 + ((1 - (1 / (exp((-self)) + 1))) * self))": NO_ZERO,
+        **_each(
+            "check/*/without dtype of {}",
+            ("gradOutput", "self"),
+            ("before ascend950 the inputs have one type, and the check of that refuses with the same code", BEFORE_950),
+        ),
+    },
     "smooth_l1_loss": _each(
         "spec/*/{} inf loses its sign", ("float16", "bfloat16", "float32"), "no result of its formula is below 0"
     ),
@@ -237,12 +337,20 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "formula/*/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)": (
             "at a difference of beta the quotient is 1, as its sign is; where both are 0 it is NaN, as ascend950's",
             ("ascend950",),
-        ),
+        )
     },
     "soft_margin_loss": {
         **_each("num/*/flush {}", ("bfloat16", "float32"), NO_LOG1P),
         **_each("operand/*/{} flushed", ("self", "target"), "next to 0 the result is log 2"),
     },
+    "soft_margin_loss_backward": dict.fromkeys(
+        (
+            f"formula/*/{IS_FINITE} -> {IS_FINITE.replace('<=', '!=')}",
+            f"formula/*/where({IS_FINITE}, {SOFT_MARGIN}, {SOFT_MARGIN_OF_KERNELS})"
+            f" -> where({IS_FINITE}, {SOFT_MARGIN_OF_KERNELS}, {SOFT_MARGIN})",
+        ),
+        BOTH_FRACTIONS,
+    ),
     "softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x")),
         **{
@@ -265,9 +373,14 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "swi_glu": {
-        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does",
+        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does"
     },
     "swi_glu_grad": _each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
+    "swish_backward": _each(
+        "mask/*/{}",
+        (f"(((1 - {SWISH}) * {SWISH_OF}) + 1)", f"((((1 - {SWISH}) * {SWISH_OF}) * {SWISH}) + {SWISH})"),
+        NO_ZERO,
+    ),
     "tanh": dict.fromkeys(
         (
             *(f"formula/*/950: abs(x) -> {to}" for to in ("x", "(-x)")),
@@ -281,11 +394,16 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/output without sign": "the formula has the square of output alone",
         "operand/*/output half flushed": "below 2^-14 the square is below 2^-28, far below half an ulp of 1",
     },
+    "threshold": _each(
+        "num/*/{0} in {0}",
+        ("float16", "bfloat16"),
+        "the host rounds the threshold and the value to self's type, so that there is nothing to compare or to round",
+    ),
     "threshold_backward": {
         "operand/*/self flushed": (
             "a threshold other than 0 is far from subnormal numbers, and at 0 what they give is unspecified",
             BEFORE_950,
-        ),
+        )
     },
 }
 

@@ -25,8 +25,7 @@ from ...operators import (
 )
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, SUM
-from ..base import elementwise
-from ..base import rows as staged
+from ..base import elementwise, rows as staged
 from ..base.device import (
     BEFORE_950,
     EVERY_SOC,
@@ -40,11 +39,11 @@ from ..base.device import (
     saturated,
     truncated,
 )
-from ..base.elementwise import Arguments, F, Kernel, Operands, Where, changing, computing, gathered, traced
+from ..base.elementwise import Arguments, F, Formula, Kernel, Operands, Where, changing, computing, gathered
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
-# Published defects of aclnnCrossEntropyLoss, and its generated mutants that no right verdict may notice.
+# Published defects of aclnnCrossEntropyLoss.
 
 
 def of_cross_entropy_loss() -> Iterator[Defect]:
@@ -129,14 +128,7 @@ def _unsmoothed(root: Expression) -> Expression:
     return rebuilt(root, chosen)
 
 
-# Published differences of aclnnKlDivBackward, and a generated mutant that no right verdict may notice.
-
-SLUG = "kl_div_backward"
-_KL_DIV_BACKWARD = {
-    f"check/{SLUG}/without self casts to out": (
-        "of the types that the next check accepts each casts to every other: what does not cast is refused all the same"
-    ),
-}
+# Published differences of aclnnKlDivBackward.
 
 
 def by_self(reduction: int) -> Kernel:
@@ -184,21 +176,15 @@ def of_mse_loss() -> Iterator[Defect]:
 
 
 def _last_core() -> Kernel:
-    right = elementwise.traced(mse_loss.OPERATOR, elementwise.own_order(mse_loss.OPERATOR))
+    op = mse_loss.OPERATOR
+    right = Formula(op, elementwise.own_order(op))
 
     def wrong(a: Arguments, target: Platform) -> Array:
-        terms = np.array(
-            np.broadcast_to(right(elementwise.operands_of(mse_loss.OPERATOR, a)), mse_loss.OPERATOR.terms_shape(a))
-        )
-        flat = terms.reshape(-1)
-        flat[: terms.size - -(-terms.size // CORES)] = 0
-        return gathered(mse_loss.OPERATOR, terms, a)
+        terms = np.array(np.broadcast_to(right(elementwise.operands_of(op, a)), op.terms_shape(a)))
+        terms.reshape(-1)[: terms.size - -(-terms.size // CORES)] = 0
+        return gathered(op, terms, a)
 
-    return Where(
-        elementwise.plain(mse_loss.OPERATOR),
-        lambda a: a["reduction"] == SUM and mse_loss.OPERATOR.terms_shape(a) != (),
-        wrong,
-    )
+    return Where(elementwise.plain(op), lambda a: a["reduction"] == SUM and op.terms_shape(a) != (), wrong)
 
 
 # The published defect of aclnnSoftMarginLossBackward.
@@ -209,39 +195,19 @@ def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> E
     return -t * e / (1 + e) * g * (1 / n)
 
 
-_SAME = "((-t) / (1 + exp((x * t))))"
-_KERNELS = "(((-t) * exp((-(x * t)))) / (1 + exp((-(x * t)))))"
-_FINITE = "(abs(((x * t) - (x * t))) <= 0)"
-INFINITE = "both fractions are the same but where e^-(self * target) overflows, and there the answer is unspecified"
-_SOFT_MARGIN_LOSS_BACKWARD = {
-    f"formula/soft_margin_loss_backward/{_FINITE} -> {_FINITE.replace('<=', '!=')}": INFINITE,
-    f"formula/soft_margin_loss_backward/where({_FINITE}, {_SAME}, {_KERNELS})"
-    f" -> where({_FINITE}, {_KERNELS}, {_SAME})": INFINITE,
-}
-
-
 def of_soft_margin_loss_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before August 2026."""
+    op = soft_margin_loss_backward.OPERATOR
     yield Defect(
-        "soft_margin/factor last",
-        soft_margin_loss_backward.OPERATOR.name,
-        "RED",
-        "a mean's factor is multiplied last, to an infinity",
-        Device("last", computing(soft_margin_loss_backward.OPERATOR, factor_last)),
-        "a mean of huge gradients beside a target above 1",
-        "ops-nn 8e6b992ef",
-        socs=("ascend950",),
-    )
+        "soft_margin/factor last", op.name, "RED", "a mean's factor is multiplied last, to an infinity",
+        Device("last", computing(op, factor_last)), "a mean of huge gradients beside a target above 1",
+        "ops-nn 8e6b992ef", socs=("ascend950",),
+    )  # fmt: skip
 
 
 # The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
 
-RIGHT = traced(binary_cross_entropy_backward.OPERATOR)
-_BINARY_CROSS_ENTROPY_BACKWARD = {
-    "operand/binary_cross_entropy_backward/self inf as largest": (
-        "what an infinite self gives is unspecified: right kernels disagree"
-    )
-}
+RIGHT = Formula(binary_cross_entropy_backward.OPERATOR)
 
 
 def in_float16(k: Operands, a: Arguments) -> Any:
@@ -300,25 +266,13 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence, socs)
 
 
-# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones, the page's own formula; and
-# mutants that no right verdict may notice.
+# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones: the page's own formula.
 
 
-def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right | Argument]:
-    """Yield them."""
-    kernel = elementwise.computing(
-        binary_cross_entropy_with_logits_backward.OPERATOR,
-        elementwise.traced(binary_cross_entropy_with_logits_backward.OPERATOR),
-    )
-    yield Right(
-        "right/two sigmoids",
-        binary_cross_entropy_with_logits_backward.OPERATOR.name,
-        "1 - s as a sigmoid of its own, in float32",
-        kernel,
-    )
-    slug = binary_cross_entropy_with_logits_backward.OPERATOR.slug
-    yield Argument(f"divisor/{slug}/target's size", "target has the shape of self, and so its size")
-    yield Argument(f"host/{slug}/out's type", "out has target's type, which never has more digits than the common one")
+def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
+    """Yield it."""
+    op = binary_cross_entropy_with_logits_backward.OPERATOR
+    yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, Formula(op)))
 
 
 # Operator -> a function that yields what was published of it.
@@ -330,10 +284,4 @@ ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
     "soft_margin_loss_backward": of_soft_margin_loss_backward,
     "binary_cross_entropy_backward": of_binary_cross_entropy_backward,
     "binary_cross_entropy_with_logits_backward": of_binary_cross_entropy_with_logits_backward,
-}
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "kl_div_backward": _KL_DIV_BACKWARD,
-    "soft_margin_loss_backward": _SOFT_MARGIN_LOSS_BACKWARD,
-    "binary_cross_entropy_backward": _BINARY_CROSS_ENTROPY_BACKWARD,
 }

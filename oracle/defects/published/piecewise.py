@@ -1,4 +1,4 @@
-"""Published defects of piecewise activations, and arguments about mutants."""
+"""Published defects of piecewise activations."""
 
 from __future__ import annotations
 
@@ -11,51 +11,23 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call
 from ...numerics.expressions import Expression, equal, where
 from ...operators import hardswish_backward, prelu_backward
-from ..base.device import BEFORE_950, Argument, Defect, Device, Right
+from ..base.device import Defect, Device, Right
 from ..base.elementwise import Arguments, F, Kernel, computing
 
-# What is known of wrong kernels of aclnnHardtanh.
-
-_HARDTANH_ALIKE = (
-    "a limit that is rounded before the comparison gives what it gives rounded after it, for rounding keeps order"
-)
-_HARDTANH = {
-    "num/hardtanh/float16 in float16": _HARDTANH_ALIKE,
-    "num/hardtanh/bfloat16 in bfloat16": _HARDTANH_ALIKE,
-}
-
-
-# What is known of wrong kernels of aclnnThreshold.
-
-_THRESHOLD_ALIKE = (
-    "the host rounds the threshold and the value to self's type, so that there is nothing to compare or to round"
-)
-_THRESHOLD = {
-    "num/threshold/float16 in float16": _THRESHOLD_ALIKE,
-    "num/threshold/bfloat16 in bfloat16": _THRESHOLD_ALIKE,
-}
-
-
-# A published defect of aclnnHardswishBackward, and a mutant that before ascend950 no right verdict may notice.
+# A published defect of aclnnHardswishBackward.
 
 
 def overwritten(g: Expression, x: Expression) -> Expression:
     return where(equal(x, 3), 1, where(equal(x, -3), 0, hardswish_backward.formula(g, x)))
 
 
-def of_hardswish_backward() -> Iterator[Argument | Defect]:
-    """Yield the argument and the defect."""
-    unspecified = "what self = NaN gives is unspecified"
-    yield Argument("operand/hardswish_backward/self nan as zero", unspecified, BEFORE_950)
+def of_hardswish_backward() -> Iterator[Defect]:
+    """Yield the defect."""
+    op = hardswish_backward.OPERATOR
     yield Defect(
-        "hardswish/constant edges",
-        hardswish_backward.OPERATOR.name,
-        "FORM",
-        "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
-        Device("edges", computing(hardswish_backward.OPERATOR, overwritten)),
-        "self = 3 beside a gradient other than 1",
-        "op-plugin",
-    )
+        "hardswish/constant edges", op.name, "FORM", "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
+        Device("edges", computing(op, overwritten)), "self = 3 beside a gradient other than 1", "op-plugin",
+    )  # fmt: skip
 
 
 # How kernels of aclnnPreluBackward go wrong beyond what every elementwise operator faces: channels, sums, masks.
@@ -155,7 +127,7 @@ def first_weight(a: Arguments, target: Platform) -> Array:
     return np.asarray(wide.reshape(x.shape))
 
 
-def of_prelu_backward() -> Iterator[Defect | Argument]:
+def of_prelu_backward() -> Iterator[Defect]:
     """Yield the table."""
     own: list[tuple[str, str, str, Device, str]] = [
         ("channels last", "IDX", "gradWeight: the channels are taken along the last axis",
@@ -187,38 +159,10 @@ def of_prelu_backward() -> Iterator[Defect | Argument]:
     ]  # fmt: skip
     for name, kind, what, device, needs in own:
         yield Defect(f"prelu/{name}", NAME, kind, what, device, needs, "class of the published kernels")
-    exact = (
-        "one product of two numbers of the type, rounded to it: the type's own arithmetic is float32's, rounded once"
-    )
-    yield Argument(f"num/{prelu_backward.OPERATOR.slug}/float16 in float16", exact)
-    yield Argument(f"num/{prelu_backward.OPERATOR.slug}/bfloat16 in bfloat16", exact)
-    yield Argument(
-        f"operand/{prelu_backward.OPERATOR.slug}/self nan as zero", "gradInput takes the weight for zero as for NaN"
-    )
-    yield Argument(f"operand/{prelu_backward.OPERATOR.slug}/self inf as largest", "gradInput takes self's sign alone")
-    others = "another check refuses every such call: the shapes of these tensors depend on one another"
-    for name in ("gradOutput", "self", "gradInput", SUM):
-        yield Argument(f"check/{prelu_backward.OPERATOR.slug}/without rank of {name}", others)
-    yield Argument(
-        f"num/{prelu_backward.OPERATOR.slug}/bfloat16 in bfloat16 of {SUM}", f"{exact}; the sum is kept in float32"
-    )
-    yield Argument(
-        f"counter/{prelu_backward.OPERATOR.slug}/{SUM} row of {SUM}", "gradWeight has one axis, or one element: one row"
-    )
-    summed_up = (
-        "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either side"
-    )
-    for kind in ("", "float16 ", "bfloat16 "):
-        yield Argument(f"num/{prelu_backward.OPERATOR.slug}/{kind}half away of {SUM}", summed_up)
 
 
 # Operator -> a function that yields what was published of it.
-ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "hardswish_backward": of_hardswish_backward,
     "prelu_backward": of_prelu_backward,
-}
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "hardtanh": _HARDTANH,
-    "threshold": _THRESHOLD,
 }

@@ -1,4 +1,4 @@
-"""Published defects of operators that reduce, right kernels of their own, and arguments about mutants."""
+"""Published defects of operators that reduce."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
-from ..base.device import EVERY_SOC, Argument, Defect, Device, Read, Right, plain, store
+from ..base.device import EVERY_SOC, Defect, Device, Read, Right, plain, store
 from ..base.elementwise import Arguments, F, Kernel, row_sum
 from ..base.rows import Formula, Operands, Total, changing, over_axis, with_sum
 from ..one_change.api import seed_of
@@ -193,21 +193,15 @@ def documented(a: Arguments, target: Platform) -> Array:
 def of_group_norm_backward() -> Iterator[Defect]:
     """Yield the formula that the document writes."""
     yield Defect(
-        "group_norm/documented gradient",
-        group_norm_backward.OPERATOR.name,
-        "RED",
-        "sums per channel, and gamma outside the bracket",
-        Device("documented", documented),
-        "groups of several channels",
-        "document aclnnGroupNormBackward",
-    )
+        "group_norm/documented gradient", group_norm_backward.OPERATOR.name, "RED",
+        "sums per channel, and gamma outside the bracket", Device("documented", documented),
+        "groups of several channels", "document aclnnGroupNormBackward",
+    )  # fmt: skip
 
 
 # Operator -> a function that yields what was published of it.
-ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "softmax_backward": of_softmax_backward,
     "group_norm": of_group_norm,
     "group_norm_backward": of_group_norm_backward,
 }
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Published defects of smooth activations, right kernels of their own, and arguments about mutants."""
+"""Published defects of smooth activations, and right kernels of their own."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from ...operators import (
     silu_backward,
     swish_backward,
 )
-from ..base.device import BEFORE_950, Argument, Defect, Device, Right, plain
+from ..base.device import Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computing, single
-from ..one_change.formula import factors_of
 
-# The published defects of aclnnGeluBackward, and a generated mutant that no right verdict may notice.
-
-NO_ZERO = (
-    "the derivative has no zero among the numbers of any type: where float32 makes it one, right kernels round it to a"
-    " number of either sign, and what an infinite gradient gives there is unspecified"
-)
-SLOPE = "((2 * sqrt((2 / pi))) * (1 + (0.134145 * (self * self))))"
-SIGMOID = "(1 / (1 + exp((-((2 * sqrt((2 / pi))) * (self + (0.044715 * ((self * self) * self))))))))"
-_GELU_BACKWARD = {f"mask/gelu_backward/(1 + ((self * {SLOPE}) * (1 - {SIGMOID})))": NO_ZERO}
+# The published defects of aclnnGeluBackward.
 
 
 def without_selection(g: Expression, x: Expression) -> Expression:
@@ -58,41 +49,24 @@ def of_gelu_backward() -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# A published defect of aclnnSiluBackward, and a generated mutant that no right verdict may notice.
-
-_SILU_BACKWARD = {"mask/silu_backward/(1 + ((1 - (1 / (exp((-self)) + 1))) * self))": NO_ZERO}
-
-
-ONE_TYPE = "before ascend950 the inputs have one type, and the check of that refuses with the same code"
+# A published defect of aclnnSiluBackward.
 
 
 def of_the_first(call: Call, a: Arguments) -> str:
     return dtype_of(a[silu_backward.INPUTS[0]].dtype).name
 
 
-def of_silu_backward() -> Iterator[Defect | Argument]:
-    """Yield the defect, and why a missing check is noticed on ascend950 alone, which takes inputs of two types."""
-    for name in silu_backward.INPUTS:
-        yield Argument(f"check/silu_backward/without dtype of {name}", ONE_TYPE, BEFORE_950)
+def of_silu_backward() -> Iterator[Defect]:
+    """Yield the defect."""
+    op = silu_backward.OPERATOR
     yield Defect(
-        "silu/type of the first",
-        silu_backward.OPERATOR.name,
-        "DTY",
-        "beside a self of another type the result has gradOutput's",
-        Device("first", plain(silu_backward.OPERATOR), kernel_type=of_the_first),
-        "a 16-bit gradOutput beside a float32 self",
-        "ops-nn ce49caa8b",
-        socs=("ascend950",),
-    )
+        "silu/type of the first", op.name, "DTY", "beside a self of another type the result has gradOutput's",
+        Device("first", plain(op), kernel_type=of_the_first), "a 16-bit gradOutput beside a float32 self",
+        "ops-nn ce49caa8b", socs=("ascend950",),
+    )  # fmt: skip
 
 
-# The published defect of aclnnSwishBackward, and generated mutants that no right verdict may notice.
-
-S, X = "(1 / (exp((-(self * betaOptional))) + 1))", "(self * betaOptional)"
-_SWISH_BACKWARD = {
-    f"mask/swish_backward/(((1 - {S}) * {X}) + 1)": NO_ZERO,
-    f"mask/swish_backward/((((1 - {S}) * {X}) * {S}) + {S})": NO_ZERO,
-}
+# The published defect of aclnnSwishBackward.
 
 
 def truncated(k: Operands, a: Arguments) -> None:
@@ -101,31 +75,15 @@ def truncated(k: Operands, a: Arguments) -> None:
 
 def of_swish_backward() -> Iterator[Defect]:
     """Yield the defect of ascend950 before 2026."""
+    op = swish_backward.OPERATOR
     yield Defect(
-        "swish/whole beta",
-        swish_backward.OPERATOR.name,
-        "DTY",
-        "beta is an integer: 1.1 is 1, 0.5 is 0",
-        Device("whole beta", changing(swish_backward.OPERATOR, truncated)),
-        "a beta that is no integer",
-        "ops-nn eaebf6db2",
+        "swish/whole beta", op.name, "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
+        Device("whole beta", changing(op, truncated)), "a beta that is no integer", "ops-nn eaebf6db2",
         socs=("ascend950",),
-    )
+    )  # fmt: skip
 
 
-# A published defect of aclnnMishBackward, and generated mutants that no right verdict may notice.
-
-ONE_FUNCTION = (
-    "both branches are the same function; within 1 of zero neither cancels, and kernels that have one branch are right"
-)
-_MISH_BACKWARD = {
-    **{
-        f"mask/mish_backward/{factor}": NO_ZERO
-        for factor in factors_of(mish_backward.OPERATOR)
-        if factor != "gradOutput"
-    },
-    **{f"formula/mish_backward/950: 0 -> {end} in (x < 0)": ONE_FUNCTION for end in (-1, 1)},
-}
+# A published defect of aclnnMishBackward.
 
 
 def closed(g: Expression, x: Expression) -> Expression:
@@ -142,31 +100,23 @@ def of_mish_backward() -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# A published difference of aclnnSeluBackward, and a mutant that before ascend950 no right verdict may notice.
-
-ZERO = "a result of 0 takes either branch and is unspecified"
+# A published difference of aclnnSeluBackward.
 
 
 def upper_at_zero(g: Expression, y: Expression) -> Expression:
     return where(equal(y, 0), g * selu_backward.SCALE, selu_backward.formula(g, y))
 
 
-def of_selu_backward() -> Iterator[Defect | Argument]:
-    """Yield the defect of ascend950 before July 2026, and the argument."""
-    yield Argument("formula/selu_backward/(y <= 0) -> (y < 0)", ZERO, BEFORE_950)
+def of_selu_backward() -> Iterator[Defect]:
+    """Yield the defect of ascend950 before July 2026."""
+    op = selu_backward.OPERATOR
     yield Defect(
-        "selu/zero",
-        selu_backward.OPERATOR.name,
-        "FORM",
-        "a result of 0 takes the upper branch",
-        Device("zero", computing(selu_backward.OPERATOR, upper_at_zero)),
-        "a result of 0",
-        "ops-nn, July 2026",
-        socs=("ascend950",),
-    )
+        "selu/zero", op.name, "FORM", "a result of 0 takes the upper branch",
+        Device("zero", computing(op, upper_at_zero)), "a result of 0", "ops-nn, July 2026", socs=("ascend950",),
+    )  # fmt: skip
 
 
-# The published defects of aclnnLogSigmoidBackward, L01 to L08, a right kernel of its own, and arguments.
+# The published defects of aclnnLogSigmoidBackward, L01 to L08, and a right kernel of its own.
 
 
 def exponential_quotient(g: Expression, x: Expression) -> Expression:
@@ -223,24 +173,7 @@ def negative_exponent(g: Expression, x: Expression) -> Expression:
     return g * (where(x < 0, 1, 0) - where(x < 0, 1, -1) * (z / (1 + z)))
 
 
-IRRATIONAL = (
-    "1 / (1 + e^x) is irrational except at x = 0, where the 910's form goes through log and is inexact as well, and"
-    " where it rounds to 0 or 1: a float32 result on a tie only says that the value lies next to it, on either side"
-)
-_LOG_SIGMOID_BACKWARD = {
-    "num/log_sigmoid_backward/half away": IRRATIONAL,
-    "num/log_sigmoid_backward/float16 half away": IRRATIONAL,
-    "num/log_sigmoid_backward/bfloat16 half away": IRRATIONAL,
-    "operand/log_sigmoid_backward/self inf as largest": (
-        "e^-3.4e38 underflows to the 0 that e^-inf is, so the result is the same bit for bit"
-    ),
-    "operand/log_sigmoid_backward/self flushed": (
-        "below 2^-126 self changes 1 / (1 + e^x) by a relative 2^-127, far below float32's half ULP at 1/2"
-    ),
-}
-
-
-def of_log_sigmoid_backward() -> Iterator[Defect | Right | Argument]:
+def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
     """Yield L01 to L08, and what else stands with the operator."""
     op, right = log_sigmoid_backward.OPERATOR, plain(log_sigmoid_backward.OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
@@ -267,19 +200,11 @@ def of_log_sigmoid_backward() -> Iterator[Defect | Right | Argument]:
 
 
 # Operator -> a function that yields what was published of it.
-ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
+ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "gelu_backward": of_gelu_backward,
     "silu_backward": of_silu_backward,
     "swish_backward": of_swish_backward,
     "mish_backward": of_mish_backward,
     "selu_backward": of_selu_backward,
     "log_sigmoid_backward": of_log_sigmoid_backward,
-}
-# Operator -> generated mutants that no right verdict may notice, and why.
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "gelu_backward": _GELU_BACKWARD,
-    "silu_backward": _SILU_BACKWARD,
-    "swish_backward": _SWISH_BACKWARD,
-    "mish_backward": _MISH_BACKWARD,
-    "log_sigmoid_backward": _LOG_SIGMOID_BACKWARD,
 }

@@ -25,7 +25,7 @@ from ..base import elementwise, rows, samples
 from ..base.asking import has_one_element, like_main, reductions
 from ..base.device import Defect, Device, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
-from .lost import POWERS, SIZES, Lost, added, adding, summing, tail
+from .lost import POWERS, SIZES, Lost, added, adding, repeated, summing, tail
 
 # Tiles that are read twice, summed wrongly or wrapped: mutants for every tile size.
 #
@@ -45,7 +45,7 @@ def _doubled_input(op: Operator, name: str, tile: int) -> Device:
     def read(own: str, array: Array, call: Any) -> Array:
         if own != name or array.size <= tile:
             return array
-        return shaped(flat(array)[np.arange(array.size) % tile], array)
+        return shaped(repeated(flat(array), tile), array)
 
     return Device(f"{name} tile", plain(op), read=read)
 
@@ -132,10 +132,6 @@ def _changing(op: Operator, count: Count, shows: Shows, change: SampleChange) ->
     return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
 
 
-def _again(values: Array, tile: int) -> Array:
-    return values[np.arange(values.size) % tile] if values.size > tile else values
-
-
 def _class_modulo(op: Operator, tile: int) -> SampleChange:
     """Classes wrap at a tile in the write, not in the operands per class."""
     right = samples.Formula(op)
@@ -152,7 +148,7 @@ def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, SampleChange
     """Classes and operands that are read from their first tile again, by name, and of what there is one each."""
 
     def classes(k: samples.Samples, a: Arguments) -> None:
-        k.classes = _again(k.classes, tile)
+        k.classes = repeated(k.classes, tile)
 
     yield samples.index_of(op).name, samples.samples_of, classes
     for p in op.operands:
@@ -165,7 +161,7 @@ def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, SampleChange
 def _operand_again(group: str, name: str, tile: int) -> SampleChange:
     def change(k: samples.Samples, a: Arguments) -> None:
         values = getattr(k, group)
-        values[name] = _again(values[name], tile)
+        values[name] = repeated(values[name], tile)
 
     return change
 
@@ -431,7 +427,7 @@ def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel
     """In all but a core's first sample, classes beyond the first tile are dropped."""
 
     def holds(a: Arguments) -> bool:
-        main, classes = a[op.main], a[op.main].shape[samples.class_axis(op, a)]
+        main, classes = a[op.main], samples.classes_of(op, a)
         count = main.size // classes if main.ndim > 1 and classes else 0
         return bool(count > cores and classes > tile and op.by_role(a).get("reduction", 0) == reduction)
 

@@ -21,7 +21,7 @@ from ..base import elementwise, rows, samples
 from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
 from ..base.device import Defect, Device, Mask, plain
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
-from .lost import corrected, tail
+from .lost import corrected, repeated, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
 TARGET_TILES = (1024, 4096, 8192, 16384)
@@ -89,14 +89,14 @@ def _never_ignored(k: samples.Samples) -> None:
 
 def _index_repeats(tile: int) -> Change:
     def change(k: samples.Samples) -> None:
-        k.classes = k.classes[np.arange(k.classes.size) % tile]
+        k.classes = repeated(k.classes, tile)
 
     return change
 
 
 def _class_operands_repeat(tile: int) -> Change:
     def change(k: samples.Samples) -> None:
-        k.per_class = {n: v[np.arange(v.size) % tile] for n, v in k.per_class.items()}
+        k.per_class = {n: repeated(v, tile) for n, v in k.per_class.items()}
 
     return change
 
@@ -202,8 +202,7 @@ def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
 
     def total(p: Array, axis: int, a: Arguments) -> Array:
         sums = row_sum(p, axis)
-        table = flat(sums)
-        return np.asarray(table[np.arange(table.size) % HALF_WORD].reshape(sums.shape))
+        return shaped(repeated(flat(sums), HALF_WORD), sums)
 
     def holds(a: Arguments) -> bool:
         main = a[op.main]
@@ -237,10 +236,9 @@ def _sample_wraps(p: Parameter | None) -> Change:
 
     def change(k: samples.Samples) -> None:
         if p is None:
-            k.classes = k.classes[np.arange(k.classes.size) % HALF_WORD]
+            k.classes = repeated(k.classes, HALF_WORD)
         else:
-            values = k.per_sample[p.symbol]
-            k.per_sample[p.symbol] = values[np.arange(values.size) % HALF_WORD]
+            k.per_sample[p.symbol] = repeated(k.per_sample[p.symbol], HALF_WORD)
 
     return change
 

@@ -153,7 +153,7 @@ def _stale(op: Operator, lost: Lost, tile: int) -> Device:
 
 def _terms_lost(op: Operator, lost: Lost, size: int) -> Device:
     """Some of the formula's values are missing from the sum of all."""
-    right = elementwise.traced(op, elementwise.own_order(op))
+    right = elementwise.Formula(op, elementwise.own_order(op))
 
     def shows(a: Arguments) -> bool:
         shape = op.terms_shape(a)
@@ -173,6 +173,11 @@ def _sum_without(op: Operator, lost: Lost, size: int) -> Device:
         return added(terms) - added(terms[..., lost(terms.shape[-1], size)])
 
     return Device("sum", adding(op, partial(_some, lost, size), add))
+
+
+def repeated(values: Array, tile: int) -> Array:
+    """Return a vector whose first tile stands in the place of every other one."""
+    return values[np.arange(values.size) % tile]
 
 
 def added(terms: Array) -> Array:
@@ -279,7 +284,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 def corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
     """Return the plain kernel; ``change`` corrects the formula's values, given the operands, all as flat vectors."""
-    right = elementwise.traced(op, elementwise.own_order(op))
+    right = elementwise.Formula(op, elementwise.own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)

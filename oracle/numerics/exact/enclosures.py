@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import gmpy2
-from gmpy2 import context as Context
-from gmpy2 import mpfr, mpq
+from gmpy2 import context as Context, mpfr, mpq
 
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError

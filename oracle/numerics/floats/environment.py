@@ -48,18 +48,8 @@ class Register:
 
 
 _X86 = (
-    Register(
-        "MXCSR",
-        word=7,
-        mask=0xFFC0,
-        right=0x1F80,
-    ),
-    Register(
-        "x87 control word",
-        word=0,
-        mask=0x0F3F,
-        right=0x033F,
-    ),
+    Register("MXCSR", word=7, mask=0xFFC0, right=0x1F80),
+    Register("x87 control word", word=0, mask=0x0F3F, right=0x033F),
 )
 _AARCH64 = (
     Register(
@@ -258,12 +248,7 @@ class State:
     @classmethod
     def now(cls) -> State:
         return cls(
-            read(),
-            dict(np.geterr()),
-            np.geterrcall(),
-            np.getbufsize(),
-            decimal.getcontext(),
-            gmpy2.get_context(),
+            read(), dict(np.geterr()), np.geterrcall(), np.getbufsize(), decimal.getcontext(), gmpy2.get_context()
         )
 
     def restore(self) -> None:

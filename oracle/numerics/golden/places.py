@@ -28,12 +28,7 @@ ROWS = 1 << 18  # rows that are looked at at once
 
 
 def evaluate(
-    formula: Formula,
-    operands: Operands,
-    axis: int,
-    sink: Sink,
-    flushes: frozenset[str] = frozenset(),
-    soc: str = "",
+    formula: Formula, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset(), soc: str = ""
 ) -> None:
     """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers may be of
     any size. ``axis``: the one along which an element has its place."""

@@ -226,7 +226,7 @@ def kernel(
         for stage in graph.stages:
             if stage.kind == TOTAL:
                 terms = of_rows(graph.before(stage), stage.terms, {**moved, **totals}, compute, flushing, per_row=True)
-                totals[stage.name] = tree_sum(terms.reshape(-1), -1)[0]
+                totals[stage.name] = tree_sum(terms.reshape(-1))[0]
         stages = tuple(stage for stage in graph.stages if stage.kind != TOTAL)
         result = of_rows(stages, graph.outer, {**moved, **totals}, compute, flushing, per_row=per_row)
     return from_rows(result, shape, axes)
@@ -252,7 +252,7 @@ def of_rows(
             terms = simulate(stage.terms, inner, compute, flushing=flushing, same_bits=True)
             terms = np.broadcast_to(terms, whole)
             extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
-            total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
+            total = tree_sum(terms) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
             inner[stage.name] = np.broadcast_to(total, whole)
         if per_row:
             inner = {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}

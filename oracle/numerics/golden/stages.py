@@ -133,12 +133,7 @@ class Stages:
         totals.known |= {stage.name: np.full(one, value), stage.error: np.full(one, error)}
         totals.doubtful |= doubtful
 
-    def _add(
-        self,
-        totals: Totals,
-        stage: Stage,
-        terms: Iterable[tuple[Array, Values]],
-    ) -> None:
+    def _add(self, totals: Totals, stage: Stage, terms: Iterable[tuple[Array, Values]]) -> None:
         """Reduce the terms of a stage, part by part, with what each may be off, and what float64 loses in adding."""
         add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
         worst = np.add if stage.kind == "sum" else np.maximum

@@ -67,14 +67,13 @@ def run_sum(values: Array) -> Array:
     return np.asarray(total)
 
 
-def tree_sum(terms: Array, axis: int) -> Array:
-    """Sums along an axis, kept, as a device makes them: a binary tree in the terms' own type."""
-    terms = axis_last(terms, axis)
+def tree_sum(terms: Array) -> Array:
+    """Sums along the last axis, kept, as a device makes them: a binary tree in the terms' own type."""
     while terms.shape[-1] > 1:
         half = terms.shape[-1] // 2
         pairs = terms[..., :half] + terms[..., half : 2 * half]
         terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
-    return np.moveaxis(terms, -1, axis)
+    return terms
 
 
 def expanded(terms: list[float]) -> list[float]:
@@ -153,7 +152,7 @@ def kernel(
         plain, factor = graphs.summed(form)
         root, known = graphs.computed_in(plain, rows)
         terms = simulate(root, cast(known, compute), compute, flushing=flushing, same_bits=True)
-        total = tree_sum(terms.astype(DTYPES[added or stored].numpy).astype(np.float32), -1)[..., 0]
+        total = tree_sum(terms.astype(DTYPES[added or stored].numpy).astype(np.float32))[..., 0]
         scale = simulate(factor, {COUNT: np.float32(operands.get(COUNT, 1))}, np.float32)
         return np.asarray(total * scale)
 

@@ -17,18 +17,7 @@ from ..bounds.building import Loss, larger, plus, worst
 from ..bounds.exact_steps import Facts
 from ..bounds.losses import Doubt, doubts, losses
 from ..bounds.ranges import is_away_from_zero, is_linear, is_negligible
-from ..expressions import (
-    COMPARISONS,
-    ONE,
-    ZERO,
-    Expression,
-    Function,
-    place_of,
-    symbol,
-    symbols_of,
-    trace,
-    where,
-)
+from ..expressions import COMPARISONS, ONE, ZERO, Expression, Function, place_of, symbol, symbols_of, trace, where
 from ..floats.rounding import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from ..programs import Operands, simulate
 from ..traversal import has_rational_way, names_of, substitute, undefined, walk

@@ -154,9 +154,5 @@ def _groups(main: Shape, attributes: Attributes) -> Shape:
     return (*main[:1], attributes.get("groups", usual_groups(main))) if len(main) > 1 else (1,)
 
 
-def _group_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
-    """Groups run along the channels where each has one."""
-    return _leading(main, own, attributes)
-
-
-PER_GROUP = Role("one value per group of channels", _groups, _group_axes)
+# Groups run along the channels where each has one.
+PER_GROUP = Role("one value per group of channels", _groups, _leading)

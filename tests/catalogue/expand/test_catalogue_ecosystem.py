@@ -13,7 +13,6 @@ from ordinary import FULL, in_full_alone, some
 
 from oracle.catalogue import Case, load, make_inputs, spec_of_plan
 from oracle.catalogue.data.case import outliers
-from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.data.generators.streams import Stream
 from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
 from oracle.catalogue.loader import default_dir, operator_of
@@ -69,7 +68,7 @@ def test_sizes_follow_the_ecosystem_rule() -> None:
         below = all(n & (n + 1) == 0 for n in shape)
         assert power or below, case.id
         assert max(shape) <= 2**20
-        assert LEAST <= size_of(shape) <= 2**22
+        assert LEAST <= math.prod(shape) <= 2**22
 
 
 def test_values_are_half_uniform_half_normal_within_the_rules_limits() -> None:

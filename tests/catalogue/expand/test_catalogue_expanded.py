@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from small import HEAD
 
-from oracle.catalogue import load
-from oracle.catalogue import loader as module
+from oracle.catalogue import load, loader as module
 from oracle.system.cache import sealed
 
 FAMILIES = f"""\

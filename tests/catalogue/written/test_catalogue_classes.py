@@ -21,8 +21,7 @@ from oracle.catalogue.plan.asked import SOCS, Asker
 from oracle.catalogue.plan.planning import values, words
 from oracle.catalogue.portable import case_from_json, case_to_json
 from oracle.catalogue.written.layers import sets
-from oracle.catalogue.written.reading import Document
-from oracle.catalogue.written.reading import validate as follows_the_schema
+from oracle.catalogue.written.reading import Document, validate as follows_the_schema
 from oracle.model.classes import SHAPE_FACTORS, shape_classes
 from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError

@@ -9,8 +9,8 @@ from ordinary import in_full_alone, one_of_each_kind, some
 from oracle.defects import defects
 from oracle.defects.base.device import plain
 from oracle.defects.base.elementwise import Where
-from oracle.defects.sizes.cores import ROWS as BY_ROWS
 from oracle.defects.sizes.cores import (
+    ROWS as BY_ROWS,
     _before_the_last,
     _by_rows,
     _classes_lost,

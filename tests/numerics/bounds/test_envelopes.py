@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.numerics.bounds.ranges import cell_of, is_linear, largest, ranges_of, stays_inside, table
 from oracle.numerics.expressions import exp, expm1, log, symbol, tanh, where

@@ -8,8 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from ordinary import in_full_alone
 
 from oracle.model.dtypes import FORMATS

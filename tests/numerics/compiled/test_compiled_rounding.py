@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.floats.rounding import round_rational

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.numerics.expressions import ROUNDINGS, symbol
 from oracle.numerics.programs import UFUNCS

@@ -8,8 +8,7 @@ import gmpy2
 import numpy as np
 import pytest
 from gmpy2 import mpfr, mpq
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError

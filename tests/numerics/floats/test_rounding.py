@@ -5,8 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle.model.dtypes import DTYPES, FORMATS
 from oracle.numerics.floats.rounding import half_bits, quantize, round_rational, round_to, widen

@@ -141,7 +141,7 @@ ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "by eight lanes": lambda t: sum(
         np.cumsum(t[:, k::8], axis=-1, dtype=np.float32)[:, -1:] for k in range(min(8, t.shape[-1]))
     ),
-    "as a tree": lambda t: reductions.tree_sum(t, -1),
+    "as a tree": reductions.tree_sum,
     "sorted by size": lambda t: np.cumsum(
         np.take_along_axis(t, np.argsort(-np.abs(t), axis=-1), -1), axis=-1, dtype=np.float32
     )[:, -1:],

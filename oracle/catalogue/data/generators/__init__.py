@@ -5,6 +5,6 @@ write. Float generators return float64 (rounded to the dtype once, by the caller
 """
 
 from . import values
-from .registry import GENERATORS, MODIFIERS, Generator, Parameter, check, size_of
+from .registry import GENERATORS, MODIFIERS, check
 
-__all__ = ["GENERATORS", "MODIFIERS", "Generator", "Parameter", "check", "indices", "rows", "size_of", "values"]
+__all__ = ["GENERATORS", "MODIFIERS", "check", "values"]

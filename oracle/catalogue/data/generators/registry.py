@@ -122,10 +122,3 @@ def _fits(kind: str, value: Any) -> bool:
         return isinstance(value, str if kind == "str" else bool)
     number = (int,) if kind == "int" else (int, float)
     return isinstance(value, number) and not isinstance(value, bool)
-
-
-def size_of(shape: Shape) -> int:
-    size = 1
-    for dim in shape:
-        size *= dim
-    return size

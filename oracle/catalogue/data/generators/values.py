@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from ....model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from ....model.errors import VALUES, OracleError, bounded, unknown
 from ....numerics.floats.codes import highest_of_rows
 from ....numerics.floats.rounding import round_to
-from .registry import Shape, generator, size_of
+from .registry import Shape, generator
 from .streams import Stream, exp, fold_sum
 
 # Class indices.
@@ -37,7 +38,7 @@ def classes(
 
     pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
     """
-    n = size_of(shape)
+    n = math.prod(shape)
     known = classes_within(dtype, count, low)
     if not known or known[0] < 0:
         raise OracleError(f"classes: no class in [{low}, {count})")
@@ -56,7 +57,7 @@ def ignores_some(shape: Shape, dtype: str, parameters: Mapping[str, Any]) -> boo
     another."""
     ignore = parameters["ignore"]
     others = any(index != ignore for index in classes_within(dtype, parameters["count"], parameters.get("low", 0))[:2])
-    return size_of(shape) > 1 and ignore in _bounds(dtype) and others
+    return math.prod(shape) > 1 and ignore in _bounds(dtype) and others
 
 
 def _bounds(dtype: str) -> range:
@@ -88,7 +89,7 @@ def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
 @generator
 def permutation(stream: Stream, shape: Shape, dtype: str, *, count: int) -> Array:
     """Class indices that visit every class before one repeats, in a random order."""
-    n = size_of(shape)
+    n = math.prod(shape)
     order = np.argsort(stream.raw(count), kind="stable")
     return np.asarray(order[np.arange(n) % count], np.int64)
 
@@ -99,7 +100,7 @@ def permutation(stream: Stream, shape: Shape, dtype: str, *, count: int) -> Arra
 @generator
 def softmax(stream: Stream, shape: Shape, dtype: str, *, dim: int, std: float = 1.0) -> Array:
     """Softmax along dim of normal logits with the given standard deviation."""
-    return _normalise(std * stream.normal(size_of(shape)), shape, dim)
+    return _normalise(std * stream.normal(math.prod(shape)), shape, dim)
 
 
 @generator
@@ -111,7 +112,7 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
     """
     n, axis = _length(shape, dim)
     edges = sorted({p for k in range(n.bit_length() + 1) for p in (2**k - 1, 2**k, 2**k + 1) if p < n} | {n - 1})
-    logits = _rows_last(0.5 * stream.normal(size_of(shape)), shape, axis)
+    logits = _rows_last(0.5 * stream.normal(math.prod(shape)), shape, axis)
     rows = logits.shape[0]
     chosen = stream.unit(rows * len(edges)).reshape(rows, len(edges)) < 0.5
     chosen[:, -1] = True
@@ -128,7 +129,7 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
 def onehot(stream: Stream, shape: Shape, dtype: str, *, dim: int, gap: float = 12.0) -> Array:
     """Nearly one-hot softmax outputs: in every row one random element exceeds the other logits by about ``gap``."""
     n, axis = _length(shape, dim)
-    logits = _rows_last(stream.normal(size_of(shape)), shape, axis)
+    logits = _rows_last(stream.normal(math.prod(shape)), shape, axis)
     hot = stream.below(logits.shape[0], n)
     logits[np.arange(logits.shape[0]), hot] += gap
     weights = exp(logits - highest_of_rows(logits))
@@ -150,7 +151,7 @@ def _length(shape: Shape, dim: int) -> tuple[int, int]:
 def _rows_last(values: Array, shape: Shape, axis: int) -> Array:
     """Return a (rows, length) copy with the axis last."""
     moved: Array = np.moveaxis(values.reshape(_full(shape)), axis, -1)
-    rows = size_of(moved.shape[:-1])
+    rows = math.prod(moved.shape[:-1])
     return np.asarray(moved.reshape(rows, moved.shape[-1]).copy())
 
 
@@ -175,13 +176,13 @@ def _normalise(logits: Array, shape: Shape, dim: int) -> Array:
 @generator
 def uniform(stream: Stream, shape: Shape, dtype: str, *, low: float = -1.0, high: float = 1.0) -> Array:
     """Uniform in [low, high)."""
-    return stream.between(size_of(shape), low, high)
+    return stream.between(math.prod(shape), low, high)
 
 
 @generator
 def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: float = 1.0) -> Array:
     """Normal with a mean and a standard deviation."""
-    values = stream.normal(size_of(shape))
+    values = stream.normal(math.prod(shape))
     values *= std
     values += mean
     return values
@@ -190,19 +191,19 @@ def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: 
 @generator
 def nonzero(stream: Stream, shape: Shape, dtype: str, *, low: float = 0.5, high: float = 4.0) -> Array:
     """Uniform magnitude in [low, high) with a random sign: no element vanishes and none dominates."""
-    return stream.give_signs(stream.between(size_of(shape), low, high))
+    return stream.give_signs(stream.between(math.prod(shape), low, high))
 
 
 @generator
 def probabilities(stream: Stream, shape: Shape, dtype: str, *, margin: float = 0.05) -> Array:
     """Uniform in [margin, 1 - margin): inside (0, 1) in every dtype while the margin is above its last place."""
-    return stream.between(size_of(shape), margin, 1.0 - margin)
+    return stream.between(math.prod(shape), margin, 1.0 - margin)
 
 
 @generator
 def bernoulli(stream: Stream, shape: Shape, dtype: str, *, p: float = 0.5) -> Array:
     """Ones with probability p, else zeros: hard targets."""
-    return (stream.unit(size_of(shape)) < p).astype(np.float64)
+    return (stream.unit(math.prod(shape)) < p).astype(np.float64)
 
 
 @generator
@@ -210,7 +211,7 @@ def magnitudes(
     stream: Stream, shape: Shape, dtype: str, *, low: int = -10, high: int = 10, signed: bool = True
 ) -> Array:
     """Log-uniform magnitudes from 2^low to 2^high, with random signs unless signed is false."""
-    n = size_of(shape)
+    n = math.prod(shape)
     values = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
     return stream.give_signs(values) if signed else values
 
@@ -230,7 +231,7 @@ def binades(
     """Random values in 2^low, 2^(low + 1), ... 2^high by turns, or the other way round; the sign changes after each
     round. Without bounds, all of the dtype's binades but the subnormal ones of those that reach below 2^-100.
     ``beside``: numbers that follow each of them."""
-    size, fmt = size_of(shape), _format(dtype)
+    size, fmt = math.prod(shape), _format(dtype)
     n = -(-size // (1 + len(beside)))
     least = fmt.emin if fmt.emin < -100 else fmt.emin - fmt.mant
     first, last = max(low, least), min(high, int(np.frexp(fmt.max)[1]) - 1)
@@ -244,7 +245,7 @@ def binades(
 @generator
 def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True) -> Array:
     """Random subnormal numbers of the dtype, the smallest and the largest among them."""
-    n, fmt = size_of(shape), _format(dtype)
+    n, fmt = math.prod(shape), _format(dtype)
     fractions = 1 + stream.below(n, (1 << fmt.mant) - 1)
     fractions[:1], fractions[1:2] = 1, (1 << fmt.mant) - 1
     values = np.ldexp(fractions.astype(np.float64), fmt.emin - fmt.mant)
@@ -254,7 +255,7 @@ def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True)
 @generator
 def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed: bool = True) -> Array:
     """Random values in the top binades of the dtype, its largest finite number among them."""
-    n, fmt = size_of(shape), _format(dtype)
+    n, fmt = math.prod(shape), _format(dtype)
     _, top = np.frexp(fmt.max)
     values = np.ldexp(1.0 + stream.unit(n), (int(top) - binades + stream.below(n, binades) - 1).astype(np.int32))
     values = np.minimum(values, fmt.max)
@@ -275,13 +276,13 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
         centre = _ordered(np.asarray(point, np.float64), dtype)
         for step in range(-steps, steps + 1):
             table.append(_from_ordered(centre + step, row.numpy))
-    return _cycle(np.asarray(table), size_of(shape), repeat)
+    return _cycle(np.asarray(table), math.prod(shape), repeat)
 
 
 @generator
 def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: int = -14, high: int = -1) -> Array:
     """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
-    n = size_of(shape)
+    n = math.prod(shape)
     away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
     return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + stream.give_signs(away))
 
@@ -294,7 +295,7 @@ def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, st
     kind = DTYPES[dtype] if DTYPES[dtype].is_whole else DTYPES[_format(dtype).name]
     numpy_type = kind.numpy
     word = np.dtype(f"u{numpy_type.itemsize}")
-    bits = np.uint64(start) + np.uint64(step) * np.arange(size_of(shape), dtype=np.uint64)
+    bits = np.uint64(start) + np.uint64(step) * np.arange(math.prod(shape), dtype=np.uint64)
     with np.errstate(invalid="ignore"):
         numbers = (bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type)
     return np.asarray(numbers.astype(np.int64 if kind.is_whole else np.float64))
@@ -320,7 +321,7 @@ def within(
     with whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it.
     decades: random decimal exponents over the whole range of the dtype, for bounds that cover it.
     """
-    n, integer = size_of(shape), DTYPES[dtype].is_whole
+    n, integer = math.prod(shape), DTYPES[dtype].is_whole
     if low == high or (low != low and high != high):
         values = np.repeat(_table([low]), n)
     elif not low <= high:
@@ -357,27 +358,27 @@ def _mixed_in(values: Array, must: Array, share: float, stream: Stream) -> Array
 @generator
 def constant(stream: Stream, shape: Shape, dtype: str, *, value: float) -> Array:
     """One value everywhere."""
-    return np.repeat(_table([value]), size_of(shape))
+    return np.repeat(_table([value]), math.prod(shape))
 
 
 @generator
 def literal(stream: Stream, shape: Shape, dtype: str, *, values: list[Any]) -> Array:
     """The given values in row-major order, as many as the tensor has elements."""
-    if len(values) != size_of(shape):
-        raise OracleError(f"literal: {len(values)} values for a tensor of shape {shape} ({size_of(shape)} elements)")
+    if len(values) != math.prod(shape):
+        raise OracleError(f"literal: {len(values)} values for a tensor of shape {shape} ({math.prod(shape)} elements)")
     return _table(values)
 
 
 @generator
 def cycle(stream: Stream, shape: Shape, dtype: str, *, values: list[Any], repeat: int = 1) -> Array:
     """The given values over and over, each ``repeat`` times in a row; two periods give every pair of two tables."""
-    return _cycle(_table(values), size_of(shape), repeat)
+    return _cycle(_table(values), math.prod(shape), repeat)
 
 
 @generator
 def ramp(stream: Stream, shape: Shape, dtype: str, *, start: float = 0.0, step: float = 1.0) -> Array:
     """start, start + step, ...: every element differs."""
-    return start + step * np.arange(size_of(shape), dtype=np.float64)
+    return start + step * np.arange(math.prod(shape), dtype=np.float64)
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
