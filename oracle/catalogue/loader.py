@@ -16,7 +16,6 @@ from pathlib import Path
 from ..model import errors
 from ..model.aclnn import platform
 from ..model.errors import OracleError, unknown
-from ..numerics.floats.environment import ieee_arithmetic
 from ..operators import OPERATORS, Operator
 from ..system.cache import (
     code_digest,
@@ -117,7 +116,6 @@ def is_catalogue(path: PathLike) -> bool:
         return False
 
 
-@ieee_arithmetic
 def operator_of(path: PathLike) -> str:
     """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
     try:

@@ -2,7 +2,7 @@
 
 Everything follows from the formula's graph: the float64 evaluation and its error bound, the second look on fractions,
 the exact value, and from the graphs of the kernels' own orders the strict bound and the elements on which right kernels
-disagree (:mod:`.strictbound`). By NumPy blocks, or by the compiled engine where no bound is asked.
+disagree (:mod:`..orders.strict`). By NumPy blocks, or by the compiled engine where no bound is asked.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ PHRASES: tuple[str, ...] = (
     N_("stride 0 inside"), N_("stride 0 everywhere"), N_("otherwise"),
     # layers, as they stand before a colon
     N_("structure"), N_("standard"), N_("strict"),
-    # where the bad elements lie (runner/pattern.py)
+    # where the bad elements lie (explain/findings.py)
     N_("all"), N_("the only element"), N_("one element, #"), N_("scattered: # of #"), N_("ignored rows (# of #)"),
     N_("tail from element # of #"), N_("tail of every row from # of # along axis #"), N_("one row: # of #"),
     N_("one index of axis #: # of #"), N_("one contiguous block of rows: # to # of #"),

@@ -41,7 +41,7 @@ class Generator:
 
 
 GENERATORS: dict[str, Generator] = {}
-# What every generator takes besides its own parameters; applied by inputs.py.
+# What every generator takes besides its own parameters; applied in data/case.py.
 MODIFIERS = (
     Parameter("scale", "float", 1.0),  # multiplies the values before they are rounded
     Parameter("outliers", "float", 0.0),  # multiplies one in a thousand of the values, at least one
