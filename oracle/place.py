@@ -197,6 +197,12 @@ class Bench:
         if first or self._tried >= MOST or not is_unexplained(record):
             return record
         self._tried += 1
+        return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if self.alone(case) else record
+
+    def alone(self, case: Case) -> bool:
+        """Whether a failing case passes in a fresh process, so that what other calls left behind makes it fail."""
+        if not isinstance(self._backend, Apart):
+            return False
         other = Apart(replace(self.settings, record_outputs=None))
         try:
             other.open()
@@ -206,7 +212,7 @@ class Bench:
             passes = False
         finally:
             other.restart()
-        return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if passes else record
+        return passes
 
     def restart(self) -> None:
         """Give the next case a fresh process; a backend in this process stays."""

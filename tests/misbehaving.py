@@ -81,6 +81,23 @@ class Device(Cpu):
         """Do what this device does wrong."""
 
 
+class KeepsTheAxis(Device):
+    """Softmax along the axis of the first call of a shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.axes: dict[tuple[int, ...], int] = {}
+
+    def run(self, call: Call) -> Status | None:
+        own = call.attrs["dim"]
+        (out,) = call.outputs.values()
+        call.attrs["dim"] = self.axes.setdefault(out.shape, own)
+        try:
+            return super().run(call)
+        finally:
+            call.attrs["dim"] = own
+
+
 class WritesNothing(Device):
     def run(self, call: Call) -> Status | None:
         return None

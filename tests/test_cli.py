@@ -173,6 +173,14 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
     assert (tmp_path / "r.html").exists()
 
 
+def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
+    """A dim that is kept from another call explains every wrong value, and no case fails when it is replayed."""
+    words = ["run", "--op", "softmax_backward", "--where", "family:pairs dtype=float32 elements<300"]
+    done = command(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
+    first = next(line for line in done.stdout.splitlines() if " fail " in line)
+    assert "the smallest case passes alone, in a process of its own: state across calls" in first, done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

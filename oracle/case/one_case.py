@@ -39,6 +39,7 @@ Rerun = Callable[..., tuple[Prepared, Execution]]  # of one case on one device, 
 
 AGAIN = "the same call passes when it is run again: a race, or state across calls"
 ALONE = "the case passes alone, in a process of its own: state across calls"
+OF_STATE = "the smallest case passes alone, in a process of its own: state across calls"
 STALE = "elements that are to be 0 are not written: what the output held before the call stands there"
 MOST = 3  # failures of a run that are tried in a process of their own: each may cost a device's start
 

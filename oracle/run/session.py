@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..case.expectations import Expectation, Expectations, expectations_file, load_expectations
 from ..case.judge import Outcome, record_of
+from ..case.one_case import OF_STATE
 from ..catalogue import digest, files, load, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import operator_of, slug_of
@@ -308,9 +309,15 @@ class Run:
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         result = asking.groups(record)
+        of_state = len(record.cases) > 1  # asked of the largest group, and of the next ones where it holds there
         for number, group in enumerate(result[:ASKED]):
             case = case_of(group.smallest)
-            if case is not None and group.status == "fail":
+            if case is None or group.status != "fail":
+                continue
+            of_state = of_state and self.bench.alone(case)
+            if of_state:
+                result[number] = replace(group, cause=OF_STATE, explained=group.failures, shrink="")
+            else:
                 seconds = (until - time.monotonic()) / (min(len(result), ASKED) - number)
                 result[number] = replace(group, script=self._script(case, seconds))
         self.remarks += [further(asking.calls, self.language)] if asking.calls else []

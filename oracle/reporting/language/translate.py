@@ -62,6 +62,7 @@ PHRASES: tuple[str, ...] = (
     N_("elements that are to be 0 are not written: what the output held before the call stands there"),
     N_("the same call passes when it is run again: a race, or state across calls"),
     N_("the case passes alone, in a process of its own: state across calls"),
+    N_("the smallest case passes alone, in a process of its own: state across calls"),
     N_("NaN is replaced by a number"),
     N_("rows that are to be ignored are not zero: the ignored index is not honoured"),
     N_("NaN where an infinity is due: inf - inf or inf / inf in an intermediate"),
