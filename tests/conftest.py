@@ -124,7 +124,7 @@ def prepared(stated_cases):
         stated = [case for case in stated_cases if case.op == op]
         refused = () if platform(soc).bfloat16 else ("bfloat16",)
         smoke = (
-            case for case in select(load_default((op,)), tier="smoke")
+            case for case in select(load_default((op,), None, "smoke"), tier="smoke")
             if not stated and case.computes(soc) and case.dtype not in refused and not is_empty(case)
         )  # fmt: skip
         planned = [case for case in stated if not case.soc or soc in case.soc] or list(islice(smoke, 4))
