@@ -154,9 +154,12 @@ class Session:
                 self.call("aclrtFree", block)
 
     def workspace(self, size: int) -> Guarded | None:
-        """Return poisoned workspace of exactly this size between guards; it is kept until one is too small."""
+        """Return poisoned workspace of exactly this size between guards; it is kept until one is too small. Raises
+        DeviceFault for a size that no device has."""
         if size == 0:
             return None
+        if size >= MOST_WORKSPACE:
+            raise DeviceFault(f"the first phase asks for a workspace of {size} bytes, more than any device has")
         if self._workspace is None or self._workspace.capacity < size:
             if self._workspace is not None:
                 old, self._workspace = self._workspace.block, None
@@ -166,6 +169,7 @@ class Session:
         return self._workspace
 
 
+MOST_WORKSPACE = 1 << 44  # bytes
 GUARD = 1 << 16  # bytes before and behind: also what a kernel writes a whole tile too far lands in them
 PATTERN = 0xA5
 WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan

@@ -105,9 +105,16 @@ def operator_libraries(toolkit: Toolkit) -> list[Path]:
 
 
 def custom_libraries() -> list[Path]:
-    """Return the libraries of custom operator packages, in CANN's order: they take precedence over its own."""
+    """Return the libraries of custom operator packages, in CANN's order: they take precedence over its own. Raises
+    OracleError for a named package without one: CANN passes over it, and its own kernel would be judged instead."""
     entries = os.environ.get("ASCEND_CUSTOM_OPP_PATH", "").split(":")
-    packages = [Path(entry) for entry in entries if entry.strip()]
+    packages = [Path(entry.strip()) for entry in entries if entry.strip()]
+    for package in packages:
+        if not (package / CUSTOM_LIBRARY).is_file():
+            raise OracleError(
+                f"ASCEND_CUSTOM_OPP_PATH: {package} holds no {CUSTOM_LIBRARY}, so that CANN's own kernels would be "
+                "judged. Name the folder of a package, which holds op_api, or take the entry out"
+            )
     opp = os.environ.get("ASCEND_OPP_PATH", "").strip()
     if opp:
         vendors = Path(opp) / "vendors"

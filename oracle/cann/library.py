@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import json
 import os
+import platform
 import sys
 from collections.abc import Iterable, Iterator
 from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint32
@@ -127,6 +128,7 @@ class Cann:
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
         if self.emulated:
             offer_checks(self._objects)
+        self._custom = custom_libraries()  # of the user; kernels that are written from pages come later
         self._operators: dict[Path, ctypes.CDLL] = {}
         self._declared: dict[str, Any] = {}
 
@@ -134,10 +136,7 @@ class Cann:
         try:
             library = ctypes.CDLL(str(path), mode)
         except OSError as error:
-            raise OracleError(
-                f"{path} could not be loaded: {error}. LD_LIBRARY_PATH must hold CANN's and the driver's libraries "
-                "before the process starts: `source <CANN>/set_env.sh`"
-            ) from None
+            raise OracleError(f"{path} could not be loaded: {_why_not(path, str(error))}") from None
         self.paths[path.name if path.name not in self.paths else str(path)] = path
         return library
 
@@ -185,9 +184,12 @@ class Cann:
             if self.emulated and not any(hasattr(library, name) for library in self._loaded(custom_libraries())):
                 add_missing([_operator_of(name)], self.toolkit.root)
             libraries, declaration = self.operator_libraries(), _declaration(name)
-        looked = []
+        looked, first_phase = [], f"{name}GetWorkspaceSize"
         for library in libraries:
             looked.append(library._name)
+            if hasattr(library, first_phase) and not hasattr(library, name):
+                text = f"{library._name} has {first_phase} and no {name}; the phases of two libraries do not fit"
+                raise OracleError(f"{text}: build {name} into it")
             if hasattr(library, name):
                 function = getattr(library, name)
                 function.restype, function.argtypes = declaration
@@ -240,11 +242,31 @@ class Cann:
     def versions(self) -> dict[str, str]:
         """Return what a record should say of this CANN."""
         result = {"cann": (self.toolkit.version or "unknown") + (" (emulated)" if self.emulated else "")}
+        if self._custom:
+            result["custom operators"] = ", ".join(map(str, self._custom))
         if self.has("aclrtGetVersion"):
             parts = [c_int32(), c_int32(), c_int32()]
             self.call("aclrtGetVersion", *map(byref, parts))
             result["acl runtime"] = ".".join(str(part.value) for part in parts)
         return result
+
+
+def _why_not(path: Path, error: str) -> str:
+    """Return why a library cannot be loaded, and what helps: the loader names a wrong machine as a missing file."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    with Path(sys.executable).open("rb") as file:
+        own = file.read(20)
+    if not head.startswith(b"\x7fELF"):
+        return "it is no shared library"
+    if head[18:20] != own[18:20]:
+        return f"it is built for another machine than this one, {platform.machine()}: build it here"
+    if "undefined symbol" in error:
+        return f"{error}; link the library that has the symbol"
+    return (
+        f"{error}. LD_LIBRARY_PATH must hold CANN's and the driver's libraries before the process starts: `source "
+        "<CANN>/set_env.sh`"
+    )
 
 
 def is_emulated(runtime: ctypes.CDLL) -> bool:

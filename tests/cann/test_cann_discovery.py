@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from oracle.cann import discovery
 from oracle.cann.discovery import RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit, operator_libraries
+from oracle.cann.library import Cann
 from oracle.model.errors import OracleError
 
 
@@ -86,9 +89,48 @@ def test_custom_packages_come_in_cann_s_order(monkeypatch, tmp_path):
     one, two = package(vendors / "one"), package(vendors / "two")
     package(vendors / "unlisted")
     (vendors / "config.ini").write_text("# by the installer\nload_priority=two,missing,one\n")
-    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path / 'mine'}:{tmp_path / 'nothing'}:{tmp_path / 'other'}")
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path / 'mine'}:: {tmp_path / 'other'}")
     monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
     assert custom_libraries() == [mine, other, two, one]
+
+    for nothing in (tmp_path / "nothing", mine.parent):  # CANN passes over them, and its own kernel would be judged
+        monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path / 'mine'}:{nothing}")
+        with pytest.raises(OracleError, match=f"{nothing} holds no op_api/lib/libcust_opapi.so"):
+            custom_libraries()
+
+
+class OfLibraries(Cann):
+    """A CANN of the operator libraries that it is given."""
+
+    emulated = False  # type: ignore[assignment]
+
+    def __init__(self, *libraries):
+        self.libraries, self.paths, self._declared = libraries, {}, {}
+
+    def operator_libraries(self):
+        yield from self.libraries
+
+
+def test_both_phases_come_from_one_library():
+    phases = {"aclnnTanhGetWorkspaceSize": SimpleNamespace(), "aclnnTanh": SimpleNamespace()}
+    own, first = (SimpleNamespace(_name=name, **phases) for name in ("libopapi.so", "libcust_opapi.so"))
+    assert OfLibraries(first, own).function("aclnnTanh") is phases["aclnnTanh"]
+    del first.aclnnTanh
+    with pytest.raises(OracleError, match=r"libcust_opapi.so has aclnnTanhGetWorkspaceSize and no aclnnTanh; the phas"):
+        OfLibraries(first, own).function("aclnnTanh")
+
+
+def test_a_library_that_cannot_be_loaded_says_why(tmp_path):
+    """The loader calls a library of another machine a missing file."""
+    own, library = Path(sys.executable).read_bytes(), tmp_path / "libcust_opapi.so"
+    for content, says in (
+        (b"text", "it is no shared library"),
+        (own[:18] + bytes([own[18] ^ 1]) + own[19:], "it is built for another machine than this one"),
+        (own[:64], "LD_LIBRARY_PATH must hold"),
+    ):
+        library.write_bytes(content)
+        with pytest.raises(OracleError, match=f"{library} could not be loaded: .*{says}"):
+            OfLibraries()._open(library, 0)
 
 
 @pytest.mark.parametrize(
