@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from calls import broken, call_of
 from gmpy2 import mpq
+from misbehaving import Then
 from truth import TYPES, rounded, wrong
 
 import oracle
@@ -20,7 +21,7 @@ from oracle.catalogue import default_dir, load
 from oracle.explain.detail import text
 from oracle.fixtures.files import case_folder, write
 from oracle.fixtures.verifying import verify
-from oracle.operators.answers.api import compute, references
+from oracle.operators.answers.api import references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink
 from oracle.settings.settings import Settings
@@ -125,44 +126,27 @@ def test_the_output_may_be_given_by_name() -> None:
 # ---- one of two outputs fails ----------------------------------------------------------------------------------------
 
 
-class Wrong:
-    """A right device but for what ``spoil`` does to the outputs afterwards."""
-
-    name = "wrong"
-
-    def __init__(self, spoil: Any) -> None:
-        self.spoil = spoil
-
-    def run(self, call: Call) -> Any:
-        status = oracle.validate(call)
-        if status.ok:
-            for name, given in call.outputs.items():
-                given[...] = compute(call, output=name)
-            self.spoil(call.outputs)
-        return status
+def doubled(call: Call) -> None:
+    call.outputs["gradWeight"][...] *= 2
 
 
-def doubled(outputs: dict[str, Any]) -> None:
-    outputs["gradWeight"][...] *= 2
+def shorter(call: Call) -> None:
+    call.outputs["gradWeight"] = call.outputs["gradWeight"][:-1].copy()
 
 
-def shorter(outputs: dict[str, Any]) -> None:
-    outputs["gradWeight"] = outputs["gradWeight"][:-1].copy()
-
-
-def both(outputs: dict[str, Any]) -> None:
-    outputs["gradInput"][...] *= 2
-    outputs["gradWeight"][...] = np.nan
+def both(call: Call) -> None:
+    call.outputs["gradInput"][...] *= 2
+    call.outputs["gradWeight"][...] = np.nan
 
 
 def test_a_failure_names_its_output() -> None:
-    assert run_case(CASE, Wrong(lambda outputs: None), Settings()).status == "pass"
+    assert run_case(CASE, Then(lambda call: None), Settings()).status == "pass"
     for spoil, message, output in (
         (doubled, "standard: gradWeight: ", "gradWeight"),
         (shorter, "gradWeight has shape (4,), expected (5,)", ""),
         (both, "structure: gradWeight: NaN exactly where the golden is NaN", "gradWeight"),
     ):
-        record = run_case(CASE, Wrong(spoil), Settings())
+        record = run_case(CASE, Then(spoil), Settings())
         assert record.status == "fail"
         assert message in record.reason
         assert record.detail is not None
@@ -174,12 +158,14 @@ def test_a_failure_names_its_output() -> None:
 
 def test_a_view_of_an_output_is_judged_with_its_guards() -> None:
     plans = {**CASE.outputs, "gradWeight": replace(CASE.outputs["gradWeight"], view="strided")}
-    record = run_case(replace(CASE, outputs=plans), Wrong(lambda o: o["gradWeight"].base.fill(0)), Settings())
+    record = run_case(
+        replace(CASE, outputs=plans), Then(lambda call: call.outputs["gradWeight"].base.fill(0)), Settings()
+    )
     assert "elements outside gradWeight were written" in record.reason
 
 
 def test_shrinking_cuts_every_tensor_that_has_the_axis_and_the_script_tells_the_output() -> None:
-    shrunk = shrink(CASE, Wrong(doubled), Settings(backend="cpu"))
+    shrunk = shrink(CASE, Then(doubled), Settings(backend="cpu"))
     main, weight = shrunk.case.inputs["self"], shrunk.case.outputs["gradWeight"]
     assert weight.shape == (main.shape[1:2] or (1,))
     assert np.prod(main.shape) <= 4
