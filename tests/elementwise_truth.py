@@ -16,6 +16,7 @@ from truth import TYPES, rounded
 
 PRECISION = 420  # bits: a result may be as close to a tie as e^-200 beside 1
 SIXTH, THIRD = mpq(1, 6), mpq(1, 3)
+CLAMP = mpq(float(np.float32(1e-12)))  # of the denominator of the cross entropy
 SELU = mpq("10507009873554804934193349852946/10000000000000000000000000000000")
 SELU_ALPHA = SELU * mpq("16732632423543772848170429916717/10000000000000000000000000000000")
 
@@ -133,6 +134,19 @@ KL_REDUCTIONS = tuple({"reduction": r, "logTarget": log} for r in (0, 1, 3, -1) 
 SELF = ("self",)
 PAIRED = ("gradOutput", "self", "target")
 ROWS: dict[str, Row] = {
+    "sigmoid_backward": Row(lambda y, a: (1 - y) * y, ("gradOutput", "output"), near=(0, 1, 0.5)),
+    "log_sigmoid_backward": Row(
+        lambda x, a: mpq(1, 2) if x == 0 else sigmoid(-x),
+        near=(0, 16.6, 88.72, 103.9, -17),
+        largest=1e4,
+        unread=("buffer",),
+    ),
+    "binary_cross_entropy_backward": Row(
+        lambda x, t, w, a: (x - t) / max((1 - x) * x, CLAMP) * w,
+        (*PAIRED, "weightOptional"),
+        REDUCTIONS,
+        near=(0, 1, 1e-12, 1e-6, 0.5),
+    ),
     "tanh_backward": Row(lambda y, a: 1 - y * y, ("gradOutput", "output"), near=(1, -1, 0)),
     "gelu_backward": Row(lambda x, a: gelu_tanh(x), near=(-0.75246142, -1.4185, 0, -10.06), largest=1e6),
     "gelu_backward_v2": Row(

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.model.aclnn import Status
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
+from oracle.operators import writes
 
 
 def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", view: str = "contiguous") -> TensorPlan:
@@ -96,6 +98,35 @@ class KeepsTheAxis(Device):
             return super().run(call)
         finally:
             call.attrs["dim"] = own
+
+
+class Then(Device):
+    """A right device that then does something to the call, and may answer another status."""
+
+    def __init__(self, do: Callable[[Call], Any]) -> None:
+        super().__init__()
+        self._do = do
+
+    def run(self, call: Call) -> Status | None:
+        status = Cpu.run(self, call)
+        return self._do(call) or status
+
+
+class Makes(Device):
+    """Writes what a function makes of the call, the right result and what the output held, where it writes at all."""
+
+    def __init__(self, make: Callable[[Call, Any, Any], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def run(self, call: Call) -> Status | None:
+        (out,) = call.outputs.values()
+        held = np.array(out)
+        status = Cpu.run(self, call)
+        if status is not None and status.ok and writes(call):
+            with np.errstate(all="ignore"):
+                out[...] = np.asarray(self._make(call, np.array(out), held)).astype(out.dtype)
+        return status
 
 
 class WritesNothing(Device):
@@ -218,11 +249,6 @@ class AnswersResults(Device):
 class FlipsOneSign(Device):
     def spoil(self, call: Call, out: Any) -> None:
         out[0, 0] = -out[0, 0]
-
-
-class NanBecomesZero(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        np.nan_to_num(out, copy=False, nan=0.0)
 
 
 class Drifts(Device):

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import processes
 import pytest
 from ordinary import in_full_alone
 from synthetic import case, write
@@ -33,20 +34,8 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def command(*words, cwd=None, **options):
-    environment = {**os.environ, "PYTHONPATH": RUNNER, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
-    return subprocess.run(
-        [sys.executable, "-m", "oracle.cli", *words],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        **options,
-    )
-
-
 def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
-    done = command("run", "--tier", "smoke", "-k", "log_sigmoid", "-q", cwd=tmp_path)
+    done = processes.oracle("run", "--tier", "smoke", "-k", "log_sigmoid", "-q", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Total Task: " in done.stdout
     assert "warning" not in done.stdout.lower()
@@ -64,12 +53,12 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
 def test_latest_leads_to_what_the_last_run_wrote_wherever_that_is_and_a_refused_one_wrote_nothing(tmp_path):
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-q")
     reports = tmp_path / "reports"
-    assert command(*words, "-k", "first_look", cwd=tmp_path).returncode == 0
+    assert processes.oracle(*words, "-k", "first_look", cwd=tmp_path).returncode == 0
     first = (reports / "latest.jsonl").resolve()
-    assert command(*words, "-k", "first_look", "--record", "other/second.jsonl", cwd=tmp_path).returncode == 0
+    assert processes.oracle(*words, "-k", "first_look", "--record", "other/second.jsonl", cwd=tmp_path).returncode == 0
     second = (reports / "latest.html").resolve()
     assert second != first.with_suffix(".html")
-    refused = command(*words, "--resume", first, cwd=tmp_path)
+    refused = processes.oracle(*words, "--resume", first, cwd=tmp_path)
     assert refused.returncode == 2
     assert "not the same run" in refused.stderr
     assert (reports / "latest.html").resolve() == second
@@ -103,13 +92,15 @@ def test_a_record_among_the_paths_is_told_what_it_is(here, capsys):
 
 
 def test_a_run_of_no_case_says_so(tmp_path):
-    done = command("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "nothing_like_this", "-q", cwd=tmp_path)
+    done = processes.oracle(
+        "run", "--op", "tanh_backward", "--tier", "smoke", "-k", "nothing_like_this", "-q", cwd=tmp_path
+    )
     assert done.returncode == 5
     assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op, --where" in done.stderr
 
 
 def test_a_folder_is_no_record_to_go_on_with(tmp_path):
-    done = command("run", "--op", "tanh_backward", "--resume", "/", cwd=tmp_path)
+    done = processes.oracle("run", "--op", "tanh_backward", "--resume", "/", cwd=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "/: cannot read the run record: Is a directory" in done.stderr
@@ -119,12 +110,12 @@ def test_a_folder_is_no_record_to_go_on_with(tmp_path):
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     """Where a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
-    assert command(*words, cwd=tmp_path).returncode == 0
+    assert processes.oracle(*words, cwd=tmp_path).returncode == 0
     record = tmp_path / "reports/latest.jsonl"
     kept = record.read_bytes()
     record.unlink()
     record.write_bytes(kept)
-    assert command(*words, "--resume", "reports/latest.jsonl", cwd=tmp_path).returncode == 0
+    assert processes.oracle(*words, "--resume", "reports/latest.jsonl", cwd=tmp_path).returncode == 0
     assert record.read_bytes().splitlines()[:-1] == kept.splitlines()[:-1]
     assert not record.is_symlink()
 
@@ -132,7 +123,7 @@ def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
 @pytest.mark.slow
 def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths_last(tmp_path):
     words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
-    done = command(*words, "--backend-option", "numerics=native", cwd=tmp_path)
+    done = processes.oracle(*words, "--backend-option", "numerics=native", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     assert len(lines) <= 60
@@ -157,7 +148,7 @@ Asking.groups = stopped
 def test_ctrl_c_among_the_further_calls_of_a_run_that_is_over_loses_nothing(tmp_path):
     (tmp_path / "stops.py").write_text(STOPS)
     words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
-    done = command(*words, "--backend-option", "numerics=native", "-p", "stops", "-q", cwd=tmp_path)
+    done = processes.oracle(*words, "--backend-option", "numerics=native", "-p", "stops", "-q", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "\nrecord: reports/" in done.stdout
     assert "\nreport: reports/" in done.stdout
@@ -167,7 +158,7 @@ def test_ctrl_c_among_the_further_calls_of_a_run_that_is_over_loses_nothing(tmp_
 def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
     file = default_dir() / "log_sigmoid_backward.yaml"
     words = ["run", f"{file}::{CASE}", "--backend", "misbehaving:FlipsOneSign", "--report", "r.html", "-x", "-q"]
-    done = command(*words, cwd=tmp_path)
+    done = processes.oracle(*words, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed" in done.stdout
     assert (tmp_path / "r.html").exists()
@@ -176,7 +167,7 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
 def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
     """A dim that is kept from another call explains every wrong value, and no case fails when it is replayed."""
     words = ["run", "--op", "softmax_backward", "--where", "family:pairs dtype=float32 elements<300"]
-    done = command(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
+    done = processes.oracle(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
     first = next(line for line in done.stdout.splitlines() if " fail " in line)
     assert "the smallest case passes alone, in a process of its own: state across calls" in first, done.stdout
 
@@ -352,7 +343,7 @@ def test_two_runs_leave_two_records(tmp_path):
     """Both demo commands of the README once wrote the same file."""
     words = ["run", "--op", "log_sigmoid_backward", "--tier", "smoke", "-k", "first_look", "-q"]
     for more in ([], ["--backend-option", "numerics=exact"], []):
-        done = command(*words, *more, cwd=tmp_path)
+        done = processes.oracle(*words, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     records = [p for p in (tmp_path / "reports").glob("*.jsonl") if not p.is_symlink()]
     assert len(records) == 3
@@ -369,7 +360,7 @@ def test_two_runs_leave_two_records(tmp_path):
     ],
 )
 def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, says):
-    done = command("run", *words, cwd=tmp_path)
+    done = processes.oracle("run", *words, cwd=tmp_path)
     assert done.returncode in (2, 4)
     assert says in done.stderr
     assert "collected" not in done.stdout
@@ -379,7 +370,7 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
 def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
     few = ["--op", "log_sigmoid_backward", "--op", "tanh_backward"]
     words = ["run", *few, "--tier", "smoke", "-m", "log_sigmoid_backward and float16", "-x", "-q"]
-    done = command(*words, "--backend-option", "numerics=native", "--lang", "zh", cwd=tmp_path)
+    done = processes.oracle(*words, "--backend-option", "numerics=native", "--lang", "zh", cwd=tmp_path)
     assert done.returncode == 1
     assert "success 0, failed 1 (fail 1, notrun " in done.stdout
     assert "1 个失败后停止" in done.stdout
@@ -399,7 +390,7 @@ def test_ctrl_c_answers_130(tmp_path):
         "        time.sleep(5)\n"
     )
     words = ["--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "--backend", "interrupting:Device"]
-    done = command("run", *words, cwd=tmp_path)
+    done = processes.oracle("run", *words, cwd=tmp_path)
     assert done.returncode == 130, done.stdout + done.stderr
     assert "not run" in done.stdout
 

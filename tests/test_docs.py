@@ -21,6 +21,7 @@ from oracle.settings.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
+CHINESE = (*sorted((ROOT / "docs" / "zh").glob("*.md")), ROOT / "README.zh.md")
 SOURCES = ("oracle", "tests", "cases", "benchmarks", "examples")
 SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
 # Other people's, and what a reader makes: documents of CANN, a team's golden, the files of an example.
@@ -76,7 +77,7 @@ def test_files_and_folders_exist(page: Path) -> None:
     assert [text for text, pattern in patterns.items() if not any(re.search(pattern, f) for f in files())] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [*PAGES, *CHINESE], ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose(page)):
         assert (page.parent / target).exists(), f"{page.name}: a link to {target}"

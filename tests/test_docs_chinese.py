@@ -50,10 +50,3 @@ def test_numbers_and_code_in_the_text_are_the_same(english: str) -> None:
     plain = [re.sub(r"`[^`]+`|\]\([^)]*\)", " ", text) for text in (first, second)]
     numbers = [Counter(NUMBER.findall(text)) for text in plain]
     assert numbers[0] - numbers[1] == Counter()
-
-
-@pytest.mark.parametrize("page", [*PAIRS, *PAIRS.values()])
-def test_links_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
-    assert [link for link in links if link and not (ROOT / page).parent.joinpath(link).exists()] == []

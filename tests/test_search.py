@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from misbehaving import Then
 from ordinary import one_of_each_kind
 
 import oracle
@@ -19,7 +20,6 @@ from oracle.catalogue import load
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.expand.drawing import Drawer, words
 from oracle.cli import main
-from oracle.model.aclnn import Status
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.search import KEPT, Search, catalogue_text
@@ -41,22 +41,15 @@ def drawn(name: str, count: int, seed: int = 0) -> list[Case]:
     return [case for case in islice(iter(drawer.draw, ...), count) if case is not None]
 
 
-class Wrong(Right):
+def wrong(holds: Callable[[Call], bool]) -> Then:
     """Right but where a condition of the call holds; there it answers the golden's double."""
 
-    name = "wrong"
+    def double(call: Call) -> None:
+        for output in call.outputs.values():
+            if holds(call) and output is not None:
+                output[...] = output + output
 
-    def __init__(self, holds: Callable[[Call], bool]) -> None:
-        super().__init__()
-        self._holds = holds
-
-    def run(self, call: Call) -> Status | None:
-        answered = super().run(call)
-        if self._holds(call):
-            for output in call.outputs.values():
-                if output is not None:
-                    output[...] = output + output
-        return answered
+    return Then(double)
 
 
 # drawing --------------------------------------------------------------------------------------------------------------
@@ -156,7 +149,7 @@ DEFECTS: dict[str, Callable[[Call], bool]] = {
 
 @pytest.mark.parametrize("holds", DEFECTS.values(), ids=DEFECTS)
 def test_a_wrong_kernel_is_found_and_its_family_repeats_it(holds: Callable[[Call], bool], tmp_path: Path) -> None:
-    device, op = Wrong(holds), OPERATORS["aclnnTanhBackward"]
+    device, op = wrong(holds), OPERATORS["aclnnTanhBackward"]
     search = Search([op], SETTINGS, lambda case: run_case(case, device, SETTINGS))
     for state in search.seek(20.0):
         if state.failures:
@@ -171,7 +164,7 @@ def test_a_wrong_kernel_is_found_and_its_family_repeats_it(holds: Callable[[Call
 
 
 def test_an_operator_with_enough_failures_is_left() -> None:
-    device, op = Wrong(lambda call: True), OPERATORS["aclnnTanhBackward"]
+    device, op = wrong(lambda call: True), OPERATORS["aclnnTanhBackward"]
     search = Search([op], SETTINGS, lambda case: run_case(case, device, SETTINGS))
     assert sum(1 for _ in search.seek(30.0)) < 30  # turns of a second
     assert 1 <= len(search.found[op.name].failures) <= KEPT

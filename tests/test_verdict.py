@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from truth import TYPES
 
 import oracle
 from oracle import verdict
@@ -16,7 +16,6 @@ from oracle.operators import Reference
 from oracle.verdict import BLOCK, compare, overflow_threshold, strict, uninformative, values_structure
 
 NAN, INF = math.nan, math.inf
-DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 
 
 def reference(value, bound=0.5, dtype=np.float32, **masks):
@@ -88,13 +87,13 @@ def test_the_place_in_a_large_tensor_does_not_matter(value, actual, expected, pl
         assert np.flatnonzero(result.strict_bad).tolist() == [place]
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", TYPES)
 def test_the_threshold_is_where_rounding_turns_to_infinity(name):
-    limit = overflow_threshold(np.dtype(DTYPES[name]))
+    limit = overflow_threshold(np.dtype(TYPES[name]))
     with np.errstate(over="ignore"):
-        assert np.isinf(np.float64(limit).astype(np.float32).astype(DTYPES[name]))
+        assert np.isinf(np.float64(limit).astype(np.float32).astype(TYPES[name]))
         below = np.nextafter(np.float32(limit), np.float32(0)) if name != "float32" else np.nextafter(limit, 0.0)
-        assert np.isfinite(below.astype(DTYPES[name]))
+        assert np.isfinite(below.astype(TYPES[name]))
 
 
 def test_near_the_threshold_both_sides_are_right():

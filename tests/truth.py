@@ -10,7 +10,6 @@ from gmpy2 import mpfr, mpq
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 # precision, and MPFR's exponents (value = 0.1xxx * 2^e) of the smallest subnormal and the largest finite number
 CONTEXTS = {"float16": (11, -23, 16), "bfloat16": (8, -132, 128), "float32": (24, -148, 128)}
-CLAMP = mpq(float(np.float32(1e-12)))
 
 
 def rounded(exact, dtype: str) -> float:
@@ -20,34 +19,26 @@ def rounded(exact, dtype: str) -> float:
         return float(mpfr(exact) if isinstance(exact, type(mpq())) else +exact)
 
 
+def patterns(dtype: str, shape, r: np.random.Generator) -> np.ndarray:
+    """Random finite bit patterns: every binade alike, subnormals included."""
+    word = np.uint32 if dtype == "float32" else np.uint16
+    values = r.integers(0, np.iinfo(word).max, shape, word, endpoint=True).view(TYPES[dtype])
+    with np.errstate(invalid="ignore"):  # signalling NaN among the patterns
+        return np.where(np.isfinite(values), values, np.zeros((), TYPES[dtype]))
+
+
 def rationals(array) -> list:
     return [mpq(v) for v in np.asarray(array).astype(np.float64).ravel().tolist()]
 
 
-def log_sigmoid(g, x, dtype):
-    with gmpy2.context(precision=2000):
-        out = []
-        for a, b in zip(rationals(g), rationals(x), strict=True):
-            value = a / 2 if b == 0 else mpfr(a) / (1 + gmpy2.exp(mpfr(b)))
-            out.append(rounded(value, dtype))
-        return np.array(out).reshape(np.shape(x))
-
-
-def cross_entropy(g, x, y, w, count, dtype):
-    out = []
-    for a, b, c, d in zip(*map(rationals, (g, x, y, w)), strict=True):
-        out.append(rounded(a * (b - c) / max((1 - b) * b, CLAMP) * d / count, dtype))
-    return np.array(out).reshape(np.shape(x))
-
-
-def softmax(g, y, dtype):
-    """Rows along the last axis."""
+def softmax(g, y, dtype, step=1):
+    """Rows along the last axis; every ``step``-th element."""
     out = []
     for row_g, row_y in zip(np.atleast_2d(g), np.atleast_2d(y), strict=True):
         p, q = rationals(row_g), rationals(row_y)
         total = sum(a * b for a, b in zip(p, q, strict=True))
-        out.append([rounded(a * b - total * b, dtype) for a, b in zip(p, q, strict=True)])
-    return np.array(out).reshape(np.shape(g))
+        out.append([rounded(a * b - total * b, dtype) for a, b in zip(p[::step], q[::step], strict=True)])
+    return np.array(out).reshape((*np.shape(g)[:-1], -1))
 
 
 def log_softmax(g, y, dtype, step=1):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import processes
 import pytest
 from ordinary import in_full_alone, one_of_each_kind, some
 
@@ -147,13 +146,9 @@ def test_wrong_options_are_told(options, message):
 
 def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, list[dict]]:
     """Run the command in a folder of its own; return its exit status, its words and the record's lines."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
-    root = str(Path(__file__).parents[2])
-    env |= {"PYTHONPATH": root, "COLUMNS": "200", **variables}
     record = tmp_path / "run.jsonl"
     words = ["run", "--tier", "smoke", "--emulate", "--record", str(record), "-q", *arguments]
-    command = [sys.executable, "-m", "oracle.cli", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
+    done = processes.oracle(*words, cwd=tmp_path, COLUMNS="200", **variables)
     lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     return done.returncode, done.stdout + done.stderr, lines
 
@@ -242,14 +237,6 @@ print(status.reason)
 """
 
 
-def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
-    env |= {"PYTHONPATH": str(Path(__file__).parents[2]), **variables}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
-    )
-
-
 def link(tree: Path, folder: Path, names: dict[str, str]) -> Path:
     folder.mkdir(parents=True)
     for name, target in names.items():
@@ -259,7 +246,7 @@ def link(tree: Path, folder: Path, names: dict[str, str]) -> Path:
 
 def test_who_initialised_acl_finalises_it(tree):
     """100002 from aclInit is no failure, and its message is not shown with a later one."""
-    done = python(BESIDE_ANOTHER, ASCEND_HOME_PATH=str(tree))
+    done = processes.python("-c", BESIDE_ANOTHER, ASCEND_HOME_PATH=str(tree))
     assert done.returncode == 0, done.stderr[-2000:]
     reason, at_exit = done.stdout.splitlines()
     assert reason.startswith("EZ1001: [aclnnSoftmaxBackwardGetWorkspaceSize] dim is 3")
@@ -270,7 +257,7 @@ def test_who_initialised_acl_finalises_it(tree):
 @pytest.mark.parametrize("libraries", LAYOUTS.values(), ids=LAYOUTS)
 def test_both_layouts_of_an_installation_load(tree, tmp_path, libraries):
     link(tree, tmp_path / "lib64", libraries)
-    done = python(PROGRAM, ASCEND_HOME_PATH=str(tmp_path))
+    done = processes.python("-c", PROGRAM, ASCEND_HOME_PATH=str(tmp_path))
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == list(libraries)
 
@@ -280,15 +267,16 @@ def test_a_custom_package_answers_before_the_built_in_operators(tree, tmp_path):
     opapi = {"libascendcl.so": "libascendcl.so", "libnnopbase.so": "libnnopbase.so", "libopapi_nn.so": "libascendcl.so"}
     link(tree, tmp_path / "cann" / "lib64", opapi)  # the built-in library has no operator at all
     home = {"ASCEND_HOME_PATH": str(tmp_path / "cann")}
-    assert "this CANN has no aclnnLogSigmoidBackward" in python(PROGRAM, **home).stderr
-    done = python(PROGRAM, **home, ASCEND_CUSTOM_OPP_PATH=str(tmp_path / "custom"))
+    assert "this CANN has no aclnnLogSigmoidBackward" in processes.python("-c", PROGRAM, **home).stderr
+    done = processes.python("-c", PROGRAM, **home, ASCEND_CUSTOM_OPP_PATH=str(tmp_path / "custom"))
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     link(tree, tmp_path / "lib64", {"libascendcl.so": "libascendcl.so"})
     (tmp_path / "lib64" / "libnnopbase.so").write_bytes(b"not a library")
-    text = python("from oracle.backends import load; load('aclnn')", ASCEND_HOME_PATH=str(tmp_path)).stderr
+    program = "from oracle.backends import load; load('aclnn')"
+    text = processes.python("-c", program, ASCEND_HOME_PATH=str(tmp_path)).stderr
     assert "libnnopbase.so could not be loaded: it is no shared library" in text
 
 

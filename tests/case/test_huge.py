@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from misbehaving import Then
 from ordinary import in_full_alone
 
 from oracle.backends.cpu import Backend
@@ -54,18 +55,6 @@ def cases(tmp_path):
     return make
 
 
-class Spoils(Backend):
-    """A right device but for what it does to the call afterwards."""
-
-    def __init__(self, after):
-        super().__init__()
-        self.after = after
-
-    def run(self, call):
-        status = super().run(call)
-        return self.after(call) or status
-
-
 # dgamma sums over the axes that dx keeps, a gate's output is a part of its operand.
 NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", "aclnnSwiGlu"} | {
     "aclnnCrossEntropyLoss", "aclnnCrossEntropyLossGrad", "aclnnLayerNormBackward", "aclnnGroupNormBackward",
@@ -96,7 +85,7 @@ def test_a_right_device_passes_and_a_wrong_element_in_any_block_fails(cases, nam
         def spoil(call, place=place):
             call.outputs[output].reshape(-1)[place] += 7
 
-        record = run_case(case, Spoils(spoil), Settings(tier=HUGE))
+        record = run_case(case, Then(spoil), Settings(tier=HUGE))
         assert record.status == "fail"
         assert f"the first is element {place:,}" in record.verdicts["strict"].reason
         flat = np.ravel_multi_index(record.detail.worst[0].index, case.outputs[output].shape)
@@ -122,7 +111,7 @@ def test_what_is_not_a_value_is_told_too(cases):
         (refuses, "status code"),
         (other_shape, "shape"),
     ):
-        record = run_case(cases("log_sigmoid"), Spoils(after), Settings(tier=HUGE))
+        record = run_case(cases("log_sigmoid"), Then(after), Settings(tier=HUGE))
         assert (record.status, record.detail.rule) == ("fail", rule), record.reason
 
     class WritesLittle(Backend):
@@ -144,7 +133,7 @@ def test_gaps_of_a_strided_output_are_guards(cases):
         out = call.outputs["out"]
         np.lib.stride_tricks.as_strided(out, (257, 22), out.strides)[100, 20] = 1
 
-    record = run_case(case, Spoils(gap), Settings(tier=HUGE))
+    record = run_case(case, Then(gap), Settings(tier=HUGE))
     assert record.reason == "structure: 1 elements outside out were written"
 
 

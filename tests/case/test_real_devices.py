@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from misbehaving import Makes
 
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.catalogue.loader import default_dir
 from oracle.model.call import Call
-from oracle.operators import compute, validate, writes
+from oracle.operators import compute
 from oracle.settings.settings import Settings
 
 F = np.float32
 
 
-class Device:
-    """A right device but for what ``spoil`` does with a call's result (or its operands) and returns."""
-
-    name = "device"
-
-    def __init__(self, spoil: Callable[[Call, np.ndarray], np.ndarray]) -> None:
-        self.spoil = spoil
-
-    def run(self, call):
-        status = validate(call)
-        if status.ok and writes(call):
-            (name,) = call.outputs
-            with np.errstate(all="ignore"):
-                call.outputs[name][...] = self.spoil(call, np.ascontiguousarray(compute(call)))
-        return status
-
-
-def zeroes_at_the_ignored_index(call, result):
+def zeroes_at_the_ignored_index(call, result, held):
     """FlagGems' nll_loss_backward: 0 is stored at row * C + ignore_index of ignored rows."""
     ignored = call.attrs["ignoreIndex"]
     rows = np.flatnonzero(call.inputs["target"].reshape(-1) == ignored)
@@ -43,7 +25,7 @@ def zeroes_at_the_ignored_index(call, result):
     return result
 
 
-def reads_output_as_contiguous(call, result):
+def reads_output_as_contiguous(call, result, held):
     """FlagGems' softmax_backward: a transposed ``output`` is read in the order of its memory."""
     y = call.inputs["output"]
     if y.flags.c_contiguous or not y.T.flags.c_contiguous:
@@ -54,14 +36,14 @@ def reads_output_as_contiguous(call, result):
     return result
 
 
-def nan_below_minus_89(call, result):
+def nan_below_minus_89(call, result, held):
     """MindSpore's LogSigmoid on the CPU: exp(-x) overflows."""
     x, g = call.inputs["self"].astype(F), call.inputs["gradOutput"].astype(F)
     e = np.exp(-x)
     return (g * (e / (1 + e))).astype(result.dtype)
 
 
-def clamps_at_1e_6(call, result):
+def clamps_at_1e_6(call, result, held):
     """FlagGems' BCE: x * (1 - x) is clamped at 1e-6."""
     x, t, g = (call.inputs[name].astype(np.float64) for name in ("self", "target", "gradOutput"))
     made = g * (x - t) / np.maximum(x * (1 - x), 1e-6)
@@ -69,12 +51,12 @@ def clamps_at_1e_6(call, result):
     return np.where(made == plain, result, np.broadcast_to(made, result.shape)).astype(result.dtype)
 
 
-def rounds_in_16_bits(call, result):
+def rounds_in_16_bits(call, result, held):
     """Liger's float16 softmax: every intermediate result is a float16."""
     return compute(call, numerics="native") if result.dtype == np.float16 else result
 
 
-def weighs_in_float16(call, result):
+def weighs_in_float16(call, result, held):
     """FlagGems' BCE in float16: the quotient is stored, and weight and mean are applied to what was stored."""
     if result.dtype != np.float16:
         return result
@@ -85,7 +67,7 @@ def weighs_in_float16(call, result):
     return stored / np.float16(result.size) if call.attrs["reduction"] == 1 else stored
 
 
-def divides_by_zero_in_float16(call, result):
+def divides_by_zero_in_float16(call, result, held):
     """MindSpore's BCE in float16 on the CPU: the clamp 1e-12 is 0 there, and self = target = 1 gives 0 / 0."""
     if result.dtype != np.float16:
         return result
@@ -93,12 +75,12 @@ def divides_by_zero_in_float16(call, result):
     return np.where((x == t) & ((x == 0) | (x == 1)), np.float16(np.nan), result)
 
 
-def rounds_every_step(call, result):
+def rounds_every_step(call, result, held):
     """PyTorch's BCE on the CPU: every intermediate result has the tensors' own type."""
     return compute(call, numerics="native")
 
 
-def truncates(call, result):
+def truncates(call, result, held):
     """Triton's interpreter: bfloat16 is the upper half of a float32."""
     if result.dtype.name != "bfloat16":
         return result
@@ -147,9 +129,9 @@ FOUND = {
 
 @pytest.mark.parametrize("device", FOUND)
 def test_what_real_devices_do_is_noticed_and_named(device):
-    slug, spoil, text, words = FOUND[device]
+    slug, make, text, words = FOUND[device]
     cases = [case for case in load(default_dir() / f"{slug}.yaml") if any(word in case.id for word in words)]
     cases = [case for case in cases if all(p is None or np.prod(p.shape) <= 4000 for p in case.inputs.values())]
-    records = (run_case(case, Device(spoil), Settings()) for case in cases)
+    records = (run_case(case, Makes(make), Settings()) for case in cases)
     causes = (record.detail.cause for record in records if record.status == "fail" and record.detail)
     assert any(text in cause for cause in causes), f"none of {len(cases)} cases says so"

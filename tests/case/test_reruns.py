@@ -7,38 +7,20 @@ from itertools import count
 
 import numpy as np
 import pytest
-from misbehaving import log_sigmoid
+from misbehaving import Makes, log_sigmoid
 
 from oracle.case.one_case import AGAIN, STALE, run_case
 from oracle.case.prepare import KINDS, poison_of
 from oracle.catalogue import load
 from oracle.catalogue.loader import default_dir
 from oracle.explain.diagnosis import KEPT, family_of
-from oracle.operators import compute, validate
 from oracle.settings.settings import Settings
 
 SOC = "ascend910b"
 
 
-class Device:
-    """A right device but for what ``spoil(call, result, held)`` makes of a result."""
-
-    name, recorded = "device", False
-
-    def __init__(self, spoil):
-        self.spoil = spoil
-
-    def run(self, call):
-        status = validate(call)
-        if status.ok:
-            (out,) = call.outputs.values()
-            with np.errstate(all="ignore"):
-                out[...] = self.spoil(call, compute(call), out.copy()).astype(out.dtype)
-        return status
-
-
 def cause(case, spoil, **changes):
-    device = Device(spoil)
+    device = Makes(spoil)
     vars(device).update(changes)
     record = run_case(case, device, Settings(soc=SOC))
     assert record.status == "fail", record.reason

@@ -110,9 +110,3 @@ def test_special_values_are_plain_arithmetic(tree):
         wanted = g * (1 - y) * y
     np.testing.assert_array_equal(answer.after("gradInput", out), wanted)
     assert np.array_equal(np.signbit(answer.after("gradInput", out)[:2]), [True, True])
-
-
-def test_the_example_of_the_documents(tree):
-    y = np.array([[1, 2], [3, 4]], np.float32)
-    (answer,) = call(tree, [job(np.ones_like(y), y, out := np.zeros_like(y))])
-    assert answer.after("gradInput", out).tolist() == [[0, -2], [-6, -12]]

@@ -7,13 +7,13 @@ workers; without it a slice of it runs.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
@@ -89,11 +89,7 @@ def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tm
     text = HEAD + "".join(FAMILY.format(name=name) for name in families)
     (tmp_path / "log_sigmoid_backward.yaml").write_text(text)
     words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", "--timeout-per-case", "5", *mode]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, "-p", "no:hypothesispytest"], cwd=tmp_path, capture_output=True,
-        text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}, timeout=500,
-        check=False,
-    )  # fmt: skip
+    done = processes.python("-m", "pytest", *words, cwd=tmp_path)
     message = textwrap.shorten(done.stdout + done.stderr, 4000)
     assert done.returncode == 1, message
     assert "INTERNALERROR" not in message, message

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from foreign import atk, tensor, ttk
 
 from oracle.backends import load as load_backend
 from oracle.case.one_case import run_case
@@ -122,36 +123,27 @@ def test_a_kernel_has_every_input_that_is_read_and_known_attributes(op):
 
 
 def test_atk_inputs_without_names_come_in_the_order_of_the_operator(blended, tmp_path):
-    def item(kind, dtype, shape, values):
-        return {"name": None, "type": kind, "dtype": dtype, "shape": shape, "range_values": values}
+    def plain(kind, dtype, values):
+        return {"name": None, "type": kind, "dtype": dtype, "shape": None, "range_values": values}
 
-    tensors = [item("tensor", "fp16", [2, 3], [-5, 5])] * 2 + [item("tensor", "fp16", [1], 0)]
-    scalars = [item("scalar", "fp32", None, 3), item("attr", "float", None, ["inf"]), item("attr", "bool", None, True)]
-    words = [item("attr", "str", None, "fast"), item("attr", "int", None, "sum")]
-    entry = {"id": 7, "aclnn_name": "BlendedBackward", "inputs": tensors + scalars + words}
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps([entry]), "utf-8")
-    (case,) = load(path).cases
+    tensors = [tensor(None, values, "fp16", shape) for values, shape in (([-5, 5], (2, 3)),) * 2 + ((0, (1,)),)]
+    scalar, *others = plain("scalar", "fp32", 3), plain("attr", "float", ["inf"]), plain("attr", "bool", True)
+    others += [plain("attr", "str", "fast"), plain("attr", "int", "sum")]
+    (case,) = atk(tmp_path, "BlendedBackward", *tensors, scalar, *others).cases
     assert case.attrs == {"scale": 3.0, "slope": math.inf, "twice": True, "mode": "fast", "how": 2}
     assert isinstance(case.attrs["scale"], float)
-    entry["inputs"][3] = item("tensor", "fp16", [1], 0)
-    path.write_text(json.dumps([entry]), "utf-8")
     with pytest.raises(OracleError, match="has no tensor as input 3 without a name"):
-        load(path)
+        atk(tmp_path, "BlendedBackward", *tensors, tensors[-1], *others)
 
 
 def test_a_scalar_without_a_value_is_drawn_from_its_range_by_the_case(blended, tmp_path):
-    header = "testcase_name,api_name,tensor_view_shapes,tensor_dtypes,attributes,scalar_dtypes,scalar_data_ranges"
-    attributes = "{'slope': 1, 'twice': False, 'mode': 'plain', 'how': 0}"
-    tensors = '"((2,),(2,),(0,),(2,))","(\'float16\',)"'
-
-    def row(name, dtype, span):
-        return f'{name},aclnnBlendedBackward,{tensors},"{attributes}","({dtype},)","({span},)"'
-
-    rows = [row("a", "'float32'", (1, 3)), row("b", "'float32'", (1, 3)), row("c", None, None)]
-    path = tmp_path / "x.csv"
-    path.write_text("\n".join([header, *rows]), "utf-8")
-    one, two, three = (c.attrs["scale"] for c in load(path).cases)
+    ranged = {"scalar_dtypes": "('float32',)", "scalar_data_ranges": "((1, 3),)"}
+    nothing = {"scalar_dtypes": "(None,)", "scalar_data_ranges": "(None,)"}
+    rows = [{"testcase_name": name} | cells for name, cells in (("a", ranged), ("b", ranged), ("c", nothing))]
+    one, two, three = (c.attrs["scale"] for c in ttk(
+        tmp_path, *rows, api_name="aclnnBlendedBackward", tensor_view_shapes="((2,),(2,),(0,),(2,))",
+        tensor_dtypes="('float16',)", attributes="{'slope': 1, 'twice': False, 'mode': 'plain', 'how': 0}",
+    ).cases)  # fmt: skip
     assert 1 <= one <= 3
     assert 1 <= two <= 3
     assert one != two
@@ -360,12 +352,10 @@ def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, message)
     ],
 )
 def test_malformed_layouts_are_told(tmp_path, column, cell, message):
-    cells = {"testcase_name": "a", "api_name": "aclnnSoftmaxBackward", "tensor_view_shapes": "((2,3),(2,3),(2,3))",
-             "tensor_dtypes": "('float32',)", "attributes": "{'dim': 0}", column: cell}  # fmt: skip
-    path = tmp_path / "x.csv"
-    path.write_text(",".join(cells) + "\n" + ",".join(f'"{v}"' for v in cells.values()) + "\n", "utf-8")
+    cells = {"api_name": "aclnnSoftmaxBackward", "tensor_view_shapes": "((2,3),(2,3),(2,3))"}
+    cells |= {"tensor_dtypes": "('float32',)", "attributes": "{'dim': 0}", column: cell}
     with pytest.raises(OracleError, match=message):
-        load(path)
+        ttk(tmp_path, **cells)
 
 
 @pytest.mark.parametrize(

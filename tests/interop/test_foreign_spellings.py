@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign import atk, tensor, ttk
 from ordinary import some
 
 from oracle.catalogue import make_inputs
@@ -21,29 +22,8 @@ SAMPLES = sorted(path for path in SHARED.glob("*tk_*") if path.suffix in (".json
 ND = {"name": "nd", "mean": [-2, 2], "std": [1, 3]}
 
 
-def tensor(name: str, values: Any, dtype: str = "fp32", shape: tuple[int, ...] = (300,)) -> dict[str, Any]:
-    return {"name": name, "type": "tensor", "dtype": dtype, "shape": list(shape), "range_values": values}
-
-
 def scalar(name: str, value: Any, kind: str = "scalar") -> dict[str, Any]:
     return {"name": name, "type": kind, "dtype": "bool" if kind == "attr" else "fp32", "range_values": value}
-
-
-def atk(folder: Path, operator: str, *inputs: dict[str, Any]) -> Loaded:
-    """What is read of an ATK file of one case."""
-    path = folder / "atk.json"
-    path.write_text(json.dumps([{"id": 0, "aclnn_name": operator, "inputs": inputs}]))
-    return load(path)
-
-
-def ttk(folder: Path, **cells: str) -> Loaded:
-    """What is read of a TTK file of one row."""
-    path = folder / "ttk.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["testcase_name", *cells])
-        writer.writeheader()
-        writer.writerow({"testcase_name": "row", **cells})
-    return load(path)
 
 
 def data(case: Case) -> Any:

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign import atk, tensor, ttk
 
 from oracle.catalogue import make_inputs
 from oracle.interop import load
+from oracle.interop.foreign import Loaded
 from oracle.model.dtypes import dtype_of
 
 DATA = Path(__file__).parents[1] / "data"
 
 
-def atk_tensor(tmp_path: Path, dtype: str, values: object, shape: list[int] | None = None) -> np.ndarray:
-    entry = {
-        "id": 1,
-        "aclnn_name": "LogSigmoidBackward",
-        "inputs": [
-            {"name": n, "type": "tensor", "dtype": dtype, "shape": shape or [50, 40], "range_values": values}
-            for n in ("gradOutput", "self")
-        ],
-    }
-    (tmp_path / "x.json").write_text(json.dumps([entry]), "utf-8")
-    (case,) = load(tmp_path / "x.json").cases
+def drawn(loaded: Loaded) -> np.ndarray:
+    (case,) = loaded.cases
     return make_inputs(case, seed=0)[0]["self"]
+
+
+def atk_tensor(folder: Path, dtype: str, values: object) -> np.ndarray:
+    given = (tensor(name, values, dtype, (50, 40)) for name in ("gradOutput", "self"))
+    return drawn(atk(folder, "LogSigmoidBackward", *given))
+
+
+def ttk_tensor(folder: Path, ranges: str, dtype: str = "float16", shape: str = "(50, 40)") -> np.ndarray:
+    cells = {"input_shapes": f"({shape}, {shape})", "input_dtypes": f"('{dtype}',)", "input_data_ranges": ranges}
+    return drawn(ttk(folder, op_name="log_sigmoid_grad", **cells))
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
@@ -49,16 +51,6 @@ def test_atk_range_is_uniform_and_closed(tmp_path, dtype, low, high):
 )
 def test_atk_constants(tmp_path, values, expected):
     np.testing.assert_array_equal(atk_tensor(tmp_path, "fp16", values).astype(float), np.full((50, 40), expected))
-
-
-def ttk_tensor(tmp_path: Path, ranges: str, dtype: str = "float16", shape: str = "(50, 40)") -> np.ndarray:
-    text = (
-        "testcase_name,op_name,input_shapes,input_dtypes,input_data_ranges\n"
-        f'a,log_sigmoid_grad,"({shape}, {shape})","(\'{dtype}\',)","{ranges}"\n'
-    )
-    (tmp_path / "x.csv").write_text(text, "utf-8")
-    (case,) = load(tmp_path / "x.csv").cases
-    return make_inputs(case, seed=0)[0]["self"]
 
 
 def test_ttk_must_values_appear_a_quarter_of_the_time_in_equal_parts(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 from hypothesis import given, settings, strategies as st
+from truth import TYPES
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.exact.enclosures import Ends
@@ -16,7 +17,6 @@ from oracle.numerics.exact.rationals import Fraction64, refined, two_product, tw
 from oracle.numerics.floats.rounding import round_rational, round_to
 from oracle.numerics.proof import round_enclosures, settle, store, store_close
 
-TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import numpy as np
+from calls import call_of
 
 from oracle import Call
 from oracle.model.aclnn import CANN, PLATFORMS, platform
@@ -18,12 +19,10 @@ NAN = np.nan
 SOC = "ascend950"
 
 
-def call_of(name: str, cann: str, dtype: Any = np.float32, soc: str = SOC, **given: Any) -> Call:
-    op = operator(name)
-    inputs: dict[str, Any] = {n: np.array(given[n]).astype(dtype) for n in op.names("input")}
-    attrs = {n: given[n] for n in op.names("attr")}
-    outputs = {op.output: np.empty(op.output_shape({**inputs, **attrs}), given.get("out", dtype))}
-    return Call(op=name, soc=soc, cann=cann, inputs=inputs, attrs=attrs, outputs=outputs)
+def asked(name: str, cann: str, dtype: Any = np.float32, soc: str = SOC, **given: Any) -> Call:
+    """A call of lists for the inputs."""
+    arrays = {n: np.array(given[n]).astype(dtype) for n in operator(name).names("input")}
+    return call_of(name, soc, cann, **{**given, **arrays})
 
 
 def answers(call: Call) -> list[float]:
@@ -43,9 +42,9 @@ def accepts(call: Call, value: float) -> bool:
 def versions_of(name: str, value: float, dtype: Any = np.float32, **given: Any) -> list[str]:
     """Return the versions of CANN under which a verdict on ascend950 accepts a value; its own kernel's always."""
     for cann in CANN:
-        call = call_of(name, cann, dtype, **given)
+        call = asked(name, cann, dtype, **given)
         assert accepts(call, answers(call)[0]), cann
-    return [cann for cann in CANN if accepts(call_of(name, cann, dtype, **given), value)]
+    return [cann for cann in CANN if accepts(asked(name, cann, dtype, **given), value)]
 
 
 def test_a_kernels_name_is_narrowed_to_a_soc_and_dated_by_the_last_version_that_has_it() -> None:
@@ -84,7 +83,7 @@ def test_glus_gate_is_lost_in_bfloat16_up_to_9_1() -> None:
     call = {"gradOut": [1.0], "self": [2.0, 8.0], "dim": 0}
     lost = {}
     for cann in CANN:
-        made = call_of("aclnnGluBackward", cann, ml_dtypes.bfloat16, **call)
+        made = asked("aclnnGluBackward", cann, ml_dtypes.bfloat16, **call)
         result = reference(made)
         lost[cann] = bool(result.value[1] <= result.bound[1]), answers(made)[1]
     assert [cann for cann, (may, gate) in lost.items() if may and gate == 0] == ["8.5", "9.0", "9.1"]
@@ -94,7 +93,7 @@ def test_glus_gate_is_lost_in_bfloat16_up_to_9_1() -> None:
 def test_kl_divs_float16_inputs_are_widened_by_the_host_up_to_8_5() -> None:
     given = {"gradOutput": [1.0], "self": [1.0], "target": [1 / 3], "reduction": 0, "logTarget": True, "out": "float32"}
     for soc in ("ascend910b", SOC):
-        result = {cann: reference(call_of("aclnnKlDivBackward", cann, np.float16, soc, **given)) for cann in CANN}
+        result = {cann: reference(asked("aclnnKlDivBackward", cann, np.float16, soc, **given)) for cann in CANN}
         single = np.exp(np.float64(np.float16(1 / 3)))
         assert result["8.5"].golden[0] == -np.float32(single), soc
         assert {float(result[cann].golden[0]) for cann in CANN[1:]} == {-float(np.float16(single))}, soc
@@ -110,8 +109,8 @@ def test_either_order_of_gelu_is_right_where_a_socs_is_not_known() -> None:
     given = {"gradOutput": [1.0], "self": x}
     wide = {"aclnnGeluBackward": {}, "aclnnGeluBackwardV2": {"approximate": "tanh"}}
     for name, attrs in wide.items():
-        bounds = {soc: reference(call_of(name, "9.2", soc=soc, **given, **attrs)).bound[0] for soc in PLATFORMS}
+        bounds = {soc: reference(asked(name, "9.2", soc=soc, **given, **attrs)).bound[0] for soc in PLATFORMS}
         assert bounds["ascend910_93"] > 3 * bounds["ascend910b"] == 3 * bounds["ascend950"], name
         for soc in ("ascend910b", "ascend910_93"):
-            value = answers(call_of(name, "9.2", soc=soc, **given, **attrs))[0]
-            assert accepts(call_of(name, "9.2", soc="ascend910_93", **given, **attrs), value)
+            value = answers(asked(name, "9.2", soc=soc, **given, **attrs))[0]
+            assert accepts(asked(name, "9.2", soc="ascend910_93", **given, **attrs), value)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import call_of, violations
 from elementwise_truth import ROWS, hard
 from ordinary import one_of_each_kind
 from truth import TYPES
@@ -31,24 +32,8 @@ def call(slug: str, soc: str, dtype: str, attributes: dict[str, Any], *, special
             array[k::17] = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0] * SIZE).astype(array.dtype)[
                 : array[k::17].size
             ]
-    inputs: dict[str, Any] = dict.fromkeys(op.names("input"))
-    inputs.update(zip(row.inputs, arrays, strict=True))
-    inputs.update(dict.fromkeys(row.unread, arrays[0]))
-    return Call(
-        op=op.name, soc=soc, inputs=inputs, attrs=dict(attributes), outputs={op.output: np.empty(SIZE, TYPES[dtype])}
-    )
-
-
-def violations(judged: Any, actual: np.ndarray, *, saturates: bool = False) -> np.ndarray:
-    """Elements that the strict layer would call wrong."""
-    with np.errstate(all="ignore"):
-        result = actual.astype(np.float64)
-        golden = judged.golden.astype(np.float64)
-        if saturates and actual.dtype == np.float16:
-            golden = np.clip(golden, -65504, 65504)
-        same = (result == golden) | (np.isnan(result) & np.isnan(golden))
-        close = np.isfinite(result) & np.isfinite(golden) & (np.abs(result - judged.value) <= judged.bound)
-    return np.flatnonzero(~(same | close | judged.unspecified))
+    inputs = dict(zip(row.inputs, arrays, strict=True)) | dict.fromkeys(row.unread, arrays[0])
+    return call_of(op.name, soc, **inputs, **attributes, **{op.output: dtype})
 
 
 def summary(judged: Any, given: Call, actual: np.ndarray, where: np.ndarray) -> str:

@@ -48,6 +48,7 @@ STEPS = numbers(1, 1, 1, 2, 1, 2, 3, 3)
 TENTHS = (np.arange(1, 9) / 10).astype(np.float32)
 # The examples of the documents and of the sources, with their inputs and results.
 EXAMPLES: dict[str, tuple[dict[str, Any], list[float]]] = {
+    "sigmoid_backward": ({"gradOutput": np.ones(4, np.float32), "output": numbers(1, 2, 3, 4)}, [0, -2, -6, -12]),
     "tanh_backward": (
         {"gradOutput": RISING, "output": numbers(1, 1, 1, 2, 2, 2, 3, 3)},
         [0, 0, 0, -9, -12, -15, -48, -56],

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import call_of
 
 import oracle
-from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
 from oracle.operators.answers.api import compute, references
@@ -80,10 +80,7 @@ def test_a_row_of_equal_numbers_has_the_variance_that_its_mean_leaves(soc: str, 
 def test_a_radicand_that_may_be_negative_is_unspecified() -> None:
     """ascend910b's variance in one pass, mean of x^2 less the square of the mean, of rows with a large mean."""
     x = (1000.1 + 0.01 * np.random.default_rng(1).standard_normal((20, 2, 5))).astype(DTYPES["float32"].numpy)
-    inputs = {"self": x, "gamma": None, "beta": None}
-    outputs = {"out": np.zeros_like(x), **{name: np.zeros((20, 1), np.float32) for name in ("meanOut", "rstdOut")}}
-    attributes = {"N": 20, "C": 2, "HxW": 5, "group": 1, "eps": 1e-5}
-    call = Call(op="aclnnGroupNorm", soc="ascend910b", inputs=inputs, attrs=attributes, outputs=outputs)
+    call = call_of("aclnnGroupNorm", self=x, N=20, C=2, HxW=5, group=1, eps=1e-5)
     with np.errstate(invalid="ignore"):
         answer = compute(call, output="rstdOut")
     assert np.isnan(answer).any()

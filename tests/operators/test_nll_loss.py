@@ -1,4 +1,4 @@
-"""aclnnNLLLoss and aclnnNLLLoss2d against MPFR, and what is particular to them."""
+"""aclnnNLLLoss, aclnnNLLLoss2d and aclnnNLLLossBackward against MPFR, and what is particular to them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import call_of
 from gmpy2 import mpq
-from truth import TYPES, rounded
+from truth import TYPES, patterns, rationals, rounded, wrong as wrong_elements
 
 import oracle
-from oracle import Call
 from oracle.model.errors import OracleError
+from oracle.numerics.floats.rounding import round_to
 from oracle.operators import reference
 
 IGNORED = 3
@@ -70,9 +71,7 @@ def test_goldens_are_right(dtype: str, kind: str) -> None:
 def test_float32_sums_in_any_order_keep_the_bound(kind: str) -> None:
     for n in (64, 700):
         x, t, w = data(kind, "float32", n)
-        attributes = {"reduction": 1, "ignoreIndex": IGNORED}
-        outputs = {"out": np.empty((), np.float32), "totalWeightOut": np.empty(1, np.float32)}
-        call = Call("aclnnNLLLoss", "ascend910b", {"self": x, "target": t, "weight": w}, attributes, outputs)
+        call = call_of("aclnnNLLLoss", self=x, target=t, weight=w, reduction=1, ignoreIndex=IGNORED)
         known, weights = reference(call), reference(call, "totalWeightOut")
         rows = np.flatnonzero(t != IGNORED)
         for order in (rows, rows[::-1], np.random.default_rng(1).permutation(rows)):
@@ -113,9 +112,8 @@ def test_no_sample_has_no_mean_and_its_sum_is_zero() -> None:
 
 def test_ascend950_computes_the_mean_of_a_vector_without_its_weight() -> None:
     inputs = {"self": np.array([1, 2], np.float32), "target": np.array(1), "weight": np.array([1, 0], np.float32)}
-    outputs = {"out": np.empty((), np.float32), "totalWeightOut": np.empty(1, np.float32)}
     for soc, odd in (("ascend950", True), ("ascend910b", False)):
-        known = reference(Call("aclnnNLLLoss", soc, inputs, {"reduction": 1, "ignoreIndex": -100}, outputs))
+        known = reference(call_of("aclnnNLLLoss", soc, **inputs, reduction=1, ignoreIndex=-100))
         assert bool(known.unspecified) is odd
 
 
@@ -123,3 +121,35 @@ def test_ascend950_computes_the_mean_of_a_vector_without_its_weight() -> None:
 def test_a_target_that_is_no_class_has_no_golden(wrong: int) -> None:
     with pytest.raises(OracleError, match=rf"target\[1\] is {wrong}, outside \[0, 2\)"):
         loss(target=np.array([0, wrong]))
+
+
+def gradient(soc: str = "ascend950", **given: Any) -> np.ndarray:
+    given = {"reduction": 0, "ignoreIndex": -100, **given}
+    return oracle.golden("aclnnNLLLossBackward", soc=soc, **given)["out"]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+def test_gradients_are_exact_rationals_rounded_once(dtype: str, reduction: int) -> None:
+    r, size, classes = np.random.default_rng([reduction, *dtype.encode()]), 3000, 11
+    total, target = np.array([3.7]).astype(TYPES[dtype]), r.integers(0, classes, size)
+    for make in (patterns, lambda dtype, n, r: r.normal(size=n).astype(TYPES[dtype])):
+        grad, weight = make(dtype, 1 if reduction else size, r), make(dtype, classes, r)
+        given = {"gradOutput": grad, "weight": weight, "target": target, "totalWeight": total}
+        out = gradient(self=np.zeros((size, classes), TYPES[dtype]), reduction=reduction, ignoreIndex=IGNORED, **given)
+        divisor = rationals(total)[0] if reduction == 1 else 1
+        g, w = rationals(np.resize(grad, size)), rationals(weight)
+        expected = np.zeros(out.shape)
+        for row, c in enumerate(target):
+            if c != IGNORED:
+                expected[row, c] = rounded(-(g[row] * w[c]) / divisor, dtype)
+        assert wrong_elements(out, expected) == 0
+
+
+def test_float16_is_computed_in_float32_before_ascend950() -> None:
+    """g * w = 1 + 2^-11 + 2^-25: a tie for float16 once float32 has dropped the last bit."""
+    g, w = np.float16([1 + 2.0**-10]), np.float16([1 - 2.0**-11])
+    given = {"gradOutput": g, "weight": w, "target": np.zeros(1, np.int64), "totalWeight": np.float16([1])}
+    exact = -float(g[0]) * float(w[0])
+    for soc, wanted in (("ascend910b", exact), ("ascend950", float(round_to(np.array(exact), "float16")))):
+        assert gradient(soc, self=np.zeros((1, 1), np.float16), out="float32", **given) == wanted

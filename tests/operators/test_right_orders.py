@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calls import call_of
 
 from oracle.case.judge import judge_values
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.model.aclnn import Status
-from oracle.model.call import Call
-from oracle.operators import operator, reference, validate
+from oracle.operators import reference, validate
 from oracle.settings.settings import Settings
 
 
@@ -71,14 +71,13 @@ def test_a_right_order_is_not_flagged(device, slug, begins):
 def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():
     rng = np.random.default_rng(0)
     g, w = (np.ldexp(rng.uniform(1, 2, 1000), e).astype(np.float32) for e in (-80, -66))
-    attributes = {"reduction": 1, "ignoreIndex": -100}
     for exponent in (-60, -100, -140, 3):
         total = np.float32(np.ldexp(1.25, exponent))
         odd = []
         for gradient in g[:10]:
             inputs = {"gradOutput": gradient, "self": np.empty((1000, 1000), np.float32), "weight": w}
             inputs |= {"target": np.arange(1000), "totalWeight": total}
-            known = reference(Call("aclnnNLLLossBackward", "ascend910b", inputs, attributes, {"out": inputs["self"]}))
+            known = reference(call_of("aclnnNLLLossBackward", **inputs, reduction=1, ignoreIndex=-100))
             device = -(gradient * w) / total  # in float32
             error = np.abs(device - np.diag(known.value))
             assert known.unspecified is not None
@@ -131,7 +130,6 @@ def test_factors_may_be_multiplied_in_any_order(op, given, attributes, kernel, s
     with np.errstate(all="ignore"):
         actual = kernel(*(v for v in inputs.values() if v is not None))
     assert actual.dtype == np.float32
-    (name,) = operator(op).outputs
-    known = reference(Call(op, soc, inputs, attributes, {name: np.empty_like(actual)}))
+    known = reference(call_of(op, soc, **inputs, **attributes))
     _, layers = judge_values(known, actual, Settings(soc=soc))
     assert [layer.reason for layer in layers.values() if not layer.passed] == []

@@ -1,47 +1,15 @@
-"""aclnnSigmoidBackward, the model of a page: its golden against MPFR, its checks, its special values."""
+"""aclnnSigmoidBackward, the model of a page: its types, its checks, its special values."""
 
 from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
 import pytest
-import truth
-from gmpy2 import mpq
 
-import oracle
 from oracle import OracleError, TensorSpec, golden, validate
 
 NAME = "aclnnSigmoidBackward"
 BF16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def data(dtype, count=4000):
-    """Gradients of every size; forward results inside (0, 1), beside both ends, and far outside."""
-    rng = np.random.default_rng(0)
-    eps = float(ml_dtypes.finfo(dtype).eps)
-    largest = 8 if dtype == np.float16 else 60
-    near = [k * eps for k in range(-4, 5)]
-    y = np.concatenate([
-        rng.uniform(0, 1, count), 1 + np.array(near), near, 2.0 ** rng.uniform(-largest, largest, count // 4),
-        -(2.0 ** rng.uniform(-largest, largest, count // 4)), [0.5, 0.0, -0.0, 1.0, 2.0],
-    ])  # fmt: skip
-    g = rng.choice([-1, 1], y.size) * 2.0 ** rng.uniform(-largest, largest, y.size)
-    return g.astype(dtype), y.astype(dtype)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, BF16, np.float32], ids=str)
-def test_the_golden_is_correctly_rounded(dtype):
-    g, y = data(dtype)
-    out = golden(NAME, gradOutput=g, output=y)["gradInput"]
-    assert out.dtype == dtype
-    for a, b, got in zip(truth.rationals(g), truth.rationals(y), out.astype(np.float64), strict=True):
-        expected = truth.rounded(a * (1 - b) * b, np.dtype(dtype).name)
-        assert got == expected or (got == 0 == expected), (a, b, got, expected)
-
-
-def test_the_example_of_the_document():
-    y = np.array([1, 2, 3, 4], np.float32)
-    np.testing.assert_array_equal(golden(NAME, gradOutput=np.ones_like(y), output=y)["gradInput"], [0, -2, -6, -12])
 
 
 def test_inputs_broadcast_with_each_other_and_the_result_has_the_common_type():
@@ -113,11 +81,3 @@ def test_bfloat16_is_refused_by_the_older_products_for_the_gradient_alone():
     for soc, code in (("ascend910", 161002), ("ascend310p", 161002), ("ascend910b", 0), ("ascend950", 0)):
         assert status(soc, gradOutput=TensorSpec((2, 3), "bfloat16")).code == code
         assert status(soc, output=TensorSpec((2, 3), "bfloat16")).code == 0
-
-
-def test_a_call_answers_for_itself():
-    y = np.linspace(0, 1, 5, dtype=np.float32)
-    call = oracle.Call(NAME, "ascend910b", {"gradOutput": y, "output": y}, {}, {"gradInput": np.empty_like(y)})
-    assert validate(call).ok
-    expected = [float(mpq(float(v)) * (1 - mpq(float(v))) * mpq(float(v))) for v in y]
-    np.testing.assert_array_equal(golden(call)["gradInput"], np.float32(expected))

@@ -9,6 +9,7 @@ from ordinary import in_full_alone
 from truth import TYPES
 
 import oracle
+from oracle.numerics.floats.rounding import round_to
 
 INF, NAN = np.inf, np.nan
 EPS = float(np.float32(1e-12))
@@ -201,10 +202,14 @@ class TestShapesAndViews:
         ):
             assert cross_entropy(1.0, x, 0.0, out=out).dtype == ml_dtypes.bfloat16
 
-    def test_wide_outputs_hold_the_rounded_kernel_result(self):
-        half = softmax([[0.3, 0.7]], [[0.4, 0.6]], "float16")
+    @pytest.mark.parametrize("dtype", TYPES)
+    def test_the_host_rounds_to_the_promoted_type_before_the_cast(self, dtype):
+        operands = np.random.default_rng(7).uniform(0.1, 0.9, (3, 1000))
+        promoted = cross_entropy(*operands, dtype).astype(np.float64)
+        for out in TYPES:
+            assert np.array_equal(cross_entropy(*operands, dtype, out=out), round_to(promoted, out))
         for out in ("float32", "float64", "complex64"):
-            assert np.array_equal(softmax([[0.3, 0.7]], [[0.4, 0.6]], "float16", out=out), half.astype(out))
+            assert np.array_equal(softmax(*operands[:2], dtype, out=out), softmax(*operands[:2], dtype).astype(out))
 
 
 class TestWrongCalls:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calls import call_of
 
 from oracle import validate
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.model.aclnn import PLATFORMS, platform, with_subnormals
-from oracle.model.call import Call
 from oracle.operators.answers.api import device_kernel, references
 from oracle.operators.answers.registry import operator
 from oracle.settings.settings import Settings
@@ -87,8 +87,7 @@ def test_kernels_that_are_not_elementwise_flush_too(slug):
 
 def test_what_cancels_is_not_taken_for_flushed():
     x = np.arange(-13, -4.5, 0.125, dtype=np.float32)
-    inputs, attrs = {"gradOutput": np.ones_like(x), "self": x}, {"approximate": "none"}
-    call = Call("aclnnGeluBackwardV2", "ascend950", inputs, attrs, {"gradInput": np.empty_like(x)})
+    call = call_of("aclnnGeluBackwardV2", "ascend950", gradOutput=np.ones_like(x), self=x, approximate="none")
     (result,) = references(call).values()
     assert result.unspecified is None or not np.any(result.unspecified)
     assert (result.bound < 1e-6).all()  # what 1 + erf loses, times |x|

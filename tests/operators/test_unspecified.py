@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from calls import call_of
 
-from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
 from oracle.operators.answers.api import reference
-from oracle.operators.answers.registry import operator
 
 INF, NAN = np.inf, np.nan
 BEFORE_950 = [soc for soc, p in PLATFORMS.items() if not p.flushes]
@@ -21,12 +20,8 @@ def unspecified(
     name: str, soc: str, attrs: dict[str, Any] | None = None, output: str = "", **inputs: Any
 ) -> list[bool]:
     """Return which elements of an output are."""
-    op = operator(name)
-    arrays: dict[str, Any] = dict.fromkeys(op.names("input"))
-    arrays.update({n: np.atleast_1d(np.array(v, np.float32)) for n, v in inputs.items()})
-    outputs = {each.output: np.empty(each.output_shape({**arrays, **(attrs or {})}), np.float32) for each in op.each}
-    call = Call(op=op.name, soc=soc, inputs=arrays, attrs=attrs or {}, outputs=outputs)
-    return [bool(result) for result in reference(call, output).unspecified.reshape(-1)]
+    arrays = {n: np.atleast_1d(np.array(v, np.float32)) for n, v in inputs.items()}
+    return reference(call_of(name, soc, **arrays, **(attrs or {})), output).unspecified.reshape(-1).tolist()
 
 
 def test_what_a_sigmoid_that_ascend910_clamps_makes_of_nan_is_not_known() -> None:
@@ -78,10 +73,7 @@ def test_a_clamped_self_stands_for_thresholds_comparison_in_bfloat16_alone() -> 
     x = np.array([NAN, 1e-39, 1], np.float32)
     for kind, wanted in (("float32", [False] * 3), ("bfloat16", [True, True, False])):
         dtype = DTYPES[kind].numpy
-        call = Call(
-            op="aclnnThresholdBackward", soc="ascend910b", attrs={"threshold": 0.0},
-            inputs={"gradOutput": np.ones(3, dtype), "self": x.astype(dtype)}, outputs={"out": np.empty(3, dtype)},
-        )  # fmt: skip
+        call = call_of("aclnnThresholdBackward", threshold=0.0, gradOutput=np.ones(3, dtype), self=x.astype(dtype))
         assert reference(call).unspecified.tolist() == wanted, kind
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 from ordinary import in_full_alone
 
@@ -249,8 +250,7 @@ def executed(text: str, folder: Path, *, without_oracle: bool = False) -> subpro
     path.write_text(text, "utf-8")
     hide = "import sys; sys.modules['oracle'] = None; " if without_oracle else "import sys; "
     code = f"{hide}sys.argv = ['failure.py']; import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=dict(
-        os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])))  # fmt: skip
+    return processes.python("-c", code, cwd=folder, path=[processes.TESTS, *sys.path])
 
 
 # Each takes half a minute: one of them in CI, all in `.ci/full`.

@@ -183,6 +183,3 @@ def test_ulp_is_the_spacing_of_the_dtype(dtype):
     below = float(np.nextafter(kind.type(form.max), kind.type(0)))
     if dtype != "hifloat32":
         assert base.ulp(form.max, form) == form.max - below
-
-
-# The first number that overflows and the last that does not, both exact in float32 where NumPy's cast goes through it.

@@ -6,14 +6,15 @@ import os
 import subprocess
 import sys
 
-import ml_dtypes
 import numpy as np
 import pytest
 from ordinary import FULL, in_full_alone
+from truth import TYPES
 
 import oracle
 from oracle.case.prepare import Memory
 from oracle.catalogue.loader import load_default
+from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate, writes
 
@@ -24,7 +25,6 @@ from oracle.numerics.compiled.source import CHUNK
 
 pytestmark = pytest.mark.slow
 
-TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 SIZE = 1 << (17 if FULL else 14)
 
 
@@ -35,6 +35,9 @@ def patterns(dtype: str, seed: int) -> np.ndarray:
     values = r.integers(0, np.iinfo(kind).max, SIZE, kind, endpoint=True).view(TYPES[dtype])
     with np.errstate(all="ignore"):
         return np.where(np.arange(SIZE) % 4 == 0, r.normal(size=SIZE).astype(TYPES[dtype]), values)
+
+
+FAMILIES = ("patterns", "plain", "wide", "subnormal", "ties")
 
 
 def families(dtype: str) -> dict[str, list[np.ndarray]]:
@@ -52,43 +55,47 @@ def families(dtype: str) -> dict[str, list[np.ndarray]]:
     }
 
 
-def same(op: str, monkeypatch, **params) -> None:
+def bits(array: np.ndarray) -> bytes:
+    """Bytes in which the payload of NaN, which is nobody's, is not seen."""
+    return (
+        array.tobytes() if array.dtype.kind == "b" else np.where(array != array, array.dtype.type(0), array).tobytes()
+    )
+
+
+def same(op: str | Call, monkeypatch, **params) -> None:
     answers = []
     for engine in ("numpy", "compiled"):
         monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
-        outputs = oracle.golden(op, **params).values()
-        # The payload of NaN is nobody's.
-        answers.append([np.where(np.isnan(out), np.zeros((), out.dtype), out).tobytes() for out in outputs])
+        answers.append([bits(output) for output in oracle.golden(op, **params).values()])
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("family", ["patterns", "plain", "wide", "subnormal", "ties"])
+BCE = "aclnnBinaryCrossEntropyBackward"
+ELEMENTWISE = {
+    "log_sigmoid": ("aclnnLogSigmoidBackward", lambda g, x, y: {"gradOutput": g, "self": x, "buffer": x}),
+    "mean": (BCE, lambda g, x, y: {"gradOutput": g[:1], "self": x, "target": y, "reduction": 1}),
+    "weighted": (
+        BCE, lambda g, x, y: {"gradOutput": g, "self": x, "target": y, "weightOptional": np.abs(g), "reduction": 0},
+    ),
+    "sigmoid": ("aclnnSigmoidBackward", lambda g, x, y: {"gradOutput": g, "output": y}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("dtype", TYPES if FULL else ["float32"])
-class TestSameBits:
-    def test_log_sigmoid(self, dtype, family, monkeypatch):
-        g, x, _ = families(dtype)[family]
-        same("aclnnLogSigmoidBackward", monkeypatch, gradOutput=g, self=x, buffer=x)
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elements(name, dtype, family, monkeypatch):
+    op, params = ELEMENTWISE[name]
+    same(op, monkeypatch, **params(*families(dtype)[family]))
 
-    def test_binary_cross_entropy(self, dtype, family, monkeypatch):
-        g, x, y = families(dtype)[family]
-        same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g[:1], self=x, target=y, reduction=1)
 
-    def test_binary_cross_entropy_with_weights(self, dtype, family, monkeypatch):
-        g, x, y = families(dtype)[family]
-        same(
-            "aclnnBinaryCrossEntropyBackward", monkeypatch,
-            gradOutput=g, self=x, target=y, weightOptional=np.abs(g), reduction=0,
-        )  # fmt: skip
-
-    def test_sigmoid(self, dtype, family, monkeypatch):
-        g, _, y = families(dtype)[family]
-        same("aclnnSigmoidBackward", monkeypatch, gradOutput=g, output=y)
-
-    @pytest.mark.parametrize("length", [1, 7, 128, 1000])
-    def test_softmax(self, dtype, family, length, monkeypatch):
-        g, y, _ = (t[: SIZE // length * length].reshape(-1, length) for t in families(dtype)[family])
-        for dim, (a, b) in {1: (g, y), 0: (g.T, y.T)}.items():
-            same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
+@pytest.mark.parametrize("length", [1, 7, 128, 1000])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", TYPES if FULL else ["float32"])
+def test_rows(dtype, family, length, monkeypatch):
+    g, y, _ = (t[: SIZE // length * length].reshape(-1, length) for t in families(dtype)[family])
+    for dim, (a, b) in {1: (g, y), 0: (g.T, y.T)}.items():
+        same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
 
 
 # To compile one formula of one type takes seconds.
@@ -168,12 +175,7 @@ def test_what_is_no_number_within_a_formula_stays_none(dtype, monkeypatch):
 @pytest.mark.parametrize("slope", [np.inf, -np.inf, np.nan, 1e300])
 def test_numbers_that_float32_does_not_hold_are_none_of_its_window(slope, dtype, monkeypatch):
     g = np.array([0.0, 1.0, -1.0, 0.5] * 300, TYPES[dtype])
-    answers = []
-    for engine in ("numpy", "compiled"):
-        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
-        call = {"gradOutput": g, "self": g, "negativeSlope": slope, "selfIsResult": False}
-        answers.append(*oracle.golden("aclnnLeakyReluBackward", **call).values())
-    assert answers[0].tobytes() == answers[1].tobytes()  # NaN has one form
+    same("aclnnLeakyReluBackward", monkeypatch, gradOutput=g, self=g, negativeSlope=slope, selfIsResult=False)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -211,21 +213,7 @@ def test_both_engines_agree_on_every_operator(op, dtype, monkeypatch):
     for case in [c for c in load_default((op,)) if c.dtype == dtype and c.computes("ascend910b")][::50]:
         call = Memory.make(case, soc="ascend910b", seed=0).call
         if validate(call).ok and writes(call):
-            assert goldens(call, "numpy", monkeypatch) == goldens(call, "compiled", monkeypatch), case.id
-
-
-def goldens(call, engine: str, monkeypatch) -> list[bytes]:
-    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
-    return [plain(array) for array in oracle.golden(call).values()]
-
-
-def plain(array: np.ndarray) -> bytes:
-    """Bytes in which the payload of NaN, which is nobody's, is not seen."""
-    return (
-        array.tobytes()
-        if array.dtype.kind == "b"
-        else np.where(np.isnan(array), np.zeros((), array.dtype), array).tobytes()
-    )
+            same(call, monkeypatch)
 
 
 class TestChoice:

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ordinary import FULL
+from truth import TYPES
 
 import oracle
 from oracle.model.errors import OracleError
@@ -17,7 +18,6 @@ from oracle.numerics.compiled import loops
 
 pytestmark = pytest.mark.slow
 
-TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 COMPILED = TYPES if FULL else ["float16"]  # to compile one formula of one type takes seconds
 ROWS, CLASSES = 4000, 24
 

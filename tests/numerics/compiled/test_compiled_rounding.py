@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 from hypothesis import example, given, settings, strategies as st
+from truth import TYPES
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.floats.rounding import round_rational
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
 from oracle.numerics.compiled import elements
-
-TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 
 
 @given(*[st.floats(width=32, allow_nan=False, allow_infinity=False)] * 2, st.booleans())

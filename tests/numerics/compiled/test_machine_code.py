@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
+import processes
 import pytest
 from ordinary import in_full_alone
 
@@ -64,9 +63,7 @@ def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_ta
     """
 
     def message(*numbers: str) -> list[str]:
-        return subprocess.run(
-            [sys.executable, "-c", script, *numbers], check=True, capture_output=True, text=True
-        ).stdout.split("\n")[:2]
+        return processes.python("-c", script, *numbers).stdout.split("\n")[:2]
 
     assert message("2") == ["[2.0]", "0"]
     assert message("3") == ["[3.0]", "0"]

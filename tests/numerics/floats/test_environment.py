@@ -6,7 +6,6 @@ import decimal
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import warnings
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import gmpy2
 import numpy as np
+import processes
 import pytest
 from ordinary import in_full_alone
 
@@ -76,10 +76,7 @@ THREADS = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
 def process(code: str, *, compiled: bool = True, **variables: str) -> str:
     """Return what a process of its own prints. Unless ``compiled``, nothing is before: constants are its own."""
     own = {} if compiled else {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
-    env = {**os.environ, **own, **THREADS, **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = processes.python("-c", code, **{**own, **THREADS, **variables})
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
     return done.stdout.strip()
 

@@ -6,11 +6,8 @@ other. The catalogue's own inputs and goldens change with the catalogue: their d
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
+import processes
 import pytest
 from ordinary import in_full_alone
 
@@ -90,8 +87,7 @@ print(digest.hexdigest())
 def digests(part: int = 1, **environment: str) -> tuple[str, str, str]:
     """Return the digests of the catalogue's smoke tier, of the fixed goldens (or of a part of them), and of what
     verdicts measure errors from and in, computed in a process of its own."""
-    command = [sys.executable, "-c", SCRIPT, str(part)]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    done = processes.python("-c", SCRIPT, str(part), **environment)
     assert done.returncode == 0, done.stderr
     catalogue, goldens, measures = done.stdout.split()
     return catalogue, goldens, measures

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import call_of
 
 import oracle
-from oracle.model.call import Call, TensorSpec
 from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
 from oracle.numerics.orders.formula import Formula
@@ -62,8 +62,7 @@ def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
     weight = np.ones(200, np.float32)
     weight[:2] = 1.7e38, -1.7e38
     inputs = {"self": np.ones(200, np.float32), "target": np.full(200, 2, np.float32), "weight": weight}
-    call = Call("aclnnBinaryCrossEntropy", "ascend910b", inputs, {"reduction": 1}, {"out": TensorSpec((), "float32")})
-    result = reference(call)
+    result = reference(call_of("aclnnBinaryCrossEntropy", **inputs, reduction=1))
     assert np.isfinite(result.golden)
     assert result.unspecified is not None
     assert result.unspecified.all()

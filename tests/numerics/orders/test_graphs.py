@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calls import call_of
 
-from oracle import Call
 from oracle.numerics.floats.rounding import FLOAT32
 from oracle.numerics.orders.formula import is_elementwise
 from oracle.numerics.orders.kernel_orders import graphs_with
@@ -16,10 +16,8 @@ SELU, LEAKY, SHRINK = "aclnnSeluBackward", "aclnnLeakyReluBackward", "aclnnHards
 
 
 def judged(op: str, soc: str, attributes: dict | None = None, out: str = "", **inputs: np.ndarray):
-    output = OPERATORS[op].output
-    first = next(iter(inputs.values()))
-    outputs = {output: np.empty_like(first, out or first.dtype)}
-    call = Call(op=op, soc=soc, inputs=inputs, attrs=attributes or {}, outputs=outputs)
+    output = {OPERATORS[op].output: out} if out else {}
+    call = call_of(op, soc, **inputs, **(attributes or {}), **output)
     return reference(call), compute(call)
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from calls import call_of
 
-from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.expressions import exp, tanh
 from oracle.numerics.floats.rounding import FLOAT32
@@ -94,8 +94,8 @@ def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(nam
     known = {}
     for gradient in (1.0, np.inf, -np.inf):
         values = {"g": np.full_like(x, gradient), "x": x, "t": np.full_like(x, 0.75)}
-        inputs = {p.name: values.get(p.symbol) for p in op.parameters if p.kind == "input"}
-        known[gradient] = reference(Call(name, "ascend910b", inputs, attributes, {op.output: np.empty_like(x)}))
+        inputs = {p.name: values.get(p.symbol) for p in op.inputs()}
+        known[gradient] = reference(call_of(name, **inputs, **attributes))
     size, lost = np.abs(known[1.0].value), known[1.0].lost
     for gradient in (np.inf, -np.inf):
         assert known[gradient].unspecified[size <= lost].all()
@@ -109,8 +109,7 @@ def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
     """Of an exact zero, or of what is one in every order: no rounding gives that a sign."""
     x = np.array([-np.inf, -1000, 0, 3, 1000, np.inf], np.float32)
     whole = np.stack([np.full_like(x, np.inf), x])
-    inputs = {"gradOut": np.zeros((1, x.size), np.float32), "self": whole}
-    known = reference(Call("aclnnGluBackward", soc, inputs, {"dim": 0}, {"out": np.empty_like(whole)}))
+    known = reference(call_of("aclnnGluBackward", soc, gradOut=np.zeros((1, x.size), np.float32), self=whole, dim=0))
     assert np.isnan(known.golden[1]).all()
     assert not known.unspecified.any()
 
@@ -127,7 +126,7 @@ def test_a_formula_that_cancels_has_the_bound_of_its_orders(monkeypatch):
     for formula in (cancelling, stable):
         computes = Formula(formula, {"950": stable, "tbe": stable})
         monkeypatch.setitem(OPERATORS._all(), "aclnnTanh", replace(OPERATORS["aclnnTanh"], computes=computes))
-        bounds.append(reference(Call("aclnnTanh", "ascend910b", {"self": x}, {}, {"out": np.empty_like(x)})).bound)
+        bounds.append(reference(call_of("aclnnTanh", self=x)).bound)
     # Where float64 has some digits of the value left, the bound has its error too.
     assert (bounds[0] >= bounds[1] * (1 - 2.0**-18)).all()
     assert (bounds[0] <= bounds[1] * (1 + 2.0**-18))[x > 20].all()

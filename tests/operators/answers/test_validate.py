@@ -98,162 +98,144 @@ class TestEveryOperator:
         assert oracle.validate(op, soc=soc, **call).ok
 
 
-@pytest.mark.parametrize("soc", SOCS)
-class TestBinaryCrossEntropy:
-    def test_mixed_dtypes_are_promoted(self, soc):
-        names = ("gradOutput", "self", "target", "weightOptional", "out")
-        for dtypes in itertools.product(("float16", "float32"), repeat=5):
-            assert code(BCE, soc, **{n: T((4, 3), d) for n, d in zip(names, dtypes, strict=True)}) == OK
-
-    def test_reduction_is_0_1_or_2(self, soc):
-        for value, expected in ((0, OK), (1, OK), (2, OK), (-1, INVALID), (3, INVALID), (2**62, INVALID)):
-            assert code(BCE, soc, reduction=value) == expected
-
-    def test_broadcast_to_self_only(self, soc):
-        good = ((4, 3), (3,), (1,), (), (1, 3), (4, 1), (1, 1))
-        bad = ((1, 4, 3), (4,), (2, 3), (1, 1, 1), (0,), (4, 3, 1))
-        for name in ("gradOutput", "target", "weightOptional"):
-            assert [code(BCE, soc, **{name: T(s, "float32")}) for s in good] == [OK] * len(good)
-            assert [code(BCE, soc, **{name: T(s, "float32")}) for s in bad] == [INVALID] * len(bad)
-
-    def test_a_scalar_self_takes_scalars_only(self, soc):
-        scalar = {n: T((), "float32") for n in ("gradOutput", "self", "target", "weightOptional", "out")}
-        assert code(BCE, soc, **scalar) == OK
-        for name in ("gradOutput", "target", "weightOptional", "out"):
-            assert code(BCE, soc, **{**scalar, name: T((1,), "float32")}) == INVALID
-
-    def test_formats_of_target_and_weight_must_be_selfs(self, soc):
-        for fmt in FORMAT_ENUM:
-            spec = T((4, 3), "float32", format=fmt)
-            same = {"self": spec, "target": spec, "weightOptional": spec}
-            assert code(BCE, soc, **same) == OK
-            assert code(BCE, soc, gradOutput=spec, out=spec) == OK
-            if fmt != "ND":
-                assert code(BCE, soc, target=spec) == INVALID
-                assert code(BCE, soc, weightOptional=spec) == INVALID
-
-    def test_rank_is_enforced_on_out_alone(self, soc):
-        nine = T((0,) + (1,) * 8, "float32")
-        empty = {"self": nine, "target": nine, "weightOptional": nine, "gradOutput": nine}
-        assert code(BCE, soc, **empty, out=T((7,), "float32")) == OK
-        assert code(BCE, soc, **empty, out=nine) == INVALID
-        assert "rank" in oracle.validate(BCE, soc=soc, **{**right(BCE), **empty, "out": nine}).reason
-
-    def test_an_empty_self_skips_shapes_but_not_reduction(self, soc):
-        empty = {"self": T((0, 3), "float32"), "target": T((5,), "float32"), "gradOutput": T((9, 9), "float32")}
-        assert code(BCE, soc, **empty) == OK
-        assert code(BCE, soc, **empty, reduction=3) == INVALID
+def each(name: str, *shapes: tuple[int, ...], dtype: str = "float32") -> list[dict]:
+    """Changes of one tensor to the shapes."""
+    return [{name: T(shape, dtype)} for shape in shapes]
 
 
-@pytest.mark.parametrize("soc", SOCS)
-class TestNLLLoss:
-    def test_floats_must_all_be_selfs_dtype(self, soc):
-        for name in ("gradOutput", "weight", "totalWeight"):
-            assert code(NLL, soc, **{name: T(right(NLL)[name].shape, "float16")}) == INVALID
-
-    def test_target_dtypes(self, soc):
-        good = {"int64", "int32", "uint8"}
-        assert {d for d in DTYPES if code(NLL, soc, target=T((4,), d)) == OK} == good
-
-    def test_out_takes_whatever_self_can_be_cast_to(self, soc):
-        refused = {d for d in DTYPES if code(NLL, soc, out=T((4, 3), d)) == INVALID}
-        integer = {n for n, d in DTYPES.items() if d.kind in ("int", "uint", "bool")}
-        assert refused == integer - {"int4", "uint1"}  # which CanCast does not count
-
-    def test_gradient_shapes(self, soc):
-        table = {0: ((4,),), 1: ((1,), ()), 2: ((1,), ())}
-        for reduction, good in table.items():
-            for shape in ((4,), (1,), (), (4, 1), (1, 1), (3,), (0,)):
-                expected = OK if shape in good else INVALID
-                assert code(NLL, soc, reduction=reduction, gradOutput=T(shape, "float32")) == expected
-
-    def test_one_dimensional_self(self, soc):
-        call = {"self": T((3,), "float32"), "out": T((3,), "float32"), "gradOutput": T((), "float32")}
-        for target, expected in (((), OK), ((3,), OK), ((1,), INVALID), ((2,), INVALID), ((1, 1), INVALID)):
-            assert code(NLL, soc, **call, target=T(target, "int64")) == expected
-        single = {n: T((1,), "float32") for n in ("self", "out", "weight", "gradOutput")}
-        assert code(NLL, soc, **single, target=T((1,), "int64")) == OK
-
-    def test_a_rank_0_target_reads_as_length_0(self, soc):
-        assert code(NLL, soc, target=T((), "int64")) == INVALID
-        empty = {"self": T((0, 3), "float32"), "out": T((0, 3), "float32"), "gradOutput": T((0,), "float32")}
-        assert code(NLL, soc, **empty, target=T((), "int64")) == OK
-
-    def test_weight_and_total_weight(self, soc):
-        for shape in ((4,), (1,), (), (1, 3), (3, 1)):
-            assert code(NLL, soc, weight=T(shape, "float32")) == INVALID
-        for shape in ((1,), (), (1, 1), (1,) * 12):
-            assert code(NLL, soc, totalWeight=T(shape, "float32")) == OK
-        for shape in ((2,), (0,), (1, 2)):
-            assert code(NLL, soc, totalWeight=T(shape, "float32")) == INVALID
-
-    def test_self_rank(self, soc):
-        for shape in ((), (1, 4, 3), (4, 3, 1, 1)):
-            assert code(NLL, soc, self=T(shape, "float32"), out=T(shape, "float32")) == INVALID
-
-    def test_ignore_index_is_any_int64(self, soc):
-        for value in (-(2**63), -1, 0, 2**32 + 3, 2**63 - 1):
-            assert code(NLL, soc, ignoreIndex=value) == OK
-        assert code(NLL, soc, ignoreIndex=2**63) == INVALID
-
-    def test_reduction(self, soc):
-        assert [code(NLL, soc, reduction=r, gradOutput=T((), "float32")) for r in (-1, 3)] == [INVALID] * 2
+def alike(names: tuple[str, ...], shape: tuple[int, ...], dtype: str = "float32") -> dict:
+    return dict.fromkeys(names, T(shape, dtype))
 
 
-@pytest.mark.parametrize("soc", SOCS)
-class TestSoftmax:
-    def test_dim_range(self, soc):
-        for rank in range(9):
-            spec = T((2,) * rank, "float32")
-            same = {"gradOutput": spec, "output": spec, "out": spec}
-            bound = max(1, rank)
-            good = {dim for dim in range(-10, 11) if code(SOFTMAX, soc, **same, dim=dim) == OK}
-            assert good == set(range(-bound, bound))
-
-    def test_rank_9(self, soc):
-        spec = T((1,) * 9, "float32")
-        assert code(SOFTMAX, soc, gradOutput=spec, output=spec, out=spec, dim=0) == INVALID
-
-    def test_out_has_no_dtype_rule(self, soc):
-        assert {code(SOFTMAX, soc, out=T((4, 3), d)) for d in DTYPES} == {OK}
-
-    def test_output_must_match(self, soc):
-        assert code(SOFTMAX, soc, output=T((4, 3), "float16")) == INVALID
-        assert code(SOFTMAX, soc, output=T((3, 4), "float32")) == INVALID
-
-    def test_empty_input_succeeds_unchecked_except_on_ascend950_after_the_last_release(self, soc):
-        empty = T((2, 0), "float32")
-        odd = ({"dim": 7}, {"output": T((5,), "int8")}, {"out": T((2, 3), "float32")}, {"output": T((3,), "float32")})
-        for change in odd:
-            call = {"gradOutput": empty, "output": empty, "out": empty, "dim": 0, **change}
-            for op in (SOFTMAX, "aclnnLogSoftmaxBackward"):
-                for cann in (None, "8.5", "9.0", "9.1", "9.2"):
-                    assert oracle.validate(op, soc=soc, cann=cann, **call).code == OK
-                after = oracle.validate(op, soc=soc, cann="master", **call).code
-                assert after == (INVALID if soc == "ascend950" else OK)
-        assert code(SOFTMAX, soc, gradOutput=empty, output=empty, out=empty, dim=1) == OK
+LOSS = ("gradOutput", "self", "target", "weightOptional", "out")
+PLAIN, READ = ("gradOutput", "self", "gradInput"), ("gradOutput", "output", "out")
+BROADCAST = ("gradOutput", "target", "weightOptional")
+FORMATS = [T((4, 3), "float32", format=name) for name in FORMAT_ENUM]
+OTHER_FORMATS = [spec for spec in FORMATS if spec.format != "ND"]
+INTEGERS = {n for n, d in DTYPES.items() if d.kind in ("int", "uint", "bool")} - {"int4", "uint1"}  # not CanCast's
+NOTHING = {"self": T((0, 3), "float32"), "target": T((5,), "float32"), "gradOutput": T((9, 9), "float32")}
+VECTOR = {**alike(("self", "out"), (3,)), "gradOutput": T((), "float32")}
+NO_ROW = {**alike(("self", "out"), (0, 3)), "gradOutput": T((0,), "float32")}
+HALVES, AXES = ("float16", "float32"), range(-10, 11)
+OF_SAMPLES, OF_ONE = ((4,),), ((1,), ())
+GRADIENTS = (*OF_SAMPLES, *OF_ONE, (4, 1), (1, 1), (3,), (0,))
+# Of a right call, changes that are right too, and changes that are refused.
+RULES: dict[str, tuple[str, list[dict], list[dict]]] = {
+    "dtypes are promoted": (
+        BCE,
+        [dict(zip(LOSS, specs, strict=True)) for specs in itertools.product([T((4, 3), d) for d in HALVES], repeat=5)],
+        [],
+    ),
+    "a reduction is 0, 1 or 2": (
+        BCE, [{"reduction": v} for v in (0, 1, 2)], [{"reduction": v} for v in (-1, 3, 2**62)],
+    ),
+    "operands broadcast to self only": (
+        BCE,
+        [c for n in BROADCAST for c in each(n, (4, 3), (3,), (1,), (), (1, 3), (4, 1), (1, 1))],
+        [c for n in BROADCAST for c in each(n, (1, 4, 3), (4,), (2, 3), (1, 1, 1), (0,), (4, 3, 1))],
+    ),
+    "a scalar self takes scalars only": (
+        BCE, [alike(LOSS, ())], [{**alike(LOSS, ()), n: T((1,), "float32")} for n in LOSS if n != "self"],
+    ),
+    "the formats of target and weight are self's": (
+        BCE,
+        [dict.fromkeys(names, s) for s in FORMATS for names in (LOSS[1:4], ("gradOutput", "out"))],
+        [{n: s} for s in OTHER_FORMATS for n in ("target", "weightOptional")],
+    ),
+    "an empty self skips shapes but not the reduction": (BCE, [NOTHING], [{**NOTHING, "reduction": 3}]),
+    "floats are of self's dtype": (
+        NLL, [], [{n: T(right(NLL)[n].shape, "float16")} for n in ("gradOutput", "weight", "totalWeight")],
+    ),
+    "a target's dtypes": (
+        NLL,
+        [{"target": T((4,), d)} for d in ("int64", "int32", "uint8")],
+        [{"target": T((4,), d)} for d in DTYPES if d not in ("int64", "int32", "uint8")],
+    ),
+    "out takes whatever self can be cast to": (
+        NLL, [{"out": T((4, 3), d)} for d in DTYPES if d not in INTEGERS], [{"out": T((4, 3), d)} for d in INTEGERS],
+    ),
+    "a gradient per sample": (
+        NLL, each("gradOutput", *OF_SAMPLES), each("gradOutput", *(s for s in GRADIENTS if s not in OF_SAMPLES)),
+    ),
+    **{
+        f"one gradient of reduction {r}": (
+            NLL,
+            [c | {"reduction": r} for c in each("gradOutput", *OF_ONE)],
+            [c | {"reduction": r} for c in each("gradOutput", *(s for s in GRADIENTS if s not in OF_ONE))],
+        )
+        for r in (1, 2)
+    },
+    "one-dimensional self": (
+        NLL,
+        [
+            *(VECTOR | c for c in each("target", (), (3,), dtype="int64")),
+            {**alike(("self", "out", "weight", "gradOutput"), (1,)), "target": T((1,), "int64")},
+        ],
+        [VECTOR | c for c in each("target", (1,), (2,), (1, 1), dtype="int64")],
+    ),
+    "a target of rank 0 reads as length 0": (
+        NLL, [{**NO_ROW, "target": T((), "int64")}], each("target", (), dtype="int64"),
+    ),
+    "a weight per class": (NLL, [], each("weight", (4,), (1,), (), (1, 3), (3, 1))),
+    "a total of one element": (
+        NLL, each("totalWeight", (1,), (), (1, 1), (1,) * 12), each("totalWeight", (2,), (0,), (1, 2)),
+    ),
+    "self is of rank 1 or 2": (NLL, [], [alike(("self", "out"), s) for s in ((), (1, 4, 3), (4, 3, 1, 1))]),
+    "an ignored index is any int64": (
+        NLL, [{"ignoreIndex": v} for v in (-(2**63), -1, 0, 2**32 + 3, 2**63 - 1)], [{"ignoreIndex": 2**63}],
+    ),
+    "a reduction of classes": (NLL, [], [{"reduction": r, "gradOutput": T((), "float32")} for r in (-1, 3)]),
+    "dim lies in the rank": (
+        SOFTMAX,
+        [alike(READ, (2,) * k) | {"dim": d} for k in range(9) for d in AXES if -max(1, k) <= d < max(1, k)],
+        [alike(READ, (2,) * k) | {"dim": d} for k in range(9) for d in AXES if not -max(1, k) <= d < max(1, k)],
+    ),
+    "a rank of at most 8": (SOFTMAX, [], [alike(READ, (1,) * 9) | {"dim": 0}]),
+    "out has no rule of dtypes": (SOFTMAX, [{"out": T((4, 3), d)} for d in DTYPES], []),
+    "output is like the gradient": (
+        SOFTMAX, [], [{"output": T((4, 3), "float16")}, {"output": T((3, 4), "float32")}],
+    ),
+    "of a buffer null alone is asked": (
+        SIGMOID, [{"buffer": T(s, d)} for d in DTYPES for s in ((), (0,), (9,), (1,) * 12)], [],
+    ),
+    "ranks have no limit": (SIGMOID, [alike(PLAIN, (1,) * rank) for rank in (0, 1, 8, 9, 20)], []),
+    "dtypes and shapes are equal": (
+        SIGMOID,
+        [alike(PLAIN, (0,), "float16")],
+        [change for n in PLAIN for change in ({n: T((4, 3), "float16")}, {n: T((3, 4), "float32")})],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("soc", SOCS)
-class TestLogSigmoid:
-    def test_buffer_is_only_looked_at_for_null(self, soc):
-        for dtype in DTYPES:
-            for shape in ((), (0,), (9,), (1,) * 12):
-                assert code(SIGMOID, soc, buffer=T(shape, dtype)) == OK
+@pytest.mark.parametrize("rule", RULES)
+def test_rules(rule: str, soc: str) -> None:
+    op, good, bad = RULES[rule]
+    assert [change for change in good if code(op, soc, **change) != OK] == []
+    assert [change for change in bad if code(op, soc, **change) != INVALID] == []
 
-    def test_ranks_have_no_limit(self, soc):
-        for rank in (0, 1, 8, 9, 20):
-            spec = T((1,) * rank, "float32")
-            assert code(SIGMOID, soc, gradOutput=spec, self=spec, gradInput=spec) == OK
 
-    def test_dtypes_and_shapes_must_be_equal(self, soc):
-        for name in ("gradOutput", "self", "gradInput"):
-            assert code(SIGMOID, soc, **{name: T((4, 3), "float16")}) == INVALID
-            assert code(SIGMOID, soc, **{name: T((3, 4), "float32")}) == INVALID
+@pytest.mark.parametrize("soc", SOCS)
+def test_the_rank_of_a_loss_s_gradient_is_asked_of_out_alone(soc):
+    nine = T((0,) + (1,) * 8, "float32")
+    empty = dict.fromkeys(LOSS[:4], nine)
+    assert code(BCE, soc, **empty, out=T((7,), "float32")) == OK
+    assert code(BCE, soc, **empty, out=nine) == INVALID
+    assert "rank" in oracle.validate(BCE, soc=soc, **{**right(BCE), **empty, "out": nine}).reason
 
-    def test_empty(self, soc):
-        spec = T((0,), "float16")
-        assert code(SIGMOID, soc, gradOutput=spec, self=spec, gradInput=spec) == OK
+
+@pytest.mark.parametrize("soc", SOCS)
+def test_empty_input_succeeds_unchecked_except_on_ascend950_after_the_last_release(soc):
+    empty = T((2, 0), "float32")
+    odd = ({"dim": 7}, {"output": T((5,), "int8")}, {"out": T((2, 3), "float32")}, {"output": T((3,), "float32")})
+    for change in odd:
+        call = {"gradOutput": empty, "output": empty, "out": empty, "dim": 0, **change}
+        for op in (SOFTMAX, "aclnnLogSoftmaxBackward"):
+            for cann in (None, "8.5", "9.0", "9.1", "9.2"):
+                assert oracle.validate(op, soc=soc, cann=cann, **call).code == OK
+            after = oracle.validate(op, soc=soc, cann="master", **call).code
+            assert after == (INVALID if soc == "ascend950" else OK)
+    assert code(SOFTMAX, soc, gradOutput=empty, output=empty, out=empty, dim=1) == OK
 
 
 class TestWhatRaisesAndWhatIsAnswered:

@@ -1,0 +1,50 @@
+"""Calls made of arguments by their names, and what in an answer to one no right kernel gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oracle.model.aclnn import PLATFORMS
+from oracle.model.call import Call
+from oracle.operators.answers.api import _output, compute, references
+from oracle.operators.answers.reference import Reference
+from oracle.operators.answers.registry import operator
+
+
+def call_of(name: str, soc: str = "ascend910b", cann: str = "", **given: Any) -> Call:
+    """A call of an operator. An input that is not given is a null pointer, an attribute has its usual value; an output
+    has the documented shape and dtype, or the dtype that is given by its name."""
+    op = operator(name)
+    arguments = {p.name: given.pop(p.name, p.plain if p.kind == "attr" else None) for p in op.parameters}
+    assert not given, given
+    arguments |= {n: np.asarray(arguments[n]) for n in op.names("input") if arguments[n] is not None}
+    specs = {each.output: _output(each, arguments) for each in op.each}
+    outputs = {n: np.empty(spec.shape, spec.dtype.numpy) for n, spec in specs.items() if spec.dtype is not None}
+    inputs, attrs = ({n: arguments[n] for n in op.names(kind)} for kind in ("input", "attr"))
+    return Call(name, soc, inputs, attrs, outputs, cann=cann)
+
+
+def violations(judged: Reference, actual: np.ndarray, *, saturates: bool = False) -> np.ndarray:
+    """The flat places of the elements that the strict layer calls wrong."""
+    with np.errstate(all="ignore"):
+        result, golden = actual.astype(np.float64), judged.golden.astype(np.float64)
+        if saturates and actual.dtype == np.float16:
+            golden = np.clip(golden, -65504, 65504)
+        same = (result == golden) | (np.isnan(result) & np.isnan(golden))
+        close = np.isfinite(result) & np.isfinite(golden) & (np.abs(result - judged.value) <= judged.bound)
+    unknown = False if judged.unspecified is None else judged.unspecified
+    return np.flatnonzero(~(same | close | unknown))
+
+
+def broken(call: Call) -> dict[str, np.ndarray]:
+    """Where the public kernel of a call's SoC breaks its own bounds, by output."""
+    saturates = PLATFORMS[call.soc].saturates
+    with np.errstate(all="ignore"):
+        wrong = {
+            name: violations(judged, compute(call, output=name), saturates=saturates)
+            for name, judged in references(call).items()
+            if judged.written
+        }
+    return {name: places for name, places in wrong.items() if places.size}
