@@ -80,6 +80,11 @@ def smooth_l1(x: Any, t: Any, a: dict[str, Any]) -> Any:
     return d / beta if abs(d) < beta else mpq((d > 0) - (d < 0))
 
 
+def smooth_l1_of(x: Any, t: Any, a: dict[str, Any]) -> Any:
+    d, beta = abs(x - t), mpq(float(np.float32(a["beta"])))
+    return d * d / (2 * beta) if d < beta else d - beta / 2
+
+
 def logits(x: Any, t: Any, w: Any, p: Any) -> Any:
     q = p * t
     return ((q + 1 - t) * sigmoid(x) - q) * w
@@ -248,6 +253,20 @@ ROWS: dict[str, Row] = {
         near=(0, 20, -80),
         largest=200.0,
         through=("float16", "bfloat16"),
+    ),
+    "smooth_l1_loss": Row(
+        smooth_l1_of,
+        ("self", "target"),
+        tuple({"beta": b, "reduction": 0} for b in (1.0, 0.7, 1e-3)),
+        near=(0, 1, 0.7),
+        largest=1e18,
+    ),
+    "soft_margin_loss": Row(
+        lambda x, t, a: gmpy2.log1p(gmpy2.exp(mpfr(-x * t))),
+        ("self", "target"),
+        ({"reduction": 0},),
+        near=(0, 1, -10),
+        largest=12.0,
     ),
     "relu": Row(lambda x, a: max(x, mpq(0)), SELF, near=(0,)),
     "leaky_relu": Row(
