@@ -167,14 +167,18 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
     is_mean = op.reduction is not None and call.attrs.get(op.reduction.name) == MEAN
     if not is_mean or not isinstance(call.inputs[op.main], np.ndarray):
         return ""
-    right = call.inputs[op.main].size if op.mean is None else op.mean(given)
+    totals = [call.inputs[p.name] for p in op.inputs(ONE_VALUE)]  # given, as the sum of weights
+    if totals and isinstance(totals[0], np.ndarray):
+        right = float(totals[0].reshape(()).astype(np.float64))
+    else:
+        right = float(call.inputs[op.main].size if op.mean is None else op.mean(given))
     for count, what in _counts(call, right).items():
         if count not in (0, right) and abs(factor * count / right - 1) < near:
-            return f"the mean is divided by {count} ({what}), not by {right}: all wrong by the factor {factor:.6g}"
+            return f"the mean is divided by {count} ({what}), not by {right:.6g}: all wrong by the factor {factor:.6g}"
     return ""
 
 
-def _counts(call: Call, right: int) -> dict[int, str]:
+def _counts(call: Call, right: float) -> dict[int, str]:
     """What a mean may be divided by instead of the right count, the likeliest first."""
     op = OPERATORS[call.op]
     shape = call.inputs[op.main].shape
@@ -184,7 +188,12 @@ def _counts(call: Call, right: int) -> dict[int, str]:
     ways += [(math.prod(op.output_shape(call.arguments)), "the size of the output")]
     ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
     ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
-    ways += [(right + 1, "one too many"), (right - 1, "one too few"), (len(shape), "the rank")]
+    if right.is_integer():
+        ways += [(int(right) + 1, "one too many"), (int(right) - 1, "one too few")]
+    ways += [(len(shape), "the rank")]
+    if op.class_index is not None and (ignored := op.attribute("ignore index")) is not None:
+        kept = int(np.count_nonzero(arrays[op.class_index] != call.attrs[ignored.name]))
+        ways.append((kept, "the number of samples that are not ignored"))
     for count, what in ways:
         result.setdefault(count, what)
     return result

@@ -170,6 +170,16 @@ def test_a_mean_by_another_count_is_told_with_both_counts():
     )
 
 
+@pytest.mark.parametrize(("count", "what"), [(6, "the size of target"), (5, "the number of samples that are not ign")])
+def test_a_mean_whose_divisor_is_given_is_told_when_it_is_counted_anew(count, what):
+    target = np.array([0, 1, -100, 2, 3, 1])
+    given = {"target": target, "weight": np.full(4, 0.5, np.float32), "totalWeight": np.full(1, 2.75, np.float32)}
+    call = call_of("aclnnNLLLossBackward", (6, 4), attrs={"reduction": 1, "ignoreIndex": -100}, **given)
+    text = told_of(call, output=lambda golden: golden * np.float32(2.75 / count))
+    assert text.startswith(f"the mean is divided by {count} ({what}")
+    assert "not by 2.75" in text
+
+
 def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_names():
     """The rule of NaN names one element; the others are wrong too, so no NaN is claimed."""
     call = call_of(SMOOTH, (6, 16))

@@ -99,7 +99,7 @@ PHRASES: tuple[str, ...] = (
     N_("it had no offset: # elements too early"), N_("they were contiguous: their strides are ignored"),
     # how often a mean's terms are counted
     N_("the size of the output"), N_("axis #"), N_("all but the first axis"), N_("all but the last axis"),
-    N_("one too many"), N_("one too few"), N_("the rank"),
+    N_("one too many"), N_("one too few"), N_("the rank"), N_("the number of samples that are not ignored"),
     # rules
     N_("standard mixed"), N_("|actual - value| <= bound"), N_("NaN exactly where the golden is NaN"),
     N_("infinite exactly where the golden is, with its sign"), N_("exact zero where the operator says zero"),
