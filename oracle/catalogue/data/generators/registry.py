@@ -91,7 +91,7 @@ def check(data: Mapping[str, Any]) -> None:
 
 
 # The least and the largest number that a parameter may be, whichever generator has it.
-_RANGES = {"count": (1, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share": (0, 1),
+_RANGES = {"count": (0, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share": (0, 1),
            "margin": (0, 0.5)}  # fmt: skip
 
 
