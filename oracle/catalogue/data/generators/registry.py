@@ -79,7 +79,7 @@ def check(data: Mapping[str, Any]) -> None:
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
         _check_range(name, key, value)
-    _check_order(name, {key: data.get(key, known[key].default) for key in ("low", "high", "std") if key in known})
+    _check_order(name, {key: data.get(key, known[key].default) for key in ("low", "high") if key in known})
     for spot in data.get("spots", ()):
         if not (
             isinstance(spot, (list, tuple)) and len(spot) == 2 and _fits("int", spot[0]) and _fits("float", spot[1])
@@ -92,7 +92,7 @@ def check(data: Mapping[str, Any]) -> None:
 
 # The least and the largest number that a parameter may be, whichever generator has it.
 _RANGES = {"count": (0, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share": (0, 1),
-           "margin": (0, 0.5)}  # fmt: skip
+           "margin": (0, 0.5), "scale": (-1e300, 1e300), "outliers": (-1e300, 1e300), "std": (0, 1e300)}  # fmt: skip
 
 
 def _check_range(name: str, key: str, value: Any) -> None:
@@ -107,12 +107,10 @@ def _check_range(name: str, key: str, value: Any) -> None:
 
 
 def _check_order(name: str, numbers: Mapping[str, Any]) -> None:
-    """Raise OracleError for ends in the wrong order, and for a negative deviation."""
-    low, high, deviation = (numbers.get(key) for key in ("low", "high", "std"))
+    """Raise OracleError for ends in the wrong order."""
+    low, high = numbers.get("low"), numbers.get("high")
     if low is not None and high is not None and low > high:
         raise OracleError(f"generator {name}: low is {low} and high is {high}; the lower one comes first")
-    if deviation is not None and deviation < 0:
-        raise OracleError(f"generator {name}: std is {deviation}; a standard deviation is at least 0")
 
 
 def _fits(kind: str, value: Any) -> bool:
