@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..case.judge import Outcome, record_of
 from ..case.one_case import OF_STATE
 from ..catalogue import digest, files, load, select
 from ..catalogue.data.case import HUGE, Case
-from ..catalogue.loader import operator_of, slug_of
+from ..catalogue.loader import default_dir, operator_of, slug_of
 from ..catalogue.measure import cost
 from ..catalogue.plan.asked import demanded, with_gradients
 from ..catalogue.written.reading import display
@@ -136,23 +137,30 @@ class Run:
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
         if folder not in self._expectations:
-            own = expectations_file(folder, self.backend_name or self.settings.backend)
-            given = [Path(path) for path in self.settings.expectations]
-            project = Project.near(Path.cwd()).folder
-            given += [] if project is None else [expectations_file(project, self.backend_name or self.settings.backend)]
-            result = [load_expectations(path).entries for path in (*given, own)]
-            self._expectations[folder] = Expectations(tuple(chain.from_iterable(result)))
+            own = load_expectations(expectations_file(folder, self.backend_name or self.settings.backend))
+            self._expectations[folder] = Expectations((*self._given, *own.entries))
         return self._expectations[folder]
+
+    @cached_property
+    def _given(self) -> tuple[Expectation, ...]:
+        """The entries of files that options name, and of the project's own."""
+        paths = [Path(path) for path in self.settings.expectations]
+        project = Project.near(Path.cwd()).folder
+        paths += [] if project is None else [expectations_file(project, self.backend_name or self.settings.backend)]
+        return tuple(chain.from_iterable(load_expectations(path).entries for path in paths))
 
     def check_expectations(self, chosen: Iterable[Path]) -> None:
         """Raise OracleError for an expectation about the operators of some catalogues that matches no case of theirs,
-        whatever its tier."""
+        whatever its tier. The entries that come with the built-in catalogue are tests' to match: here that would expand
+        all of it."""
         read = set(chosen)
         for folder in sorted({file.parent for file in read}):
             others = [slug_of(file) for file in files(folder) if file not in read]
-            result = self.expectations(folder).not_about(others)
+            result = Expectations(self._given) if folder == default_dir() else self.expectations(folder)
+            result = result.not_about(others)
+            about = {f for f in read if f.parent == folder and any(e.may_be_about(slug_of(f)) for e in result.entries)}
             if result.entries:
-                result.require_matches(self._catalogue({file for file in read if file.parent == folder}))
+                result.require_matches(self._catalogue(about))
 
     def _catalogue(self, read: set[Path]) -> Iterator[Case]:
         """Yield every case of some catalogues, those that this run has already read first."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from ordinary import in_full_alone
 
 pytest.importorskip("mindspore")
 
@@ -16,8 +15,6 @@ import mindspore
 
 from oracle.backends import load
 from oracle.backends.mindspore import _open, _tensor, to_numpy
-from oracle.case.expectations import expectations_file, load_expectations
-from oracle.catalogue import default_dir, load_all
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.place import Bench
@@ -86,11 +83,6 @@ def test_an_operator_without_a_gradient_of_mindspore_s_says_what_its_declaration
     record = Bench(Settings(backend="mindspore")).run_case(blended.case())
     assert record.status == "skip"
     assert "its declaration has no mindspore=MindSpore(...)" in record.reason
-
-
-@in_full_alone
-def test_every_expectation_names_a_case():
-    load_expectations(expectations_file(default_dir(), "mindspore")).require_matches(load_all())
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from misbehaving import log_sigmoid, softmax
+from ordinary import in_full_alone
 
 from oracle.case.expectations import Expectation, Expectations, expectations_file, load_expectations
-from oracle.catalogue import default_dir
+from oracle.catalogue import default_dir, files, load
+from oracle.catalogue.loader import slug_of
 from oracle.model.errors import OracleError
 from oracle.record.types import CaseRecord
 
@@ -71,6 +73,18 @@ def test_an_entry_that_names_no_case_is_an_error_with_its_place():
     with pytest.raises(OracleError, match=r"x\.yaml:1: id 'gone\*' matches no case"):
         Expectations((entry("*"), entry("gone*"))).require_matches([CASE])
     Expectations((entry("*", soc=("ascend910",)),)).require_matches([CASE])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "backend", ["cpu", *(pytest.param(name, marks=in_full_alone) for name in ("mindspore", "torch", "torch_npu"))]
+)
+def test_every_entry_beside_the_built_in_catalogue_names_a_case(backend):
+    """A run does not look: it would expand catalogues that it does not read."""
+    expected = load_expectations(expectations_file(default_dir(), backend))
+    assert expected.entries
+    about = [file for file in files(default_dir()) if any(e.may_be_about(slug_of(file)) for e in expected.entries)]
+    expected.require_matches(case for file in about for case in load(file))
 
 
 @pytest.mark.parametrize(
