@@ -150,18 +150,26 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
     """
     name = display(path)
     content = errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
-
-    def expanded() -> list[Case]:
-        document = parsed(content, name)
-        if not isinstance(document.data, dict) or next(iter(document.data), None) != "aclnn_oracle":
-            raise document.error("not a catalogue: the first key must be 'aclnn_oracle: 1'", ())
-        validate(document)
-        return expand(document, volume, tier)
-
     with collector_paused():
-        if volume is not None or not _is_built_in(content):
-            return expanded()
-        return cases_of(name, _decides(content, tier), expanded)
+        if volume is None and _is_built_in(content):
+            return cases_of(name, _decides(content, tier), lambda: _expanded(content, name, volume, tier))
+        return list(_of_own(content, name, OPERATORS.get(_operator_in(content[:4096])), volume, tier))
+
+
+@lru_cache(maxsize=1)  # `run` looks for faults in a file before it collects its cases
+def _of_own(
+    content: bytes, name: str, operator: Operator | None, volume: Volume | None, tier: str | None
+) -> tuple[Case, ...]:
+    """The cases of a file that no cache on disk keeps, as the operator has them that is registered for it."""
+    return tuple(_expanded(content, name, volume, tier))
+
+
+def _expanded(content: bytes, name: str, volume: Volume | None, tier: str | None) -> list[Case]:
+    document = parsed(content, name)
+    if not isinstance(document.data, dict) or next(iter(document.data), None) != "aclnn_oracle":
+        raise document.error("not a catalogue: the first key must be 'aclnn_oracle: 1'", ())
+    validate(document)
+    return expand(document, volume, tier)
 
 
 def _is_built_in(content: bytes) -> bool:

@@ -247,7 +247,7 @@ def _refuse_others(words: Sequence[str], settings: Settings) -> None:
             )
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
         if path.suffix in (".yaml", ".yml") and path.is_file() and is_catalogue(path):
-            load(path, settings.generated, settings.tier)  # kept, so that nothing is expanded twice
+            load(path, settings.generated, settings.tier)  # the collection expands nothing again
 
 
 def _free_name(settings: Settings) -> Path:

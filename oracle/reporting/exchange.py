@@ -12,7 +12,7 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -56,14 +56,15 @@ def to_csv(records: Sequence[Record]) -> str:
 
     ``layer`` names the layers that reject the case, separated by blanks.
     """
-    rows: list[dict[str, object]] = []
-    for record in records:
-        head = record.header
-        run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
-        rows += [{**run, **_row(case, record)} for case in record.cases]
-        if record.missing:
-            rows.append({**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)})
-    return _table(COLUMNS, rows)
+    return _table(COLUMNS, (row for record in records for row in _rows(record)))
+
+
+def _rows(record: Record) -> Iterator[dict[str, object]]:
+    head = record.header
+    run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
+    yield from ({**run, **_row(case, record)} for case in record.cases)
+    if record.missing:
+        yield {**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)}
 
 
 def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
