@@ -253,10 +253,10 @@ class Cann:
 
 def _why_not(path: Path, error: str) -> str:
     """Return why a library cannot be loaded, and what helps: the loader names a wrong machine as a missing file."""
-    with path.open("rb") as file:
-        head = file.read(20)
-    with Path(sys.executable).open("rb") as file:
-        own = file.read(20)
+    try:
+        head, own = _head(path), _head(Path(sys.executable))
+    except OSError:  # the loader's own words say so
+        return error
     if not head.startswith(b"\x7fELF"):
         return "it is no shared library"
     if head[18:20] != own[18:20]:
@@ -267,6 +267,11 @@ def _why_not(path: Path, error: str) -> str:
         f"{error}. LD_LIBRARY_PATH must hold CANN's and the driver's libraries before the process starts: `source "
         "<CANN>/set_env.sh`"
     )
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(20)
 
 
 def is_emulated(runtime: ctypes.CDLL) -> bool:

@@ -131,6 +131,9 @@ def test_a_library_that_cannot_be_loaded_says_why(tmp_path):
         library.write_bytes(content)
         with pytest.raises(OracleError, match=f"{library} could not be loaded: .*{says}"):
             OfLibraries()._open(library, 0)
+    library.unlink()
+    with pytest.raises(OracleError, match=f"{library} could not be loaded: .*No such file"):
+        OfLibraries()._open(library, 0)
 
 
 @pytest.mark.parametrize(
