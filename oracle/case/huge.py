@@ -278,8 +278,7 @@ def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Jud
         if problem is not None:
             yield problem
         else:
-            damaged = memory.damaged(name)
-            yield from diagnosis.of_guards(name, damaged, damaged and output.damaged_before())
+            yield from diagnosis.of_guards(name, memory.damaged(name), output.damaged_before)
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:

@@ -176,8 +176,7 @@ def _output(name: str, given: Output, actual: object, unwritten: Array | None) -
     yield from diagnosis.of_array(name, actual, given.view)
     if not isinstance(actual, np.ndarray):
         return
-    damaged = given.damaged()
-    yield from diagnosis.of_guards(name, damaged, damaged and given.damaged_before())
+    yield from diagnosis.of_guards(name, given.damaged(), given.damaged_before)
     if unwritten is not None:
         count = int(np.count_nonzero(unwritten))
         reason = f"{count} of {unwritten.size} elements of {name} were not written"

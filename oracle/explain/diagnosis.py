@@ -35,6 +35,7 @@ STATUS = "status code"
 INPUTS = "inputs unchanged"
 ARRAY, DTYPE, SHAPE = OF_ARRAY = ("output is an array", "dtype", "shape")  # of what is handed back
 GUARDS = "guards untouched"
+_BEFORE = "all before its first element"  # how the reason ends where all that is written outside lies there
 WRITTEN = "every element written"
 
 
@@ -58,14 +59,12 @@ def of_array(name: str, findings: object, wanted: Array) -> Iterator[Judgement]:
         yield Judgement(False, f"{name} has shape {findings.shape}, expected {wanted.shape}", SHAPE, output=name)
 
 
-def of_guards(name: str, damaged: int, before: int) -> Iterator[Judgement]:
-    """Yield what is wrong where so many elements around an output lost their pattern, some of them ``before`` it."""
+def of_guards(name: str, damaged: int, before: Callable[[], int]) -> Iterator[Judgement]:
+    """Yield what is wrong where so many elements around an output lost their pattern. ``before``: how many of them lie
+    before it."""
     if damaged:
-        where = f", {_BEFORE}" if before == damaged else ""
+        where = f", {_BEFORE}" if before() == damaged else ""
         yield Judgement(False, f"{damaged} elements outside {name} were written{where}", GUARDS, output=name)
-
-
-_BEFORE = "all before its first element"
 
 
 OF_MEMORY = (GUARDS, WRITTEN)  # rules broken by writing elsewhere

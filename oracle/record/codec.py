@@ -156,6 +156,10 @@ class Fields:
             return dict(zip(map(sys.intern, self.data), self.data.values(), strict=True))
         return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
 
+    def count_map(self) -> dict[str, int]:
+        """Every value as a whole number of at least zero; nulls are left out."""
+        return {str(k): n for k in self.data if (n := self.count(k)) is not None}
+
     def text_map(self) -> dict[str, str]:
         """Every value as text; nested values as compact JSON."""
         return {str(k): v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in self.data.items()}
@@ -204,16 +208,14 @@ TEXT = way(Fields.text)
 MAYBE_TEXT = way(lambda line, key: line.text(key) or None)
 NUMBER = way(Fields.number)
 COUNT = way(Fields.count)
-SIZE = way(lambda line, key: line.size(key))
+SIZE = way(Fields.size)
 FLAG = way(Fields.flag)
 WORDS = way(Fields.words)
 NUMBERS = way(Fields.numbers)
 WHOLE_NUMBERS = way(lambda line, key: tuple(int(i) for i in line.numbers(key)))
 TEXT_MAP = way(lambda line, key: line.mapping(key).text_map())
 NUMBER_MAP = way(lambda line, key: line.mapping(key).number_map())
-COUNT_MAP = way(
-    lambda line, key: {name: n for name in line.mapping(key).data if (n := line.mapping(key).count(name)) is not None}
-)
+COUNT_MAP = way(lambda line, key: line.mapping(key).count_map())
 SCALAR_MAP = way(lambda line, key: line.mapping(key).scalar_map())
 
 

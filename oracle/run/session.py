@@ -317,7 +317,7 @@ class Run:
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         result = asking.groups(record)
-        of_state = len(record.cases) > 1  # asked of the largest group, and of the next ones where it holds there
+        of_state = True  # asked of the largest group, and of the next ones where it holds there
         for number, group in enumerate(result[:ASKED]):
             case = case_of(group.smallest)
             if case is None or group.status != "fail":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
@@ -241,7 +242,7 @@ def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
         return
     for value in op.reduction.choices:
         shape = op.terms_shape({**given, op.reduction.name: value})
-        if np.prod(shape) < np.prod(own):
+        if math.prod(shape) < math.prod(own):
             raise OracleError(
                 f"{op.name}: with {op.reduction.name} {value!r} its output has the shape {shape} and {op.main}, which "
                 f'its formula reads, {own}; say that values are summed: terms=lambda a: tuple(a["{op.main}"].shape)'

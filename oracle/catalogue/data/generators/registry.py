@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -78,7 +78,10 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
-        _check_range(name, key, value)
+        if key in _RANGES:
+            _check_range(name, key, value)
+        elif known[key].kind == "list" and key != "spots":
+            _check_numbers(name, key, value)
     _check_order(name, {key: data.get(key, known[key].default) for key in ("low", "high") if key in known})
     for spot in data.get("spots", ()):
         if not (
@@ -96,12 +99,16 @@ _RANGES = {"count": (0, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share"
 
 
 def _check_range(name: str, key: str, value: Any) -> None:
-    """Raise OracleError for a number outside its range, and for one among numbers that is none."""
-    least, most = _RANGES.get(key, (-math.inf, math.inf))
-    if key in _RANGES and not least <= value <= most:
+    """Raise OracleError for a number outside its range."""
+    least, most = _RANGES[key]
+    if not least <= value <= most:
         wanted = f"at least {least}" if math.isinf(most) else f"in [{least}, {most}]"
         raise OracleError(f"generator {name}: {key} is {value}; it must be {wanted}")
-    for place, each in enumerate(value if isinstance(value, (list, tuple)) and key != "spots" else ()):
+
+
+def _check_numbers(name: str, key: str, values: Sequence[Any]) -> None:
+    """Raise OracleError for one among numbers that is none."""
+    for place, each in enumerate(values):
         if not isinstance(each, (int, float)):
             raise OracleError(f"generator {name}: {key}[{place}] is {each!r}; it must be a number")
 
