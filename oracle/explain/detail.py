@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
 from ..record.codec import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
-from ..settings.settings import Settings
+from ..settings.settings import DEVICE_BACKENDS, Settings
 from . import diagnosis, findings
 from .facts import NO_DATA
 from .findings import Findings, histogram, is_float, real, ulp_distance
@@ -58,7 +59,9 @@ def replay_command(case: Case, settings: Settings) -> str:
     """Return the command that runs exactly this case and prints its full verdict."""
     from ..catalogue import default_dir
 
-    words = ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
+    custom = os.environ.get("ASCEND_CUSTOM_OPP_PATH") if settings.backend in DEVICE_BACKENDS else None
+    words = ["env", f"ASCEND_CUSTOM_OPP_PATH={custom}"] if custom else []  # else CANN's own kernel answers the replay
+    words += ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
     file = case.source.rpartition(":")[0]
     if file and not _inside(file, str(default_dir())):
         words += ["--catalogue", file]

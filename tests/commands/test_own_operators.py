@@ -233,3 +233,4 @@ def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
     done = command(*words)
     assert done.returncode == 1
     assert "sign" in done.stdout, done.stdout
+    assert f"env ASCEND_CUSTOM_OPP_PATH={package} aclnn-oracle replay" in done.stdout  # else CANN's own kernel answers

@@ -115,6 +115,8 @@ PHRASES: tuple[str, ...] = (
     N_("# elements not so"), N_("# element not so"),
     N_("NaN, inf, -inf or finite differ at # of # positions, first #: golden #, actual #"),
     N_("max_abs_error # at # > max_abs_error_limit #"), N_("# elements above their own max_abs_error_limit"),
+    N_("the device's process ended"), N_("exit status #"), N_("its last words"), N_("it closed its pipe"),
+    N_("no answer in # s (--timeout-per-case)"), N_("the device's process was ended"),
 )  # fmt: skip
 
 SENTENCES: tuple[str, ...] = (
@@ -146,6 +148,7 @@ SENTENCES: tuple[str, ...] = (
     N_("results are rounded toward zero when they are stored as {type}: digits are cut, not rounded to nearest"),
     N_("results are rounded upwards when they are stored as {type}: digits are cut, not rounded to nearest"),
     N_("{name} or {names}"), N_("{name} and {names}"),
+    N_("signal {count} ({value})"),
     # where an operator fails (explain/conditions.py); the longer sentence stands before the one that it begins with
     N_("no case tells where between {low} and {high} {subject} begins to matter"),
     N_("{some}, and {others}"),
