@@ -208,8 +208,11 @@ STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **families.STRENGTHS
 
 def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield the cases of a family and its axes of variants, in the way that its key ``cover`` says."""
-    ways = {None: multiplied, "each": in_turn}
-    return ways.get(family.keys.get("cover"), covered)(expander, family, axes)
+    ways, cover = {None: multiplied, "each": in_turn}, family.keys.get("cover")
+    if "each_dtype" in family.keys and cover not in families.FACTORS:
+        text = f"family {expander.name}: each_dtype goes with cover: {', '.join(families.FACTORS)}"
+        raise expander.error(text, family, ("each_dtype",))
+    return ways.get(cover, covered)(expander, family, axes)
 
 
 def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:

@@ -155,6 +155,7 @@ ERRORS = [
     (family(cover="pairs", variants="[]"), 9, "expands to nothing"),
     (family(cover="fours"), 9, "unknown value 'fours'"),
     (family(cover="pairs", variants="{a: {attrs: {dim: 0}}}"), 9, "attrs stands in the family alone"),
+    (family(each_dtype="smoke"), 9, "each_dtype goes with cover: pairs_of_classes"),
     (family(shape="[[4], [4]]"), 9, "already used at"),
     (family(attrs="{dims: 1}"), 9, "unknown attribute of aclnnSoftmaxBackward 'dims'"),
     (family(attrs="{dim: true}"), 9, "True"),
