@@ -11,6 +11,8 @@ from oracle.catalogue import default_dir, files, load
 from oracle.catalogue.loader import slug_of
 from oracle.model.errors import OracleError
 from oracle.record.types import CaseRecord
+from oracle.run.session import Run
+from oracle.settings.settings import Settings
 
 CASE = log_sigmoid()  # log_sigmoid_backward/plain[float32]
 
@@ -215,3 +217,12 @@ def test_one_statement_holds_for_several_patterns_some_of_which_may_pass(tmp_pat
     path.write_text(path.read_text("utf-8").replace('may: ["soft*"]', 'may: ["nll*"]'), "utf-8")
     with pytest.raises(OracleError, match=r"x\.yaml:4: may: 'nll\*' is none of the entry's ids"):
         load_expectations(path)
+
+
+@pytest.mark.parametrize(
+    ("backend", "emulate", "own"), [("aclnn", True, True), ("aclnn", False, False), ("cpu", False, True)]
+)
+def test_the_kernels_of_the_emulated_cann_are_excused_as_the_projects_own(backend, emulate, own):
+    run = Run(Settings(backend=backend, emulate=emulate))
+    read = {entry.where.partition(":")[0].rpartition("/")[2] for entry in run.expectations(default_dir()).entries}
+    assert ("cpu.yaml" in read) == own
