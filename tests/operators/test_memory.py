@@ -16,12 +16,18 @@ SIZE = 1 << 22  # a float64 copy would be 32 MiB, so two of them, or one and its
 
 def extra(op, **params) -> int:
     """Peak traced allocation (NumPy reports its own to tracemalloc) less the output."""
-    oracle.golden(op, **params)  # what a compiler takes, where it compiles, does not grow with the data
+    oracle.golden(op, **params)  # a compiler's own memory does not grow with the data
     tracemalloc.start()
     (out,) = oracle.golden(op, **params).values()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak - out.nbytes
+
+
+@pytest.fixture(autouse=True, params=["numpy", pytest.param("compiled", marks=in_full_alone)])
+def engine(request, monkeypatch):
+    """Which engine answers: left to itself, a process comes to the second one after some large calls."""
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", request.param)
 
 
 @pytest.fixture(scope="module")
