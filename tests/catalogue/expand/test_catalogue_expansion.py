@@ -7,6 +7,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
+from ordinary import some
 from small_catalogues import HEAD, cases, catalogue, family
 
 from oracle import OracleError
@@ -285,7 +286,7 @@ def test_equal_ids_in_two_files(tmp_path: Path) -> None:
         load_all(tmp_path)
 
 
-@pytest.mark.parametrize("slug", ["softmax_backward", "sigmoid_backward", "tanh_backward"])
+@pytest.mark.parametrize("slug", some(["tanh_backward", "softmax_backward", "sigmoid_backward"], 1))
 def test_what_is_left_out_for_a_tier_has_no_case_in_it(slug):
     file = default_dir() / f"{slug}.yaml"
     whole = load(file)

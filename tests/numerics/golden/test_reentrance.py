@@ -35,22 +35,22 @@ CALLS = {
 }
 
 
-# Every two of a call, a type and an engine; all three in the full run.
+# Every call with every type, and two calls compiled, which takes seconds each; all three together in the full run.
 EVERY = list(product(CALLS, ["float32", "float16", "bfloat16"], ["numpy", "compiled"]))
-TWOS = [
+FEW = [
     ("softmax", "float32", "numpy"),
     ("softmax", "float16", "compiled"),
     ("softmax", "bfloat16", "numpy"),
     ("log_sigmoid", "float32", "compiled"),
     ("log_sigmoid", "float16", "numpy"),
-    ("log_sigmoid", "bfloat16", "compiled"),
+    ("log_sigmoid", "bfloat16", "numpy"),
     ("tanh", "float32", "numpy"),
-    ("tanh", "float16", "compiled"),
+    ("tanh", "float16", "numpy"),
     ("tanh", "bfloat16", "numpy"),
 ]
 
 
-@pytest.mark.parametrize(("call", "dtype", "engine"), EVERY if FULL else TWOS)
+@pytest.mark.parametrize(("call", "dtype", "engine"), EVERY if FULL else FEW)
 def test_a_golden_inside_another_leaves_both_right(call, dtype, engine, interrupted, monkeypatch):
     if engine == "compiled":
         pytest.importorskip("numba")
