@@ -5,6 +5,7 @@ Mutated are the page's formula and the first public kernel's order that differs 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -18,7 +19,7 @@ from ...numerics.orders.formula import COUNT, Form, is_elementwise, is_public
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS
+from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS, SUM
 from ..base import elementwise, rows, samples
 from ..base.asking import reductions, takes_complex
 from ..base.device import WITH_INFINITIES, Defect, Device, Write, plain, write_in_place
@@ -96,6 +97,8 @@ def _means(op: Operator) -> Iterator[Defect]:
             op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
             "every reduction",
         )  # fmt: skip
+    text = "the mean's count is of the operands' type, in which it is infinite, or rounded"
+    yield _mutant(op, "mean of a count in 16 bits", text, _count_rounded(op), "a mean over more than 65,504 elements")
 
 
 def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
@@ -112,7 +115,24 @@ def _mean_under(op: Operator, under: tuple[int, ...]) -> Kernel:
     right = elementwise.plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        return right({**a, reduction.name: MEAN if a[reduction.name] in under else NONE}, target)
+        code = a[reduction.name]
+        if op.terms is None:
+            return right({**a, reduction.name: MEAN if code in under else NONE}, target)
+        result = right({**a, reduction.name: SUM if code == MEAN else code}, target)
+        return np.asarray(result / F(math.prod(op.terms(a)))) if code in under else result
+
+    return kernel
+
+
+def _count_rounded(op: Operator) -> Kernel:
+    """The mean's count is of the operands' type: float16 ends at 65,504."""
+    right, without = elementwise.plain(op), _mean_under(op, ())
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        count = elementwise.operands_of(op, a).get(COUNT)
+        if count is None:
+            return right(a, target)
+        return np.asarray(without(a, target) / F(a[op.main].dtype.type(count)))
 
     return kernel
 
@@ -160,13 +180,27 @@ def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int,
     return compute
 
 
-# What a stage is instead of its reduction, by its kind.
+def _first(most: int) -> rows.Reduce:
+    return lambda p, axis: p[..., :most].max(axis=-1, keepdims=True, initial=-np.inf)
+
+
+def _full_tiles(tile: int) -> rows.Reduce:
+    def largest(p: Array, axis: int) -> Array:
+        full = p.shape[-1] // tile * tile or p.shape[-1]
+        return np.asarray(p[..., :full].max(axis=-1, keepdims=True, initial=-np.inf))
+
+    return largest
+
+
+# What a stage is instead of its reduction, by its kind; its rows lie along the last axis.
 STAGES: dict[str, dict[str, rows.Reduce]] = {
     "sum": {what: total for what, total in SUMS.items() if what != "all terms but its own"},
     "most": {
         "the smallest": lambda p, axis: p.min(axis=axis, keepdims=True, initial=np.inf),
         "the first": lambda p, axis: np.take(p, [0], axis=axis),
         "the largest but the last": lambda p, axis: np.delete(p, -1, axis).max(axis, keepdims=True, initial=-np.inf),
+        **{f"the largest of the first {most}": _first(most) for most in (64, 256, 2048, 8192)},
+        **{f"the largest of full tiles of {tile}": _full_tiles(tile) for tile in (8, 64, 256, 2048, 8192)},
     },
 }
 
