@@ -128,6 +128,7 @@ OPERATOR = Operator(
     kernel=KernelName("binary_cross_entropy", ("self", "target", "weight"), {"reduction": ("reduction", 1)}),
     aten=Aten(
         lambda aten, t: aten.binary_cross_entropy(t["self"], t["target"], t["weight"], t["reduction"]),
+        departs=True,  # it refuses what lies outside 0 to 1
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.BinaryCrossEntropy(REDUCTIONS[t["reduction"]])(

@@ -16,7 +16,7 @@ exponential and subtract 1, and lose all digits of a small self.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, dtype_in,
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, check, dtype_in,
     ends_if_empty, exp, expm1, is_finite, max_rank, maximum, minimum, not_null, number, output, ratio, same_shape,
     scalar_casts, tensor, where,
 )  # fmt: skip
@@ -59,6 +59,13 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """Where the document's formula is the host's too."""
+    for name in ("alpha", "inputScale"):
+        finite = abs(float(a[name])) < 2.0**128  # as float32
+        yield check(f"finite {name}", None if finite else f"{name} is {a[name]}; the host takes a shortcut")
+
+
 OPERATOR = Operator(
     name="aclnnElu",
     parameters=(
@@ -71,6 +78,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/elu/op_api/aclnn_elu.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=Formula(formula, {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "expm1": formula}),
     points={"x": (0.0, -0.1)},
