@@ -18,7 +18,7 @@ from synthetic import case, write
 from oracle import cli
 from oracle.catalogue import default_dir, select
 from oracle.catalogue.loader import load_default
-from oracle.commands.run import _free_name, _link
+from oracle.commands.run import _free_name, _link, _without_ids
 from oracle.model.aclnn import PLATFORMS
 from oracle.settings.settings import Settings
 
@@ -170,6 +170,15 @@ def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
     done = processes.oracle(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
     first = next(line for line in done.stdout.splitlines() if " fail " in line)
     assert "the smallest case passes alone, in a process of its own: state across calls" in first, done.stdout
+
+
+@pytest.mark.parametrize(
+    "option", ["--durations 3", "--color no", "--deselect x", "--verbosity 1", "--junit-xml j.xml"]
+)
+def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "j.xml").touch()
+    assert _without_ids(option.split(), {"oracle_operator": ()}) == option.split()
 
 
 @pytest.mark.parametrize(

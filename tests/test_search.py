@@ -186,6 +186,32 @@ def test_the_command_says_that_nothing_fails(tmp_path: Path, capsys: pytest.Capt
     assert (tmp_path / "search.jsonl").exists()
 
 
+class TakesNothing:
+    """Takes no call."""
+
+    name = "takes nothing"
+
+    def unsupported(self, call: Call) -> str:
+        return "not today"
+
+    def run(self, call: Call) -> None:
+        raise AssertionError("it is not asked")
+
+
+def test_a_search_that_judged_nothing_is_not_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["search", "--backend", f"{__name__}:TakesNothing", "--op", "aclnnRelu", "--minutes", "0.01"]
+    assert main([*asked, "-o", str(tmp_path)]) == 1
+    assert "nothing was judged of: aclnnRelu" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["search", "--backend", "cpu", "--op", "aclnnRelu", "-o", str(tmp_path / "file")]) == 2
+    assert "name a folder that can be made" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("minutes", ["0", "-1", "nan"])
 def test_no_time_is_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--backend", "cpu", f"--minutes={minutes}"]) == 2

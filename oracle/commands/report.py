@@ -50,8 +50,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     compare.add_argument("old", type=Path, metavar="OLD.jsonl")
     compare.add_argument("new", type=Path, metavar="NEW.jsonl")
-    compare.add_argument("--format", choices=("text", "md", "json"), default="text")
-    compare.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there instead of to the terminal")
+    compare.add_argument("--format", choices=_OF_DIFF.values(), help="default: what -o's suffix says, else text")
+    compare.add_argument("-o", "--output", type=Path, metavar="FILE",
+                         help=f"write there instead of to the terminal: {', '.join(_OF_DIFF)}")  # fmt: skip
     compare.add_argument(
         "--limit", type=whole, default=50, metavar="N", help="cases shown of each group, 0 for all (50)"
     )
@@ -60,8 +61,20 @@ def add_parser(subparsers: Subparsers) -> None:
     compare.add_argument("--budget-floor", type=_positive, default=diff.BUDGET_FLOOR, metavar="F",
                          help="and at least this fraction of the bound (%(default)s)")  # fmt: skip
     compare.add_argument("--where", metavar="WORDS", help=f"{HELP}; status is that of either run")
-    _add_language(compare)
+    compare.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the text")
     compare.set_defaults(run=run_diff)
+
+
+_OF_DIFF = {".txt": "text", ".md": "md", ".json": "json"}  # a suffix -> the format of a difference
+
+
+def _format_of_diff(path: Path | None) -> str:
+    """Return the format that a file's suffix says. Raises OracleError for another suffix."""
+    suffix = "" if path is None else path.suffix
+    if suffix not in ("", *_OF_DIFF):
+        raise OracleError(f"-o {path}: diff writes {', '.join(_OF_DIFF)}; `aclnn-oracle report OLD NEW -o {path}` "
+                          "shows both runs side by side")  # fmt: skip
+    return _OF_DIFF.get(suffix, "text")
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
@@ -125,13 +138,14 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
 
 def run_diff(args: argparse.Namespace) -> int:
     """Print or write the difference; 1 when something newly fails."""
+    form = args.format or _format_of_diff(args.output)
     brief = args.where is None  # a choice may look at inputs
     old, new = _chosen([read(path, brief=brief) for path in (args.old, args.new)], args.where)
     result = diff.Difference(old, new, args.budget_factor, args.budget_floor)
     language = LANGUAGES[args.lang]
-    if args.format == "json":
+    if form == "json":
         text = diff.to_json(result)
-    elif args.format == "md":
+    elif form == "md":
         text = diff.markdown(result, limit=args.limit, language=language)
     else:
         text = diff.text(result, limit=args.limit, language=language) + "\n"

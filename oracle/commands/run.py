@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = (
     "-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--tx", "--rootdir", "--junitxml", "--dist",
+    "--junit-xml", "--durations", "--durations-min", "--color", "--capture", "--show-capture", "--deselect", "--ignore",
+    "--ignore-glob", "--basetemp", "--log-level", "--log-file", "--verbosity", "--override-ini", "--import-mode",
+    "--pythonwarnings", "--maxprocesses", "--max-worker-restart", "--code-highlight", "--confcutdir", "--lfnf",
+    "--last-failed-no-failures",
 )  # fmt: skip
 
 _NOTHING_CHOSEN = (

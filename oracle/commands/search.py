@@ -70,6 +70,10 @@ def search(args: argparse.Namespace) -> int:
     asked |= {"soc": args.soc, "layers": "structure,strict"}
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OracleError(f"-o {args.output}: {error.strerror or error}; name a folder that can be made") from error
     bench, interrupted = Bench(settings), False
     result = Search(operators, settings, bench.further)
     bench.open()
@@ -102,7 +106,6 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     states = list(found.found.values())
     failing = [state for state in states if state.failures]
     print(f"\ncalls: {sum(s.calls for s in states):,}; operators: {len(states)}, of these fail: {len(failing)}")
-    folder.mkdir(parents=True, exist_ok=True)
     for state in failing:
         contrast = state.contrast()
         path = folder / f"{OPERATORS[state.op].slug}.yaml"
@@ -117,7 +120,10 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     record = folder / "search.jsonl"
     _record(found, settings, record)
     print(f"record: {record}")
-    return 1 if failing else 0
+    unjudged = [state.op for state in states if state.calls == sum(state.skipped.values())]
+    if unjudged:
+        print(f"nothing was judged of: {', '.join(unjudged)}")
+    return 1 if failing or unjudged else 0
 
 
 def _why(condition: str) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..backends import Backend, load
+from ..guest.opening import DeviceError
 from ..model.errors import OracleError
 from . import INTERRUPTED, Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
+    from ..model.aclnn import Status
+    from ..model.call import Call
     from ..sweep.engine import Progress
     from ..sweep.pairs import Pairs
 
@@ -26,7 +30,7 @@ EPILOG = """examples:
 An elementwise operator's one or two operands vary, of three the gradient is 1; one operand has 2^16 values and a single
 row. Attributes have their usual values unless --attr sets them. Without --backend the golden is proved against MPFR;
 with one, every element must stay within the operator's strict bound. An interrupted sweep goes on where it stopped.
-Exit status: 0 nothing wrong, 1 wrong elements, 2 bad input, 130 interrupted.
+Exit status: 0 nothing wrong, 1 wrong elements or nothing judged, 2 bad input, 130 interrupted.
 """
 
 
@@ -94,15 +98,14 @@ def show_sweep(args: argparse.Namespace) -> int:
         return INTERRUPTED
     finally:
         progress.save(state)
-        close = getattr(opened, "close", None)
-        if close is not None:
-            close()
+        if opened is not None:
+            opened.close()
         _device.cache_clear()
         _pairs.cache_clear()
     if not args.quiet:
         print(file=sys.stderr)
     _summary(progress, args.backend, rows, every, environment())
-    return 1 if progress.wrong else 0
+    return 1 if progress.wrong or progress.pairs == progress.unspecified else 0
 
 
 @lru_cache(maxsize=2)
@@ -114,9 +117,35 @@ def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...
 
 
 @lru_cache(maxsize=2)
-def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> Backend | None:
+def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> _Device | None:
     """The device to judge, opened once in every process that takes part; None where the golden is proved."""
-    return None if backend is None else load(backend, dict(options))
+    return None if backend is None else _Device(load(backend, dict(options)), backend)
+
+
+@dataclass(frozen=True)
+class _Device:
+    """A backend whose faults end the sweep with one line."""
+
+    backend: Backend
+    name: str
+
+    def run(self, call: Call) -> Status:
+        """Run a call. Raises OracleError where the backend does not take it, or answers no status."""
+        from ..case.execute import Stopwatch, answer, unsupported
+
+        try:
+            reason = unsupported(self.backend, call)
+            status = None if reason else answer(self.backend, call, Stopwatch())
+        except DeviceError as error:
+            raise OracleError(f"sweep: {self.name}: {error}") from error
+        if status is None:
+            raise OracleError(f"sweep: {self.name} does not take {call.op}: {reason}")
+        return status
+
+    def close(self) -> None:
+        """Give the backend back."""
+        if close := getattr(self.backend, "close", None):
+            close()
 
 
 def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:
@@ -171,6 +200,8 @@ def _summary(progress: Progress, backend: str | None, rows: int, every: int, ver
     print(f"{what}: {subject}, {progress.pairs} {kind} ({scope}), {progress.wrong} wrong, {progress.seconds:.0f} s")
     if backend:
         print(f"worst error {progress.budget_used:.3g} of its bound; {progress.unspecified} unspecified, not judged")
+        if progress.unspecified == progress.pairs:
+            print("nothing was judged")
     else:
         tools = ", ".join(f"{k} {v}" for k, v in versions.items())
         print(f"{progress.settled_exactly} settled by exact arithmetic; {tools}")

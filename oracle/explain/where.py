@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalogue.data.case import Case
+from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..record.types import STATUSES, CaseRecord
@@ -53,7 +54,8 @@ class Word:
     def holds(self, findings: object) -> bool:
         """Whether a value that a case has fits."""
         if self.how == ":":
-            return any(part.lower() in str(findings).lower() for part in self.value.split(","))
+            text, parts = str(findings).lower(), self.value.lower().split(",")
+            return any(part == text if self.name == "dtype" and part in DTYPES else part in text for part in parts)
         if isinstance(findings, bool):
             findings = "yes" if findings else "no"
         if self.step and isinstance(findings, int):

@@ -58,10 +58,10 @@ class Pairs:
             self.wide = self.every.astype(np.float64)
 
     def call(self, rows: Array) -> Call:
-        """Return the call over some codes of the first operand and all of the second, its output zeroed."""
+        """Return the call over some codes of the first operand and all of the second, its output full of NaN."""
         shape = (len(rows), CODES)
         inputs = {p.name: self._input(p, rows, shape) for p in self.operator.inputs()}
-        out = np.zeros(shape, self.dtype.numpy)
+        out = np.full(shape, np.nan, self.dtype.numpy)  # what a device does not write is wrong
         return Call(self.op, self.soc, inputs, dict(self.attributes), {self.output: out}, case_id=f"sweep-{rows[0]}")
 
     def _input(self, parameter: Parameter, rows: Array, shape: tuple[int, int]) -> Array | None:

@@ -95,6 +95,18 @@ def test_diff_writes_to_a_file_too(run: Path, tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "diff.txt").read_text(encoding="utf-8") == printed
 
 
+@pytest.mark.parametrize(("name", "begins"), [("d.md", "#"), ("d.json", "{"), ("d.txt", "")])
+def test_the_suffix_says_what_diff_writes(run: Path, tmp_path: Path, name: str, begins: str) -> None:
+    command("diff", run, run, "-o", tmp_path / name)
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
+
+
+def test_diff_refuses_a_suffix_of_nothing_that_it_writes(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(OracleError, match=r"diff writes \.txt, \.md, \.json"):
+        command("diff", run, run, "-o", tmp_path / "d.html")
+    assert not (tmp_path / "d.html").exists()
+
+
 def test_the_budget_factor_is_the_callers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = (
         synthetic.write(tmp_path / f"{b}.jsonl", [synthetic.case("softmax_backward/a[float32]", budget_used=b)])

@@ -233,3 +233,53 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
             assert high[row, column] >= result.low
             wide += not high[row, column] - low[row, column] <= 2.0**-28 * abs(float(result.high)) + 1e-100
     assert wide <= low.size // 50, wide
+
+
+DEVICES = """
+import numpy as np
+import oracle
+
+class Half:
+    name = "half"
+    def run(self, call):
+        x = call.inputs["self"]
+        np.copyto(call.outputs["out"], x, where=x > 0)
+        return oracle.Status(0)
+
+class Raises(Half):
+    def run(self, call):
+        raise ValueError("no")
+
+class NotToday(Half):
+    def unsupported(self, call):
+        return "not today"
+
+class Number(Half):
+    def run(self, call):
+        return 42
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["--backend", "devices:Half"], 1, "got nan"),
+        (["--backend", "devices:Raises"], 2, "sweep: devices:Raises: ValueError: no"),
+        (["--backend", "devices:NotToday"], 2, "devices:NotToday does not take aclnnRelu: not today"),
+        (["--backend", "devices:Number"], 2, "42"),
+    ],
+)
+def test_a_device_that_fails_ends_the_sweep_with_one_line(tmp_path, monkeypatch, capsys, words, status, says):
+    (tmp_path / "devices.py").write_text(DEVICES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "aclnnRelu", "--dtype", "float16", "--quiet", *words]) == status
+    text = capsys.readouterr()
+    assert says in text.out + text.err
+
+
+def test_a_sweep_that_judged_nothing_is_not_green(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--dtype", "float16", "--attr", "clipValueMin=nan", "--backend", "cpu", "--quiet"]
+    assert main(["sweep", "aclnnHardtanh", *words]) == 1
+    assert "nothing was judged" in capsys.readouterr().out
