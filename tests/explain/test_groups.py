@@ -23,7 +23,7 @@ from oracle.explain.facts import Tensor, facts_of
 from oracle.explain.groups import groups
 from oracle.record.codec import parse_object
 from oracle.record.reader import Record
-from oracle.record.types import CaseRecord, Detail, RunHeader
+from oracle.record.types import CaseRecord, Detail, RunHeader, WorstElement
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
@@ -213,3 +213,27 @@ def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_exp
     assert failures_of[0] >= 0.8 * sum(failures_of)
     assert len(record.groups[0].operators) == 4
     assert record.groups[0].cause == "intermediate results are rounded to float16 or bfloat16"
+
+
+def wrong_at(number: int, value: float, lambd: float = 0.5, generator: str = "normal") -> CaseRecord:
+    element = WorstElement((number,), 1.0, 2.0, 0.1, None, "", "", None, {"output": value, "gradOutput": number + 0.25})
+    detail = Detail(rule="standard mixed", bad=1, total=64, worst=(element,))
+    words = {"gradOutput": "float32[64] normal", "output": f"float32[64] {generator}"}
+    return case(number, True, "float32", (64,), detail=detail, inputs=words, attrs={"lambd": lambd})
+
+
+@pytest.mark.parametrize(
+    ("cases", "cause"),
+    [
+        ([wrong_at(1, -3.0), wrong_at(2, -3.0, 0.25)], "output is -3 at every wrong element that is shown"),
+        ([wrong_at(1, -1.5, 1.5), wrong_at(2, -3.0, 3.0)], "output is -lambd at every wrong element that is shown"),
+        ([wrong_at(1, -3.0), wrong_at(2, 3.0)], ""),
+        ([wrong_at(1, -3.0)], ""),
+        ([wrong_at(1, -3.0, generator="constant"), wrong_at(2, -3.0, generator="constant")], ""),
+    ],
+)
+def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseRecord], cause: str) -> None:
+    passing = [case(number, False, "float32", (64,)) for number in range(10, 20)]
+    (group,) = recorded([*cases, *passing]).groups
+    assert group.cause == cause
+    assert group.explained == (len(cases) if cause else 0)

@@ -149,6 +149,7 @@ SENTENCES: tuple[str, ...] = (
     N_("results are rounded upwards when they are stored as {type}: digits are cut, not rounded to nearest"),
     N_("{name} or {names}"), N_("{name} and {names}"),
     N_("signal {count} ({value})"),
+    N_("{name} is {value} at every wrong element that is shown"),
     # where an operator fails (explain/conditions.py); the longer sentence stands before the one that it begins with
     N_("no case tells where between {low} and {high} {subject} begins to matter"),
     N_("{some}, and {others}"),
