@@ -183,6 +183,9 @@ def test_the_command_says_that_nothing_fails(tmp_path: Path, capsys: pytest.Capt
     asked = ["search", "--backend", "cpu", "--op", "aclnnTanhBackward", "--minutes", "0.02", "-o", str(tmp_path)]
     assert main(asked) == 0
     assert "of these fail: 0" in capsys.readouterr().out
+    (tmp_path / "tanh_backward.yaml").touch()
+    assert main(asked) == 0
+    assert "tanh_backward.yaml is of an earlier search" in capsys.readouterr().out
     assert (tmp_path / "search.jsonl").exists()
 
 

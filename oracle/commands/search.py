@@ -115,6 +115,9 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
         for each in state.failures:
             print(f"  {each.record.reason}")
     for state in states:
+        earlier = folder / f"{OPERATORS[state.op].slug}.yaml"
+        if not state.failures and earlier.exists():
+            print(f"{state.op}: {earlier} is of an earlier search; nothing fails in this one")
         for reason, count in state.skipped.items():
             print(f"{state.op}: {count:,} calls skipped: {reason}")
     record = folder / "search.jsonl"

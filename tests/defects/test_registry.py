@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import stated
-from ordinary import in_full_alone, one_of_each_kind
+from ordinary import in_full_alone, one_of_each_kind, some
 
 from oracle.case.one_case import outcome_on
 from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, published, right_kernels
@@ -81,7 +81,7 @@ def test_what_was_published_is_of_operators_that_there_are():
 
 
 def test_equivalent_mutants_are_few_and_each_says_why():
-    for op in one_of_each_kind(OPERATORS):
+    for op in some(one_of_each_kind(OPERATORS), 5):
         assert all(len(d.equivalent) > 20 for d in defects(op) if d.equivalent)
         assert len({d.equivalent for d in defects(op)} - {"", WHY}) <= 20, op
 
