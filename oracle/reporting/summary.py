@@ -376,7 +376,7 @@ class Writer:
         causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
         texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
-            say(_("On the authority of: {whose}", whose=escape(case.authority))) if case.authority else "",
+            say(_("On the authority of: {whose}", whose=escape(say(Phrase(case.authority))))) if case.authority else "",
             say(_("Where: {where}", where=escape(say(Phrase(cluster.where))))) if cluster.where else "",
             escape(say(cluster.counts)) if cluster.where else "",
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",

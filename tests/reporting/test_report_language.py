@@ -80,6 +80,7 @@ def test_a_sentence_puts_its_parts_into_the_same_language() -> None:
         ("one element, [3, 4]", "单个元素 [3, 4]"),
         ("the device's process ended: signal 11 (SIGSEGV); its last words: Segmentation fault",
          "设备进程已结束：信号 11（SIGSEGV）；最后的输出：Segmentation fault"),
+        ("source (loss/kl_div/op_api/aclnn_kl_div.cpp)", "源码（loss/kl_div/op_api/aclnn_kl_div.cpp）"),
         ("no answer in 2.5 s (--timeout-per-case); the device's process was ended",
          "2.5 秒内没有应答（--timeout-per-case）；设备进程已被终止"),
         ("strict: 4 elements of 6 outside the error bound, the worst 4.761 times the bound",

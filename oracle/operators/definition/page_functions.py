@@ -169,7 +169,8 @@ def _line_of(function: Function, error: Exception) -> str:
 def try_out(op: Operator) -> None:
     """Ask the functions of a guarded operator of a usual call, with and without its optional inputs. Raises OracleError
     for what they ask or answer, for a failure where they fail on every shape that the checks accept, or at an attribute
-    that is a null pointer, and for a reduction of which the checks accept no call."""
+    that is a null pointer, for a reduction of which the checks accept no call, and for an input that is no null pointer
+    though the checks let it be one."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
@@ -180,6 +181,9 @@ def try_out(op: Operator) -> None:
             _try_null(op, p)
     if op.reduction is not None:
         _try_reductions(op, op.reduction)
+    for p in op.inputs():
+        if not p.optional:
+            _require_refused(op, p)
 
 
 def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed]) -> bool:
@@ -201,6 +205,19 @@ def _try_null(op: Operator, pointer: Parameter) -> None:
     for shape in filter(None, SHAPES):
         _, described = _call(op, shape, {**op.usual(shape), pointer.name: None}, set())
         _refusal(op, described, platform(DEFAULT_SOC))
+
+
+def _require_refused(op: Operator, tensor: Parameter) -> None:
+    """Raise OracleError where the checks take, or fail on, a null pointer for an input that is not optional."""
+    for shape in SHAPES:
+        _, described = _call(op, shape, op.usual(shape), set())
+        if _refusal(op, described, platform(DEFAULT_SOC)):
+            continue
+        if not _refusal(op, {**described, tensor.name: None}, platform(DEFAULT_SOC)):
+            raise OracleError(
+                f"{op.name}: its checks take a call whose {tensor.name} is a null pointer: let them yield "
+                f"not_null(a, {tensor.name!r}) first, or declare it with optional=True"
+            )
 
 
 def _try_reductions(op: Operator, reduction: Parameter) -> None:

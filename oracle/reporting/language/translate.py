@@ -115,6 +115,7 @@ PHRASES: tuple[str, ...] = (
     N_("# elements not so"), N_("# element not so"),
     N_("NaN, inf, -inf or finite differ at # of # positions, first #: golden #, actual #"),
     N_("max_abs_error # at # > max_abs_error_limit #"), N_("# elements above their own max_abs_error_limit"),
+    N_("document"), N_("source"), N_("device (instruction documents)"), N_("project (strict bound)"),
     N_("the device's process ended"), N_("exit status #"), N_("its last words"), N_("it closed its pipe"),
     N_("no answer in # s (--timeout-per-case)"), N_("the device's process was ended"),
 )  # fmt: skip
@@ -148,7 +149,7 @@ SENTENCES: tuple[str, ...] = (
     N_("results are rounded toward zero when they are stored as {type}: digits are cut, not rounded to nearest"),
     N_("results are rounded upwards when they are stored as {type}: digits are cut, not rounded to nearest"),
     N_("{name} or {names}"), N_("{name} and {names}"),
-    N_("signal {count} ({value})"),
+    N_("signal {count} ({value})"), N_("source ({value})"),
     N_("{name} is {value} at every wrong element that is shown"),
     # where an operator fails (explain/conditions.py); the longer sentence stands before the one that it begins with
     N_("no case tells where between {low} and {high} {subject} begins to matter"),

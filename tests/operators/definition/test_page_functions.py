@@ -10,8 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from oracle.model.aclnn import platform
-from oracle.model.call import TensorSpec
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp, sqrt, where
 from oracle.numerics.orders.formula import Form, Formula
@@ -164,14 +162,21 @@ def test_checks_that_are_none_are_told_with_the_line(wrong, message):
     assert re.search(message, refusal(checks=wrong))
 
 
-def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
-    page = accepted(replace(PAGE, checks=lambda a, platform: iter([same_dtype(a, "self", "gradOutput")])))
-    given = {**dict.fromkeys(page.by_name), "gradOutput": TensorSpec((3,), "float32"), "alpha": 1.0}
-    text = (
-        f"^{NAME}: its checks failed at .*'NoneType'.*in this call: self, weight, reduction, gradInput; yield not_null"
-    )
-    with pytest.raises(OracleError, match=text):
-        list(page.checks(given, platform("ascend910b")))
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (
+            lambda a: same_dtype(a, "self", "gradOutput"),
+            r"its checks failed at .*'NoneType'.*in this call: gradOutput; yield not_null",
+        ),
+        (
+            lambda a: not_null(a, "self"),
+            r"its checks take a call whose gradOutput is a null pointer: let them yield not_null\(a, 'gradOutput'\)",
+        ),
+    ],
+)
+def test_checks_that_let_an_input_be_a_null_pointer_are_told(made, message):
+    assert re.search(message, refusal(checks=lambda a, platform: iter([made(a)])))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +202,7 @@ def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
     """Its cases would be left out without a word: the page's shape and its checks do not agree."""
 
     def scalar_under_a_reduction(a, platform):
-        yield not_null(a, "self")
+        yield not_null(a, "self", "gradOutput")
         wanted = () if a["reduction"] else a["self"].shape
         yield check("shape", None if a["gradInput"].shape == wanted else f"gradInput must be {wanted}")
 
