@@ -17,6 +17,7 @@ from oracle.explain.diagnosis import family_of
 from oracle.guest.process import Process
 from oracle.model.errors import OracleError
 from oracle.place import Bench
+from oracle.record.types import CaseRecord, Detail
 from oracle.settings.settings import Settings
 
 
@@ -41,6 +42,24 @@ def test_the_run_goes_on_after_deaths_and_silence():
     assert "exit status 7" in lines["exits"].reason
     assert "no answer in 3 s" in lines["hangs"].reason
     assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+
+
+def test_of_many_failures_in_a_row_without_a_cause_few_are_asked_for_one(monkeypatch):
+    asked = []
+
+    def failing(case, *where, explained=True):
+        asked.append(explained)
+        cause = "a cause" if len(asked) == 49 else ""
+        return CaseRecord(case.id, case.op, "float32", "fail", detail=Detail(cause=cause))
+
+    monkeypatch.setattr("oracle.place.run_case", failing)
+    bench = Bench(Settings(), _backend=object())
+    monkeypatch.setattr(bench, "open", lambda: None)
+    for _ in range(110):
+        bench.further(log_sigmoid("plain"))
+    assert asked[:41] == [True] * 41
+    assert asked[41:49] == [False] * 7 + [True]
+    assert asked[49:90] == [True] * 41, "one that has a cause begins anew"
 
 
 def test_only_a_case_of_the_run_is_tried_in_a_second_process(monkeypatch):
