@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .environment import DEVICES, activate, environment
-from .toolkit import add_custom, build, build_custom, served
+from .toolkit import add_custom, build, build_custom, served, unserved
 
-__all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment", "served"]
+__all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment", "served", "unserved"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from ..backends import Backend, load
@@ -126,9 +127,7 @@ def _load(settings: Settings) -> Backend:
         use_device(settings.device)
     result = getattr(backend, "soc", None)
     if result is not None and result != settings.soc:
-        raise OracleError(
-            f"--soc {settings.soc}: the device of backend {settings.backend} is a {result}: --soc {result}"
-        )
+        raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is {result}: --soc {result}")
     getattr(backend, "versions", None)  # a device that does not open says so now
     return backend
 
@@ -143,13 +142,17 @@ def _share_devices(backend: Backend, place: int) -> None:
 def _emulate_outside(settings: Settings) -> None:
     """Give operators that the emulated CANN lacks a kernel in it, unless a package of theirs has one."""
     from ..cann import load as load_cann
+    from ..cann.discovery import CUSTOM_LIBRARY
     from ..cann.generated import add_missing, source
-    from ..emulator import add_custom, build_custom
+    from ..emulator import add_custom, build_custom, unserved
 
     if settings.backend != "aclnn":  # which builds a kernel when it is called first
         add_missing()
     for op in map(OPERATORS.add, settings.operators):
-        if not load_cann().home(f"{op.name}GetWorkspaceSize"):
+        home = load_cann().home(f"{op.name}GetWorkspaceSize")
+        if not home or (
+            op.name in unserved() and home != Path(CUSTOM_LIBRARY).name
+        ):  # there is a name that refuses all calls
             add_custom(build_custom(op.slug, {f"{op.slug}.cpp": source(op)}))
 
 

@@ -107,7 +107,7 @@ def test_a_device_of_another_soc_is_refused_at_the_start(clean, tree):
     clean.setenv("ASCEND_HOME_PATH", str(tree))
     clean.setenv("ACLNN_EMULATOR_SOC", "Ascend950PR_9589")
     with pytest.raises(
-        OracleError, match=r"--soc ascend910b: the device of backend aclnn is a ascend950: --soc ascend950"
+        OracleError, match=r"--soc ascend910b: the device of backend aclnn is ascend950: --soc ascend950"
     ):
         Bench(Settings(backend="aclnn", isolate=True)).open()
 

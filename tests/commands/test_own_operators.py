@@ -14,7 +14,7 @@ from ordinary import in_full_alone, some
 
 from oracle import cli
 from oracle.cann.generated import source
-from oracle.emulator import build_custom
+from oracle.emulator import build_custom, unserved
 from oracle.operators import OPERATORS
 
 pytestmark = pytest.mark.slow
@@ -234,3 +234,13 @@ def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
     assert done.returncode == 1
     assert "sign" in done.stdout, done.stdout
     assert f"env ASCEND_CUSTOM_OPP_PATH={package} aclnn-oracle replay" in done.stdout  # else CANN's own kernel answers
+
+
+def test_an_operator_of_cann_that_the_emulated_one_refuses_gets_a_kernel_too(command: Command, written: Path) -> None:
+    """torch_npu looks it up, so the emulated CANN has the name, whose every call answers that it is not served."""
+    assert "aclnnLogitGrad" in unserved()
+    assert cli.main(["new-operator", "aclnnLogitGrad", "--dir", str(written)]) == 0
+    done = command(
+        "run", "--operator", "logit_grad:OPERATOR", "--backend", "aclnn", "--emulate", "--tier", "smoke", "-q"
+    )
+    assert done.returncode == 0, done.stdout

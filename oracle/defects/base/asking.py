@@ -81,7 +81,8 @@ def usual_shape(op: Operator) -> Shape:
     if result is None:
         raise OracleError(
             f"{op.name}: its checks refuse every usual call, so nothing can be asked of them; of shape {USUAL[0]} they "
-            f"say: {answers[0].reason}"
+            f"say: {answers[0].reason}. A number's usual value is 1 unless the page says plain=, as in number('eps', "
+            "'eps', plain=0.1)"
         )
     return result
 
