@@ -34,8 +34,8 @@ from .settings.settings import Settings
 
 PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
 
-# A cause takes ten times as long as a verdict. Of an operator's failures after so many in a row without one, every
-# eighth is asked: a device that is wrong everywhere is done in a third of the time.
+# A cause takes several times as long as a verdict. Of an operator's failures after so many in a row without one, every
+# eighth is asked: a device that is wrong everywhere is not kept waiting for nothing.
 IN_VAIN, SELDOM = 40, 8
 
 

@@ -262,9 +262,9 @@ class Beside:
             if kept is not None:
                 self._start(kept)
             status = first.run()
-            if kept is not None and self.session.broken:  # by either of the two
-                raise DeviceFault(f"{call.case_id or call.op}, beside {kept.name} a second time: {status.reason}")
             if kept is not None:
+                if self.session.broken:  # by either of the two
+                    raise DeviceFault(f"{call.case_id or call.op}, beside {kept.name} a second time: {status.reason}")
                 self._compare(kept, call)
         finally:
             self.drop()

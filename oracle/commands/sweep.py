@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..backends import Backend, load
-from ..guest.opening import DeviceError
+from ..guest.opening import DeviceError, release
 from ..model.errors import OracleError
 from . import INTERRUPTED, Subparsers, add_cluster, at_least
 
@@ -99,7 +99,7 @@ def show_sweep(args: argparse.Namespace) -> int:
     finally:
         progress.save(state)
         if opened is not None:
-            opened.close()
+            release(opened.backend)
         _device.cache_clear()
         _pairs.cache_clear()
     if not args.quiet:
@@ -141,11 +141,6 @@ class _Device:
         if status is None:
             raise OracleError(f"sweep: {self.name} does not take {call.op}: {reason}")
         return status
-
-    def close(self) -> None:
-        """Give the backend back."""
-        if close := getattr(self.backend, "close", None):
-            close()
 
 
 def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +18,7 @@ from ..model import classes
 from ..model.classes import IN_ORDER, form_class, stride_class
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..record.types import CaseRecord
+from ..record.types import CaseRecord, WorstElement
 
 NO_DATA = "(no data)"  # of a tensor of which a call says the shape and dtype alone
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
@@ -149,3 +150,38 @@ def _of_tensor(
         yield f"{name} broadcast", own < whole
         yield f"{name} spread", 1 < own < whole
         yield f"the rank of {name}", len(tensor.shape)
+
+
+# What the wrong elements of failures have in common.
+
+DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: wrong ones share none by chance
+
+
+def shared_value(cases: Iterable[CaseRecord]) -> str:
+    """Say which value an operand has at every wrong element that failures show, as a number or by an attribute's name;
+    "" where none is shared, or fewer than two cases have many values of it."""
+    shared: set[tuple[str, str]] | None = None
+    told: Counter[str] = Counter()
+    for case in cases:
+        worst = case.detail.worst if case.detail else ()
+        values = set.intersection(*(_values_at(element, case) for element in worst)) if worst else set()
+        shared = values if shared is None else shared & values
+        if not shared:
+            return ""
+        tensors = {name: Tensor.of(words) for name, words in case.inputs.items()}
+        told.update(name for name, tensor in tensors.items() if tensor is not None and tensor.values in DRAWN)
+    known = [(name, value) for name, value in shared or () if told[name] > 1]
+    name, value = min(known, default=("", ""), key=lambda each: (len(each[1]), each))
+    return f"{name} is {value} at every wrong element that is shown" if name else ""
+
+
+def _values_at(element: WorstElement, case: CaseRecord) -> set[tuple[str, str]]:
+    """Return every operand at an element with its value, and with the attributes that are of its size."""
+    numbers = [(name, value) for name, value in case.attrs.items() if isinstance(value, float) and value]
+    return {(name, f"{value:g}") for name, value in element.operands.items()} | {
+        (name, sign + attribute)
+        for name, value in element.operands.items()
+        for attribute, number in numbers
+        for sign, side in (("", number), ("-", -number))
+        if value == side
+    }

@@ -23,12 +23,12 @@ from ..catalogue.data.case import Case
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..record.reader import Record
-from ..record.types import CaseRecord, CaseStatus, Group, WorstElement
+from ..record.types import CaseRecord, CaseStatus, Group
 from ..reporting.clusters import DTYPE, bug_of, dtype_order, elements_of, rule_of, shared_text
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
-from .facts import Fact, asks_status, facts_of
+from .facts import Fact, asks_status, facts_of, shared_value
 from .neighbours import Known
 from .where import Where, words_of
 
@@ -89,6 +89,11 @@ class Part:
         few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
         least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
+
+    @cached_property
+    def value(self) -> str:
+        """The value that an operand has at every wrong element, in words; "" where none is shared."""
+        return shared_value(self.cases)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -191,8 +196,9 @@ def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
 def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
     """One group where one value or one condition tells all failures; else one for each cause, and the rest by a value
     or by conditions."""
-    if shared_value(population.failures(chosen)):
-        return [Part(status, (population,), (chosen,), None)]
+    everything = Part(status, (population,), (chosen,), None)
+    if everything.value:
+        return [everything]
     whole = _contrasted(population, chosen)
     if whole is not None and _is_one_bug(whole, int(np.count_nonzero(chosen))):
         return [Part(status, (population,), (chosen,), whole)]
@@ -206,8 +212,9 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
             where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
         result.append(Part(status, (population,), (own,), where))
         left &= ~own
-    if shared_value(population.failures(left)):
-        return [*result, Part(status, (population,), (left,), None)]
+    rest = Part(status, (population,), (left,), None)
+    if rest.value:
+        return [*result, rest]
     for _ in range(MOST_GROUPS):
         where = _contrasted(population, left)
         if where is None:
@@ -298,7 +305,7 @@ def group_of(part: Part, record: Record) -> Group:
         where = None  # what is explained, and fails elsewhere too, has another condition than this one
     if where is not None and not where.outside:
         where = None  # no case of the group's rule lies elsewhere, which says nothing of what lies here
-    value = "" if part.causes else shared_value(part.cases)
+    value = "" if part.causes else part.value
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
     return Group(
@@ -323,38 +330,6 @@ def group_of(part: Part, record: Record) -> Group:
         shrink="" if smallest.is_void else shrink_command(smallest, record),
         apart=apart(where),
     )  # fmt: skip
-
-
-DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: wrong ones share none by chance
-
-
-def shared_value(cases: Iterable[CaseRecord]) -> str:
-    """Say which value an operand has at every wrong element that failures show, as a number or by an attribute's name;
-    "" where none is shared, or fewer than two cases have many values of it."""
-    shared: set[tuple[str, str]] | None = None
-    told: Counter[str] = Counter()
-    for case in cases:
-        worst = case.detail.worst if case.detail else ()
-        values = set.intersection(*(_values_at(element, case) for element in worst)) if worst else set()
-        shared = values if shared is None else shared & values
-        if not shared:
-            return ""
-        told.update(name for name, words in case.inputs.items() if words.split()[1:2] and words.split()[1] in DRAWN)
-    known = [(name, value) for name, value in shared or () if told[name] > 1]
-    name, value = min(known, default=("", ""), key=lambda each: (len(each[1]), each))
-    return f"{name} is {value} at every wrong element that is shown" if name else ""
-
-
-def _values_at(element: WorstElement, case: CaseRecord) -> set[tuple[str, str]]:
-    """Return every operand at an element with its value, and with the attributes that are of its size."""
-    numbers = [(name, value) for name, value in case.attrs.items() if isinstance(value, float) and value]
-    return {(name, f"{value:g}") for name, value in element.operands.items()} | {
-        (name, sign + attribute)
-        for name, value in element.operands.items()
-        for attribute, number in numbers
-        for sign, side in (("", number), ("-", -number))
-        if value == side
-    }
 
 
 def _shared_cause(causes: Sequence[str]) -> str:

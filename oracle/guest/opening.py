@@ -148,11 +148,10 @@ def _emulate_outside(settings: Settings) -> None:
 
     if settings.backend != "aclnn":  # which builds a kernel when it is called first
         add_missing()
+    refusing = set(unserved())  # the names of which the emulated CANN refuses every call
     for op in map(OPERATORS.add, settings.operators):
         home = load_cann().home(f"{op.name}GetWorkspaceSize")
-        if not home or (
-            op.name in unserved() and home != Path(CUSTOM_LIBRARY).name
-        ):  # there is a name that refuses all calls
+        if not home or (op.name in refusing and home != Path(CUSTOM_LIBRARY).name):
             add_custom(build_custom(op.slug, {f"{op.slug}.cpp": source(op)}))
 
 
