@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from ..model.errors import OracleError, meant
@@ -37,7 +38,8 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
     except OracleError:
         raise
     except Exception as error:
-        raise OracleError(f"{who}: importing {module} failed: {type(error).__name__}: {error}") from error
+        text = f"{who}: importing {module} failed{_place_of(error)}: {type(error).__name__}: {error}"
+        raise OracleError(text) from error
     if not attribute:
         raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
     for part in attribute.split("."):
@@ -45,6 +47,17 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
             raise OracleError(f"{who}: {module} has no attribute {part!r}{meant(part, dir(result))}")
         result = getattr(result, part)
     return result
+
+
+def _place_of(error: Exception) -> str:
+    """The last line that an import came to in the module's own folder; the text of a syntax error names its place."""
+    ours = (Path(__file__).parents[1], Path(importlib.__file__).parent)
+    frames = [f for f in extract_tb(error.__traceback__) if Path(f.filename).is_file()]
+    frames = [f for f in frames if not any(folder in Path(f.filename).parents for folder in ours)]
+    if isinstance(error, SyntaxError) or not frames:
+        return ""
+    own = [f for f in frames if Path(f.filename).parent == Path(frames[0].filename).parent]
+    return f" at {own[-1].filename}:{own[-1].lineno}"
 
 
 # Python's garbage collector, while many objects are made that last.

@@ -88,7 +88,7 @@ def test_the_cpu_backend_is_always_there():
         ("gone:Device", {}, "no module 'gone' on sys.path"),
         ("my_device", {}, "write module:attribute; which attribute of my_device?"),
         ("my_device:Devise", {}, "has no attribute 'Devise' (did you mean 'Device'?)"),
-        ("broken_device:Device", {}, "importing broken_device failed: ZeroDivisionError"),
+        ("broken_device:Device", {}, "importing broken_device failed at "),
         ("needy_device:Device", {}, "needs the module 'no_such_package', which is not installed"),
         ("my_device:Nameless", {}, "has no name"),
         ("my_device:Lazy", {}, "has no run"),

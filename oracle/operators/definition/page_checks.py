@@ -173,6 +173,10 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "mindspore": _optional(_a("a MindSpore", MindSpore)),
         "published": _optional(_function()),
     },
+    Parameter: {
+        "name": _TEXT, "symbol": _TEXT, "optional": _BOOL, "read": _BOOL, "words": _NAMES, "dtype": _TEXT,
+        "parts": _NAMES,
+    },
     Formula: {
         "formula": _formula,
         "orders": _optional(_mapping("orders by the name of a SoC's kernel", _form)),
@@ -249,6 +253,11 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
         yield "no input has the role MAIN"
     if len(main) > 1:
         yield f"{' and '.join(main)} have the role MAIN; one input has it, and another of its shape has SAME"
+    for p in op.inputs():
+        if p.role == MAIN and p.optional:
+            yield f"{p.name} has the role MAIN, which gives the call its shape; it cannot be optional"
+        if p.parts and op.attribute("axis") is None:
+            yield f"{p.name} has parts {', '.join(p.parts)} along an axis, and no parameter is axis(...)"
     if op.mean is not None and op.reduction is None:
         yield "it has a mean and no attribute reduction(...), so that nothing is ever divided by it"
 

@@ -15,7 +15,7 @@ from oracle.operators.answers.registry import Registry, operator_named
     [
         ("def f(:", r"importing \w+ failed: SyntaxError: "),
         ("import torhc", r"\w+ needs the module 'torhc', which is not installed"),
-        ("1 / 0", r"importing \w+ failed: ZeroDivisionError: division by zero"),
+        ("1 / 0", r"importing \w+ failed at .*\.py:1: ZeroDivisionError: division by zero"),
         ("", r"\w+ has no attribute 'PAGE'"),
         ("PAGES = 3", r"\w+ has no attribute 'PAGE' \(did you mean 'PAGES'\?\)"),
         ("PAGE = 3", "PAGE is a int; it must be an oracle.operators.Operator"),

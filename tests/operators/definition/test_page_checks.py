@@ -131,6 +131,18 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
             {"parameters": (tensor("gradOutput", "g", MAIN), *PARAMETERS[1:])},
             "gradOutput and self have the role MAIN; one input has it",
         ),
+        (
+            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], optional=True), PARAMETERS[2])},
+            "self has the role MAIN, which gives the call its shape; it cannot be optional",
+        ),
+        (
+            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], parts=("a", "b")), PARAMETERS[2])},
+            "self has parts a, b along an axis, and no parameter is axis(...)",
+        ),
+        (
+            {"parameters": (PARAMETERS[0], tensor("self", 3, MAIN), PARAMETERS[2])},
+            "parameters[1].symbol is 3; it must be a text",
+        ),
         ({"parameters": (tensor("gradOutput", "g", "SAME"), *PARAMETERS[1:])}, "the role of gradOutput is 'SAME'; it"),
         ({"documented": ("ascend910B",)}, "documented names ascend910B, which is no SoC (did you mean 'ascend910b'?)"),
         ({"changed": ("9.3",)}, "changed names 9.3, which is no version of CANN"),
