@@ -14,12 +14,14 @@ emulated CANN.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
 from ..cann import find_toolkit, is_emulated, soc_of
+from ..cann.abi import Messages
 from ..cann.discovery import check_visible_devices
 from ..model.aclnn import Status
 from ..model.call import Call
@@ -28,6 +30,8 @@ from ..operators.definition.parameters import Aten
 from . import torch as on_cpu
 
 _EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")
+_OF_CANN = re.compile(r"^E[A-Z]\d{4}: ", re.M)
+_MESSAGES = Messages()
 
 try:
     import torch_npu
@@ -144,6 +148,10 @@ class Backend(on_cpu.Backend):
 
 
 def _told(error: RuntimeError) -> str:
-    """Return torch_npu's message on one line, without the advice and the process number that every one has."""
+    """Return torch_npu's message on one line, without the advice and the process number that every one has, and without
+    what CANN said of earlier calls: it keeps all messages of a thread."""
     lines = (line.strip() for line in str(error).splitlines())
-    return "; ".join(line for line in lines if line and not line.startswith(_EVERYWHERE))
+    text = "\n".join(line for line in lines if line and not line.startswith(_EVERYWHERE))
+    first = _OF_CANN.search(text)
+    start = first.start() if first else len(text)
+    return "; ".join([*text[:start].splitlines(), _MESSAGES.latest(text[start:])]).removesuffix("; ")

@@ -118,7 +118,7 @@ class CannError(DeviceFault):
 
 
 class Cann:
-    """The loaded CANN. Use :func:`load`: a process has one."""
+    """The loaded CANN, not initialised. Use :func:`load` for one that is: a process has one."""
 
     def __init__(self, toolkit: Toolkit) -> None:
         self.toolkit = toolkit

@@ -141,16 +141,18 @@ def _share_devices(backend: Backend, place: int) -> None:
 
 def _emulate_outside(settings: Settings) -> None:
     """Give operators that the emulated CANN lacks a kernel in it, unless a package of theirs has one."""
-    from ..cann import load as load_cann
+    from ..cann import find_toolkit
     from ..cann.discovery import CUSTOM_LIBRARY
     from ..cann.generated import add_missing, source
+    from ..cann.library import Cann
     from ..emulator import add_custom, build_custom, unserved
 
     if settings.backend != "aclnn":  # which builds a kernel when it is called first
         add_missing()
+    cann = Cann(find_toolkit())  # offers our checks to whoever calls it in this process; a framework calls aclInit
     refusing = set(unserved())  # the names of which the emulated CANN refuses every call
     for op in map(OPERATORS.add, settings.operators):
-        home = load_cann().home(f"{op.name}GetWorkspaceSize")
+        home = cann.home(f"{op.name}GetWorkspaceSize")
         if not home or (op.name in refusing and home != Path(CUSTOM_LIBRARY).name):
             add_custom(build_custom(op.slug, {f"{op.slug}.cpp": source(op)}))
 

@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    CLASS_INDEX, MAIN, PER_CLASS, PER_SAMPLE, UNREAD, Args, Arguments, Aten, Check, Checks, Expression, Formula,
-    Forward, KernelName, Operator, Platform, choice, ends_if_all_empty, equal, exp, format_of_a_row, ignore_index,
-    length, not_null, number, output, place, sum_of_rows, sum_over, tensor, tiled, unconfigured, where,
+    CLASS_INDEX, MAIN, PER_CLASS, PER_SAMPLE, REDUCTIONS, UNREAD, Args, Arguments, Aten, Check, Checks, Expression,
+    Formula, Forward, KernelName, Operator, Platform, choice, ends_if_all_empty, equal, exp, format_of_a_row,
+    ignore_index, length, not_null, number, output, place, sum_of_rows, sum_over, tensor, tiled, unconfigured, where,
 )  # fmt: skip
 from .cross_entropy_loss import (
     MEAN, NONE, WORDS, beyond_int32, known_reduction, smoothing, tiling, type_of_weight, types_of_a_row, unshaped,
@@ -85,17 +85,16 @@ def undefined(a: Arguments) -> str | None:
 
 
 def pytorch(aten: Any, t: Mapping[str, Any]) -> Any:
-    """PyTorch's gradient of the softmax at what its gradient of the losses makes, in float32 as the weights are."""
-    x, target, g = t["logProb"].float(), t["target"].long(), t["gradLoss"].float().reshape(-1, 1)
+    """PyTorch's gradients of the two functions that the loss is made of, in float32 as the weights are."""
+    x, target, g = t["logProb"].float(), t["target"].long(), t["gradLoss"].float().reshape(-1)
     w = x.new_ones(x.shape[1]) if t["weightOptional"] is None else t["weightOptional"]
-    counts = target != t["ignoreIndex"]
-    own = w[target * counts].masked_fill(~counts, 0)
+    each, counts = REDUCTIONS.index(NONE), target != t["ignoreIndex"]
+    own, _ = aten.nll_loss_forward(-w.expand(x.shape), target, None, each, t["ignoreIndex"])
     g = g / own.sum() if (t["reductionOptional"] or MEAN) == MEAN else g
-    inner = x.new_zeros(x.shape)
+    at = g * (1 - t["labelSmoothing"]) * own  # of an ignored sample 0 or NaN, which nll_loss_backward would not write
+    inner = aten.nll_loss_backward(at, x, target * counts, None, each, -1, own.sum())
     if t["labelSmoothing"]:
-        inner = -(g * (t["labelSmoothing"] / x.shape[1]) * w * counts.reshape(-1, 1))
-    at = -(g * (1 - t["labelSmoothing"]) * own.reshape(-1, 1))
-    inner = inner.scatter_add(1, (target * counts).reshape(-1, 1), at)
+        inner = inner - (g * (t["labelSmoothing"] / x.shape[1])).reshape(-1, 1) * w * counts.reshape(-1, 1)
     return aten._log_softmax_backward_data(inner, x, -1, x.dtype).to(t["logProb"].dtype)
 
 

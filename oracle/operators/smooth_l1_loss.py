@@ -102,7 +102,12 @@ OPERATOR = Operator(
     mean=size_of(COMMON),
     points={"x": (0.0,)},
     kernel=KernelName("smooth_l1_loss_v2", INPUTS, {"sigma": ("beta", 1.0), "reduction": ("reduction", 1)}),
-    aten=Aten(lambda aten, t: aten.smooth_l1_loss(t["self"], t["target"], t["reduction"], t["beta"]), mixed=True),
+    aten=Aten(  # broadcast as the host does
+        lambda aten, t: aten.smooth_l1_loss(
+            *aten.broadcast_tensors([t["self"], t["target"]]), t["reduction"], t["beta"]
+        ),
+        mixed=True,
+    ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.SmoothL1Loss(t["beta"], REDUCTIONS[t["reduction"]])(t["self"], t["target"])
     ),

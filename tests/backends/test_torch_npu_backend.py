@@ -46,7 +46,7 @@ def oracle(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str,
         command, cwd=tmp_path, env=environment(**variables), capture_output=True, text=True, timeout=600, check=False
     )
     lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
-    return run.returncode, run.stdout + run.stderr, lines
+    return run.returncode, run.stdout + run.stderr, [line for line in lines if line["type"] != "group"]
 
 
 @pytest.mark.parametrize("options", [["--soc", "ascend950"], ["-n", "2", "--devices", "2,5"]])
@@ -61,7 +61,7 @@ def test_the_smoke_tier_passes(tree, tmp_path, options):
     assert {case["device"] for case in cases} == devices
 
 
-SOFTMAX = ("--emulate", "--tier", "smoke", "-k", "softmax and first_look and float32")
+SOFTMAX = ("--emulate", "--tier", "smoke", "-k", "softmax_backward/views_smoke and float32 and not log")
 
 
 @pytest.mark.parametrize("options", [[], ["--no-isolate"]])
@@ -78,7 +78,9 @@ def test_after_a_fault_no_wrong_value_is_blamed_on_a_later_case(tree, tmp_path, 
     if not options:
         assert statuses[first + 1] == "pass"
     else:
-        assert all("out of order since softmax_backward/first_look" in line["reason"] for line in lines[2 + first : -1])
+        assert all(
+            "out of order since softmax_backward/views_smoke" in line["reason"] for line in lines[2 + first : -1]
+        )
 
 
 def test_kernels_that_are_not_installed_are_errors_and_no_skips(tree, tmp_path):
@@ -87,12 +89,13 @@ def test_kernels_that_are_not_installed_are_errors_and_no_skips(tree, tmp_path):
     assert code == 1
     assert {case["status"] for case in lines[1:-1]} == {"error"}
     assert all("561003" in case["reason"] for case in lines[1:-1])
+    assert lines[-2]["reason"].count("EZ9999") == 1  # CANN repeats those of earlier calls
 
 
 def test_on_ascend910_torch_npu_calls_aclnn_only_when_told(tree, tmp_path):
     options = ("--soc", "ascend910", *SOFTMAX)
     code, text, _ = oracle(tmp_path, *options)
-    assert code == 4
+    assert code == 2
     assert "calls aclop, which the emulated CANN does not have" in text
     code, text, lines = oracle(tmp_path, *options, "--backend-option", "jit_compile=0")
     assert code == 0, text[-3000:]
@@ -149,12 +152,12 @@ for call in (
 
 def test_a_device_that_is_not_there_is_told(tree, tmp_path):
     code, text, _ = oracle(tmp_path, "--emulate", "--devices", "8")
-    assert code == 4
+    assert code == 2
     assert "--devices: no device 8; backend torch_npu sees 8, from 0 on" in text
 
 
 def test_without_cann_there_is_one_clear_message(tmp_path):
     code, text, _ = oracle(tmp_path)
-    assert code == 4
+    assert code == 2
     assert "no CANN found: ASCEND_HOME_PATH and ASCEND_TOOLKIT_HOME are not set" in text
     assert "Traceback" not in text

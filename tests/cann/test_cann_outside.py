@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -199,3 +201,24 @@ def test_packages_are_found_newest_first_and_once(monkeypatch, tmp_path):
     for name in ("one", "two", "one"):
         add_custom(tmp_path / name)
     assert os.environ["ASCEND_CUSTOM_OPP_PATH"].split(":") == [f"{tmp_path}/{name}" for name in ("one", "two", "old")]
+
+
+FRAMEWORK = """
+from ctypes import byref, c_uint64, c_void_p
+from oracle.emulator import activate
+
+activate("ascend910b")
+from oracle.cann import Cann, find_toolkit
+
+cann = Cann(find_toolkit())
+print(cann.status("aclInit", None))
+null = None, 0, None  # self, approximate, y
+print(cann.status("aclnnGeluV2GetWorkspaceSize", *null, byref(c_uint64()), byref(c_void_p())))
+"""
+
+
+def test_checks_are_there_before_a_framework_initialises_cann(tree):
+    """torch_npu calls aclInit with a file of its own, which fails where somebody has called it; then it calls operators
+    without our backend."""
+    done = subprocess.run([sys.executable, "-c", FRAMEWORK], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["0", "161001"], done.stderr

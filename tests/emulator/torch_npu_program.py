@@ -33,6 +33,17 @@ def both(check, *tensors: torch.Tensor | None, dtype: torch.dtype) -> None:
     close(check(*device), check(*(t if t is None or not t.is_floating_point() else t.float() for t in given)))
 
 
+# What PyTorch's losses make of a mask, or of class indices.
+CHOICES = (
+    lambda _, mask: ~mask,
+    lambda _, mask: (~mask).sum(),
+    lambda x, mask: x.masked_fill(mask, 7.5),
+    lambda x, mask: torch.where(mask, x, -x),
+    lambda x, mask: x.gather(1, mask.long() * 2),
+    lambda x, mask: x.gather(-2, mask.long()),
+)
+
+
 def tensors_on_the_device() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     on_device = x.npu()
@@ -46,6 +57,8 @@ def tensors_on_the_device() -> None:
     assert torch.equal(x.to("npu:1").to("npu:0").cpu(), x)
     assert torch.equal(x.npu().expand(4, 2, 3).cpu(), x.expand(4, 2, 3))
     assert str(on_device).startswith("tensor([[0., 1., 2.],\n        [3., 4., 5.]], device='npu:0')")
+    for choose in CHOICES:
+        assert torch.equal(choose(on_device, on_device > 2).cpu(), choose(x, x > 2))
 
 
 def streams_and_events() -> None:

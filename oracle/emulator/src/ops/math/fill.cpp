@@ -1,4 +1,4 @@
-// aclnnInplaceOne, aclnnInplaceZero, aclnnInplaceFillScalar, aclnnInplaceFillTensor.
+// aclnnInplaceOne, aclnnInplaceZero, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceMaskedFillScalar.
 #include "ops/math/pointwise.h"
 
 using namespace emu;
@@ -57,6 +57,27 @@ EMU_C aclnnStatus aclnnInplaceFillTensorGetWorkspaceSize(aclTensor* selfRef, con
   });
 }
 EMU_SECOND_PHASE(aclnnInplaceFillTensor)
+
+EMU_C aclnnStatus aclnnInplaceMaskedFillScalarGetWorkspaceSize(aclTensor* selfRef, const aclTensor* mask_,
+                                                               const aclScalar* value, uint64_t* workspaceSize,
+                                                               aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnInplaceMaskedFillScalar");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    auto scalar = op.scalar("value", value);
+    Tensor self = op.output("selfRef", selfRef), mask = op.input("mask", mask_);
+    op.require_present({self, mask});
+    check(broadcasts_to(mask.shape, self.shape), "mask %s does not broadcast to selfRef %s", show(mask.shape).c_str(),
+          show(self.shape).c_str());
+    if (self.empty()) return;
+    op.kernel([=](Run& run) {
+      std::vector<int64_t> chosen = read_integers(broadcast(run.open(mask), self.shape));
+      std::vector<double> values = read_doubles(run.open(self));
+      for (size_t i = 0; i < values.size(); i++) values[i] = chosen[i] != 0 ? scalar->real : values[i];
+      write(run.open(self), values);
+    });
+  });
+}
+EMU_SECOND_PHASE(aclnnInplaceMaskedFillScalar)
 
 EMU_C aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar* start, const aclScalar* end, const aclScalar* step,
                                               aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {

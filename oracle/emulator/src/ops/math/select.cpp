@@ -1,4 +1,4 @@
-// aclnnMaskedSelect (its output shrinks to the number of true elements) and aclnnSWhere.
+// aclnnMaskedSelect (its output shrinks to the number of true elements), aclnnSWhere and aclnnGather.
 #include "ops/math/pointwise.h"
 
 using namespace emu;
@@ -52,3 +52,32 @@ EMU_C aclnnStatus aclnnSWhereGetWorkspaceSize(const aclTensor* condition, const 
   });
 }
 EMU_SECOND_PHASE(aclnnSWhere)
+
+EMU_C aclnnStatus aclnnGatherGetWorkspaceSize(const aclTensor* self, int64_t dim, const aclTensor* index_,
+                                              aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnGather");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor x = op.input("self", self), index = op.input("index", index_), out = op.output("out", out_);
+    int64_t rank = static_cast<int64_t>(x.rank()), axis = op.attribute("dim", dim);
+    op.require_present({x, index, out});
+    check(rank > 0 && index.rank() == x.rank() && axis >= -rank && axis < rank,
+          "dim %ld, self %s, index %s: both must have the same rank, and an axis of that number",
+          static_cast<long>(axis), show(x.shape).c_str(), show(index.shape).c_str());
+    check_shape(out, index.shape);
+    if (out.empty()) return;
+    size_t along = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    op.kernel([=](Run& run) {
+      std::vector<double> xs = read_doubles(run.open(x)), values;
+      Dims place(x.rank(), 0);
+      for (int64_t at : read_integers(run.open(index))) {
+        if (at < 0 || at >= x.shape[along]) throw Error{ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "an index is outside self"};
+        int64_t k = 0;
+        for (size_t i = 0; i < x.rank(); i++) k = k * x.shape[i] + (i == along ? at : place[i]);
+        values.push_back(xs[static_cast<size_t>(k)]);
+        for (size_t i = x.rank(); i-- > 0 && ++place[i] == index.shape[i];) place[i] = 0;
+      }
+      write(run.open(out), values);
+    });
+  });
+}
+EMU_SECOND_PHASE(aclnnGather)

@@ -54,4 +54,5 @@ EMU_UNARY(Tanh, EMU_OF(std::tanh(x)), nullptr)
 EMU_INPLACE_UNARY(Tanh, EMU_OF(std::tanh(x)))
 EMU_UNARY(IsFinite, EMU_OF(std::isfinite(x)), EMU_OF_INT((static_cast<void>(x), 1)))
 EMU_UNARY(LogicalNot, EMU_OF(x == 0), EMU_OF_INT(x == 0))
-EMU_UNARY(BitwiseNot, EMU_OF(x == 0), EMU_OF_INT(~x))
+// Of a bool the other one, for all bits but the lowest are 0 in both.
+EMU_UNARY(BitwiseNot, EMU_OF(x == 0), x.type == ACL_BOOL ? std::function<int64_t(int64_t)>() : EMU_OF_INT(~x))
