@@ -185,6 +185,11 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatc
     ("words", "message"),
     [
         (["run", "nosuch.yaml"], "nosuch.yaml: no such file or folder, and no case id"),
+        (
+            ["run", "--tire", "smoke"],
+            "smoke: no such file or folder, and no case id (an id is as `list --ids` prints it); "
+            "--tire is no option that takes a value",
+        ),
         (["run", "-n", "-1"], "-n -1: give the number of workers, or auto"),
         (["run", "-nmany"], "-n many: give the number of workers, or auto"),
         (["run", "--op", "silu_backwrd"], "did you mean aclnnSiluBackward, or silu_backward?"),

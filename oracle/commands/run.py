@@ -180,7 +180,9 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
         elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
             ids += _ids_in(Path(word).read_text(encoding="utf-8"), word)
         elif not Path(word.partition("::")[0]).exists():
-            raise OracleError(f"{word}: no such file or folder, and no case id (an id is as `list --ids` prints it)")
+            hint = f"; {before} is no option that takes a value" if before.startswith("--") else ""
+            text = f"{word}: no such file or folder, and no case id (an id is as `list --ids` prints it)"
+            raise OracleError(f"{text}{hint}")
         else:
             rest.append(word)
     if ids:

@@ -194,7 +194,7 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
         index=tuple(int(i) for i in index),
         expected=_number(golden[index]),
         actual=_number(actual[index]),
-        bound=float(allowed),
+        bound=0.0 if np.isnan(golden[index]) else float(allowed),  # nothing but NaN will do
         budget=float(f"{score.reshape(-1)[flat]:.4g}"),
         expected_hex=_hex(golden[index]),
         actual_hex=_hex(actual[index]),

@@ -36,7 +36,8 @@ def meant(value: object, known: Iterable[str]) -> str:
     where none is close."""
     from os.path import commonprefix
 
-    by_letters = {name.lower(): name for name in known}
+    # of names that differ by their case alone the one that has most letters of the value
+    by_letters = {n.lower(): n for n in sorted(known, key=lambda n: sum(map(str.__eq__, n, str(value))))}
     # "ascend" is no likeness of two SoCs
     begin = commonprefix([*by_letters]) if len(by_letters) > 1 else ""  # noqa: RUF071  letters, not paths
     by_ends = {letters[len(begin) :]: name for letters, name in by_letters.items()}

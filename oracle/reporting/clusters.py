@@ -287,12 +287,13 @@ def _pattern(cases: Sequence[CaseRecord]) -> str:
 
 def _most(texts: Sequence[str]) -> tuple[str, int]:
     """The most frequent text but for its figures, and how often it is there."""
-    (form, count), *_ = Counter(map(shape, texts)).most_common(1)
-    return shared_text([text for text in texts if shape(text) == form]), count
+    return shared_text(texts), max(Counter(map(shape, texts)).values())
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    texts = list(dict.fromkeys(texts))
+    """One text for several: the most frequent one but for its figures, with N for each figure that differs."""
+    ((form, _),) = Counter(map(shape, texts)).most_common(1)
+    texts = list(dict.fromkeys(text for text in texts if shape(text) == form))
     columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
     figures = iter([result[0] if len(set(result)) == 1 else "N" for result in columns])
     return FIGURE.sub(lambda _: next(figures), texts[0])

@@ -24,6 +24,7 @@ from oracle.explain.groups import groups
 from oracle.record.codec import parse_object
 from oracle.record.reader import Record
 from oracle.record.types import CaseRecord, Detail, RunHeader, WorstElement
+from oracle.reporting.clusters import shared_text
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
@@ -237,3 +238,11 @@ def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseReco
     (group,) = recorded([*cases, *passing]).groups
     assert group.cause == cause
     assert group.explained == (len(cases) if cause else 0)
+
+
+def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
+    """Views of one operand: of a rank where strides tell nothing more the cause has no figures."""
+    whole = "output is read as if it were contiguous: its strides are ignored"
+    strides = "output is read as if its strides were [2, 1], not [4, 1]"
+    assert shared_text([strides, whole, whole]) == whole
+    assert shared_text([strides.replace("2", "6"), whole, strides]) == strides.replace("[2, 1]", "N")

@@ -142,6 +142,8 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
     A meeting that was lost with a refused row is looked for in other rows, with the two put in.
     """
     result: list[Whole] = []
+    if not all(sizes):
+        return result
     for wish in wishes:
         ask = cache(wish)
         kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from ...model import errors
-from ...model.errors import OracleError
+from ...model.errors import OracleError, meant
 
 MOST = 10  # problems of a file that one error names
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
@@ -256,14 +256,15 @@ def _told(document: Document, error: Any) -> OracleError:
     if rule == "additionalProperties":
         known = error.schema.get("properties", {})
         key = next(k for k in error.instance if k not in known)
-        return document.error(f"unknown key {key!r}{inside}; known: {', '.join(known)}", (*place, key))
+        hint = f"{meant(key, known)}; known: {', '.join(known)}"
+        return document.error(f"unknown key {key!r}{inside}{hint}", (*place, key))
     if rule == "required":
         missing = next(k for k in error.validator_value if k not in error.instance)
         return document.error(f"{missing!r} is missing{inside}", place)
     if rule == "pattern":
         if place == ("classes",):
             return document.error(
-                f"classes must be all, or a mapping with only or without, not {error.instance!r}", place
+                f"classes must be all, lean, or a mapping with only or without, not {error.instance!r}", place
             )
         return document.error(
             f"{error.instance!r}{inside}: a name must match {error.validator_value}", (*place, error.instance)

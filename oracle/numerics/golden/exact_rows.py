@@ -93,7 +93,10 @@ class ExactRow:
     def _rational_terms(self, stage: Stage, known: Mapping[str, mpq]) -> list[mpq]:
         names = [n for n in names_of(stage.terms) if n in self.columns]
         fixed = {**known, LENGTH: mpq(self.rows.length)}
-        columns = [[mpq(v) for v in widen(self.columns[n]).tolist()] for n in names]
+        wide = [widen(self.columns[n]) for n in names]
+        if not all(np.all(np.isfinite(values)) for values in wide):
+            raise Undefined  # an infinity is no rational number
+        columns = [[mpq(v) for v in values.tolist()] for values in wide]
         return [
             mpq(rational(stage.terms, {**fixed, **dict(zip(names, at, strict=True))}))
             for at in zip(*columns, strict=True)

@@ -17,14 +17,15 @@ import numpy as np
 from ...model.aclnn import CANN, PLATFORMS
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
-from ...numerics.expressions import PLACE, REDUCING, Function, place_of, symbols_of, trace
+from ...numerics.expressions import LENGTH, PLACE, REDUCING, Function, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
 from ...numerics.orders.given import Given
+from ...numerics.orders.reducing import reduces, reducing
 from ...numerics.traversal import names_of, walk
 from .operator import Operator, Result
 from .page_functions import guarded, try_formulas, try_out
 from .parameters import Aten, Forward, KernelName, MindSpore, Parameter
-from .roles import MAIN, Role
+from .roles import MAIN, ROWS, Role
 
 Rule = Callable[[str, Any], Iterator[str]]  # of a field's name and its value
 _POINTERS = ("workspaceSize", "executor")
@@ -134,6 +135,11 @@ def _computes(field: str, value: Any) -> Iterator[str]:
         yield f"{field} is {_shown(value)}; it must be a Formula, or Given(function)"
 
 
+def _dtype(field: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, str) or value not in ("", *DTYPES):
+        yield f"{field} is {_shown(value)}, which is no dtype{meant(value, DTYPES)}"
+
+
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)):
         yield f"{field} is {_shown(value)}; it must be the aclnn attribute behind it and a value, as ('alpha', 1.0)"
@@ -141,6 +147,7 @@ def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
 
 _TEXT, _BOOL = _a("a text", str), _a("True or False", bool)
 _NAMES = _tuple("names", _TEXT)
+
 _DTYPES = _tuple("dtypes", _TEXT)
 _OF_CALL = _optional(_function("a"))
 _SUMMED: Mapping[str, Rule] = {"computes": _computes, "terms": _OF_CALL, "kept": _OF_CALL}
@@ -174,7 +181,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "published": _optional(_function()),
     },
     Parameter: {
-        "name": _TEXT, "symbol": _TEXT, "optional": _BOOL, "read": _BOOL, "words": _NAMES, "dtype": _TEXT,
+        "name": _TEXT, "symbol": _TEXT, "optional": _BOOL, "read": _BOOL, "words": _NAMES, "dtype": _dtype,
         "parts": _NAMES,
     },
     Formula: {
@@ -302,6 +309,9 @@ def _form_problems(op: Operator) -> Iterator[str]:
         yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
     if not op.computes.over and _reduces(op.computes.formula):
         yield "its formula sums along an axis and over names none, as Formula(formula, over='dim') does"
+    if op.shape is None and reduces(op.computes) and _is_per_row(op):
+        text = f"its formula gives one value for each row, and {op.output} has the shape of {op.main}"
+        yield f"{text}; write shape=, a function of the call's arguments that gives the output's"
     known = tuple(dict.fromkeys(name for p in PLATFORMS.values() for name in _families(p.kernel)))
     places = [(f"orders[{name!r}]", name) for name in op.computes.orders or {} if _MEANT_FOR_A_SOC.match(name)]
     for whole in op.computes.unspecified:
@@ -316,6 +326,15 @@ def _form_problems(op: Operator) -> Iterator[str]:
             yield f"{place}: no SoC's kernel has the name {kernel!r}{hint}"
         if version and version not in CANN:
             yield f"{place}: {version!r} is no version of CANN; there are: {', '.join(CANN)}"
+
+
+def _is_per_row(op: Operator) -> bool:
+    """Whether nothing that a formula reads behind its sums differs along a row."""
+    assert isinstance(op.computes, Formula)
+    graph = reducing(op.computes).value
+    same = {LENGTH, COUNT, *(stage.name for stage in graph.stages)}
+    same |= {p.symbol for p in op.parameters if p.kind == "attr" or p.role is ROWS}
+    return same.issuperset(names_of(graph.outer))
 
 
 def _families(kernel: str) -> Iterator[str]:

@@ -178,6 +178,23 @@ def test_a_row_of_minus_infinities_and_finite_numbers_is_exact():
     assert np.isnan(out[1:]).all()
 
 
+def test_a_product_of_minus_infinity_is_left_out_of_a_maximum_too():
+    """Half of a number is exact, so that the softmax of the halves is the same to the bit."""
+
+    def scaled(x, s):
+        e = exp(x * s - max_over(x * s))
+        return e / sum_over(e)
+
+    x = np.random.default_rng(0).normal(0, 4, (60, 9)).astype(np.float16)
+    x[np.arange(60), np.arange(60) % 9] = -np.inf
+    made = []
+    for formula, given in ((scaled, {"x": x, "s": np.full_like(x, 0.5)}), (softmax, {"x": x / 2})):
+        made.append(np.empty(x.shape, np.float16))
+        reductions.evaluate(Formula(formula, over="dim"), given, (1,), Sink(made[-1], "float16"))
+    np.testing.assert_array_equal(*made)
+    assert np.all(made[0][np.isneginf(x)] == 0)
+
+
 def test_a_tie_behind_a_rational_root_is_seen():
     """A row of two values has a rational root, and (x - mean) / root is 1 or -1: the sum with b lies halfway between
     two bfloat16 numbers, and both go to the even one. No enclosure of the root tells."""

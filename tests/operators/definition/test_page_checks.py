@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import exp, sum_over
+from oracle.numerics.expressions import exp, max_over, sum_over
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
-from oracle.operators.definition.parameters import number, output, reduction, tensor
+from oracle.operators.definition.parameters import axis, number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
 
 PARAMETERS = (tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput"))
@@ -143,6 +143,10 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
             {"parameters": (PARAMETERS[0], tensor("self", 3, MAIN), PARAMETERS[2])},
             "parameters[1].symbol is 3; it must be a text",
         ),
+        (
+            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], dtype="float23"), PARAMETERS[2])},
+            "parameters[1].dtype is 'float23', which is no dtype (did you mean 'float32'?)",
+        ),
         ({"parameters": (tensor("gradOutput", "g", "SAME"), *PARAMETERS[1:])}, "the role of gradOutput is 'SAME'; it"),
         ({"documented": ("ascend910B",)}, "documented names ascend910B, which is no SoC (did you mean 'ascend910b'?)"),
         ({"changed": ("9.3",)}, "changed names 9.3, which is no version of CANN"),
@@ -153,6 +157,13 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         (
             {"aten": Aten(None, index_types=("int46",))},
             "index_types names int46, which is no dtype (did you mean 'int4",
+        ),
+        (
+            {
+                "parameters": (*PARAMETERS, axis("dim")),
+                "computes": Formula(lambda g, x: sum_over(g * x) + max_over(x), over="dim"),
+            },
+            "its formula gives one value for each row, and gradInput has the shape of self; write shape=",
         ),
         (
             {"computes": Formula(lambda g, x: g * sum_over(x), over="dimm")},
