@@ -82,6 +82,9 @@ def _status_of(words: list[str]) -> int:
     except OracleError as error:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        print(f"aclnn-oracle: there is not enough memory here: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second one
         print("aclnn-oracle: interrupted", file=sys.stderr)

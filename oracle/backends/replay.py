@@ -119,9 +119,15 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]]:
         raise OracleError(f"{folder}: no recording here (no index-*.jsonl); make one with --record-outputs {folder}")
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
-        lines = errors.read_bytes(file, errors.MANIFEST_BYTES).splitlines()
+        content = errors.read_bytes(file, errors.MANIFEST_BYTES)
+        lines = content.splitlines()
         for number, text in enumerate(lines, 1):
-            line = _checked(strictjson.loads(text, f"{file}:{number}"), f"{file}:{number}")
+            try:
+                line = _checked(strictjson.loads(text, f"{file}:{number}"), f"{file}:{number}")
+            except OracleError:
+                if number == len(lines) and not content.endswith(b"\n"):
+                    break  # half-written: the run died
+                raise
             entries[line["id"]] = line
     return entries
 

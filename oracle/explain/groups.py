@@ -327,7 +327,7 @@ def group_of(part: Part, record: Record) -> Group:
         element="" if worst is None or detail is None else detail.output + index(worst.index),
         expected=None if worst is None else worst.expected,
         actual=None if worst is None else worst.actual,
-        shrink="" if smallest.is_void else shrink_command(smallest, record),
+        shrink="" if smallest.is_void or smallest.status == "notrun" else shrink_command(smallest, record),
         apart=apart(where),
     )  # fmt: skip
 

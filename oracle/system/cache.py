@@ -102,9 +102,9 @@ def store(path: Path, content: bytes) -> None:
 def recalled(path: Path) -> bytes | None:
     """Return the content of a cache's file and note that it was read; None where it cannot be, or could be somebody
     else's."""
-    if not path.exists() or not is_trusted(path):
-        return None
     try:
+        if not path.exists() or not is_trusted(path):
+            return None
         content = path.read_bytes()
     except OSError:
         return None

@@ -17,8 +17,8 @@ HEADER_BYTES = 1 << 16
 
 
 def loads(content: bytes, name: str) -> Array:
-    """Return the array of an ``.npy`` file's bytes. Raises OracleError for anything else, and for a header that
-    describes more or less data than follow."""
+    """Return the array of an ``.npy`` file's bytes, in this machine's byte order. Raises OracleError for anything else,
+    and for a header that describes more or less data than follow."""
     file = io.BytesIO(content)
     shape, fortran, dtype = _header(file, name)
     if dtype.hasobject:
@@ -29,8 +29,8 @@ def loads(content: bytes, name: str) -> Array:
     if len(data) != math.prod(shape) * dtype.itemsize:
         raise OracleError(f"{name}: {len(data)} bytes of data for shape {list(shape)} of {dtype}")
     if not data or not dtype.itemsize:
-        return np.zeros(shape, dtype)
-    flat: Array = np.frombuffer(data, dtype).copy()
+        return np.zeros(shape, dtype.newbyteorder("="))
+    flat: Array = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
     return flat.reshape(shape, order="F" if fortran else "C")
 
 

@@ -28,7 +28,7 @@ def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
         return read(text.decode("utf-8") if isinstance(text, bytes) else text)
     except json.JSONDecodeError as error:
         place = f"{file}:{error.lineno}" if file else where
-        raise OracleError(f"{place}: not JSON: {error.msg} at character {error.colno}") from None
+        raise OracleError(f"{place}: not JSON: {error.msg.removesuffix(' at')} at character {error.colno}") from None
     except UnicodeDecodeError as error:
         raise OracleError(f"{where}: not UTF-8: byte {error.start}") from None
     except RecursionError:

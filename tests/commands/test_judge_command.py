@@ -23,6 +23,8 @@ def files(tmp_path):
         np.save(tmp_path / f"x__{name}.npy", stored.view(f"u{kind.itemsize}"))
         np.save(tmp_path / f"bits_{name}.npy", stored.view(f"u{kind.itemsize}"))
         np.save(tmp_path / f"void_{name}.npy", stored)
+    np.save(tmp_path / "big__bfloat16.npy", golden.astype(ml_dtypes.bfloat16).view("u2").astype(">u2"))
+    np.save(tmp_path / "big_half.npy", golden.astype(">f2"))
     np.save(tmp_path / "wrong.npy", (golden + 1).astype(np.float32))
     np.save(tmp_path / "scalar.npy", np.float32(3))
     np.save(tmp_path / "scalar__bfloat16.npy", np.uint16(0x4040))
@@ -56,6 +58,8 @@ def run(folder, *arguments):
     ("arguments", "status"),
     [
         (["golden.npy", "single.npy"], 0),
+        (["golden.npy", "big__bfloat16.npy"], 0),
+        (["golden.npy", "big_half.npy"], 0),
         (["golden.npy", "half.npy", "--standard", "mere-mare"], 0),
         (["golden.npy", "wrong.npy"], 1),
         (
