@@ -407,6 +407,7 @@ def test_ctrl_c_answers_130(tmp_path):
     done = processes.oracle("run", *words, cwd=tmp_path)
     assert done.returncode == 130, done.stdout + done.stderr
     assert "not run" in done.stdout
+    assert "to go on: the same command with --resume " in done.stdout
 
 
 def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tmp_path, capsys):

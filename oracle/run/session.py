@@ -367,10 +367,13 @@ class Run:
             self.remarks += filter(None, [self.recorder.make_sure()])  # last: until here it could be removed
         except OracleError as error:
             self.problems.append(str(error))
-        lines = summary(self.recorder.counts(), self.language)
+        counts = self.recorder.counts()
+        lines = summary(counts, self.language)
         lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
+            if counts.get("notrun"):
+                lines.append(f"to go on: the same command with --resume {shlex.quote(str(self.record))}")
         if self.recorder.kept is not None:
             lines.append(f"the record that was there is kept: {self.recorder.kept}")
         return lines
