@@ -103,6 +103,7 @@ def store_between(low: Array, high: Array, target: Array) -> Array:
 TINY = np.float32(2.0**-126)
 WIDE = FORMATS["float64"]
 NARROW = mpq(1, 1 << 50)  # relative width at which an enclosure is a float64 number
+LEAST = mpq(1, 1 << 1080)  # absolute width at which it is 0 or one of the smallest
 
 
 def narrow(single: Array, target: Array, band: int = 1) -> Array:
@@ -187,8 +188,8 @@ def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) 
         elif isinstance(answer, Iterator):
             answer, again = tee(answer)
             rounded = values[k] = round_enclosures(answer, fmt)
-            if rounded != 0 and math.isfinite(rounded):  # of e^-10000, or e^10000, no enclosure is narrow
-                near = next(low for low, high, *_ in again if high - low <= abs(low) * NARROW)
+            if math.isfinite(rounded):  # of e^10000 no enclosure is narrow; of e^-10000 one is, beside float64's least
+                near = next(low for low, high, *_ in again if high - low <= max(abs(low) * NARROW, LEAST))
                 values[k] = round_rational(near, WIDE)
         else:
             values[k], rounded = round_rational(answer, WIDE), round_rational(answer, fmt)

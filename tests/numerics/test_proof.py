@@ -129,6 +129,14 @@ def test_settle_takes_rationals_zeros_and_enclosures(name):
     assert target.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("value", [2.0**-1074, -(2.0**-151), 2.0**-1022, -3e-60])
+def test_a_number_that_rounds_to_zero_is_known_all_the_same(value):
+    target = np.ones(1, np.float32)
+    around = ((mpq(value) - width, mpq(value) + width) for width in (mpq(1, 2**k) for k in range(100, 2000, 100)))
+    _, values = settle(np.arange(1), (np.zeros(1), -np.ones(1), np.ones(1)), target, lambda _: (Ends(*e) for e in around))
+    assert (target[0], np.signbit(target[0]), values[0]) == (0, value < 0, value)
+
+
 SAFE = st.floats(-1e30, 1e30, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-30)
 
 
