@@ -505,7 +505,8 @@ def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     assert run(project, *device, *workers, "-k", "plain").ret == 1
     replay = ["--backend", "replay", "--backend-option", "path=outputs", "--record", "b.jsonl"]
     result = run(project, *replay)
-    result.assert_outcomes(failed=3, skipped=1)
+    result.assert_outcomes(failed=4)  # one that the recording lacks is no skip
+    result.stdout.fnmatch_lines(["*1  error *outputs: not in the recording: its run did not select this case*"])
     verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
     assert verdicts[0].items() <= verdicts[1].items()
     if not workers:
@@ -515,7 +516,7 @@ def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
         other.stdout.fnmatch_lines(["*recorded with other inputs: another --seed*"])
 
 
-@pytest.mark.parametrize("device", ["Raises", "Refuses", "WrongShape", "WrongDtype"])
+@pytest.mark.parametrize("device", ["Raises", "Refuses", "WrongShape", "WrongDtype", "Unsupporting"])
 def test_whatever_a_device_answers_is_judged_the_same_from_its_recording(project, device):
     words = ["-k", "larger", "--tb", "no"]
     project.runpytest("--backend", f"misbehaving:{device}", "--record-outputs", "o", "--record", "a.jsonl", *words)

@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from ..system import npy, strictjson
 
 
 class Backend:
-    """A recording. Calls it does not hold are skipped; one of another SoC or of other inputs is refused.
+    """A recording. What its run skipped is skipped; a call that it lacks, or has for another SoC or other inputs, is an
+    error.
 
     Status, error, values, dtypes and shapes travel; what the device did to memory around them was seen where it ran.
     """
@@ -35,11 +37,16 @@ class Backend:
         self.index = read_index(self.folder)
 
     def unsupported(self, call: Call) -> str | None:
-        return None if call.case_id in self.index else f"not in the recording {self.folder}"
+        return str(self.index.get(call.case_id, {}).get("skipped", "")) or None
 
     def run(self, call: Call) -> Status | None:
         """Answer what was recorded."""
-        entry = self.index[call.case_id]
+        entry = self.index.get(call.case_id)
+        if entry is None:
+            raise OracleError(
+                f"{self.folder}: not in the recording: its run did not select this case, or did not come to it; "
+                "record it, or select cases as that run did"
+            )
         if entry["soc"] != call.soc:
             raise OracleError(f"{self.folder}: recorded for --soc {entry['soc']}, judged for {call.soc}")
         if entry["inputs"] != inputs_digest(call):
@@ -83,14 +90,9 @@ class RecordedOutputs:
             "reason": self.status.reason,
             "error": "" if error is None else getattr(error, "reason", f"{type(error).__name__}: {error}"),
         }
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        with _writing(self.folder):
             line["outputs"] = self._outputs() if self.status.ok and error is None else {}
-            with (self.folder / f"index-{self.worker}.jsonl").open("a", encoding="utf-8") as index:
-                index.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError as problem:
-            why = problem.strerror or problem
-            raise OracleError(f"--record-outputs {self.folder}: cannot be written: {why}") from None
+            _append(self.folder, line, self.worker)
 
     def _outputs(self) -> dict[str, Any]:
         outputs: dict[str, Any] = {}
@@ -100,6 +102,27 @@ class RecordedOutputs:
                 np.save(self.folder / file, _storable(value), allow_pickle=False)
                 outputs[name] = {"file": file, "dtype": value.dtype.name, "shape": list(value.shape)}
         return outputs
+
+
+def record_skip(folder: Path, case_id: str, reason: str, worker: str) -> None:
+    """Append to a recording that its run skipped a case. Raises OracleError if nothing can be written."""
+    with _writing(folder):
+        _append(folder, {"id": case_id, "skipped": reason}, worker)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise OracleError(f"--record-outputs {folder}: cannot be written: {why}") from None
+
+
+def _append(folder: Path, line: Mapping[str, Any], worker: str) -> None:
+    with (folder / f"index-{worker}.jsonl").open("a", encoding="utf-8") as index:
+        index.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def inputs_digest(call: Call) -> str:
@@ -133,12 +156,14 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 _FIELDS = {"id": str, "soc": str, "inputs": str, "status": int, "reason": str, "error": str, "outputs": dict}
+_SKIP_FIELDS = {"id": str, "skipped": str}
 _OUTPUT_FIELDS = {"file": str, "dtype": str, "shape": list}
 
 
 def _checked(line: Any, where: str) -> dict[str, Any]:
     """Return an index line; OracleError for one that lacks a field or has one of another type."""
-    parts: list[tuple[Any, Mapping[str, type]]] = [(line, _FIELDS)]
+    skipped = isinstance(line, dict) and "skipped" in line
+    parts: list[tuple[Any, Mapping[str, type]]] = [(line, _SKIP_FIELDS if skipped else _FIELDS)]
     if isinstance(line, dict) and isinstance(line.get("outputs"), dict):
         parts += [(output, _OUTPUT_FIELDS) for output in line["outputs"].values()]
     for result, fields in parts:

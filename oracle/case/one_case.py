@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from ..backends import Backend
+from ..backends.replay import record_skip
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.plan.asked import refusal
 from ..explain.diagnosis import KEPT, NOT_WRITTEN, WRITTEN, family_of
@@ -202,10 +204,21 @@ def run_case(
     if ahead is not None:
         ahead.note(case, skipped=outcome.status == "skip")
         took -= ahead.spent
+    if settings.record_outputs is not None and outcome.status == "skip":
+        outcome = _recorded_skip(case, outcome, settings)
     if isinstance(backend, Apart):
         backend.meanwhile = None
         outcome = replace(outcome, notes=backend.taken_notes())
     return record_of(case, settings, outcome, {**watch.seconds, "duration_s": took}, device=_device_of(backend))
+
+
+def _recorded_skip(case: Case, outcome: Outcome, settings: Settings) -> Outcome:
+    """Write a skip to the recording; return its outcome, or that of a folder that cannot be written."""
+    try:
+        record_skip(Path(settings.record_outputs or ""), case.id, outcome.reason, settings.worker)
+    except OracleError as error:
+        return Outcome("error", f"oracle: {error}")
+    return outcome
 
 
 def _device_of(backend: Backend) -> str:

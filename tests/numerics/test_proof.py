@@ -133,7 +133,9 @@ def test_settle_takes_rationals_zeros_and_enclosures(name):
 def test_a_number_that_rounds_to_zero_is_known_all_the_same(value):
     target = np.ones(1, np.float32)
     around = ((mpq(value) - width, mpq(value) + width) for width in (mpq(1, 2**k) for k in range(100, 2000, 100)))
-    _, values = settle(np.arange(1), (np.zeros(1), -np.ones(1), np.ones(1)), target, lambda _: (Ends(*e) for e in around))
+    _, values = settle(
+        np.arange(1), (np.zeros(1), -np.ones(1), np.ones(1)), target, lambda _: (Ends(*e) for e in around)
+    )
     assert (target[0], np.signbit(target[0]), values[0]) == (0, value < 0, value)
 
 
