@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..backends import Backend, load
+from ..backends import Backend
 from ..guest.opening import DeviceError, release
 from ..model.errors import OracleError
 from . import INTERRUPTED, Subparsers, add_cluster, at_least
@@ -81,7 +81,8 @@ def show_sweep(args: argparse.Namespace) -> int:
     rows = every if args.rows is None else args.rows
     if not 1 <= rows <= every:
         raise OracleError(f"--rows {rows}: a sweep of {args.op} has {'1 row' if every == 1 else f'1 to {every} rows'}")
-    device = partial(_device, args.backend, tuple(key_values("--backend-option", args.backend_option)))
+    options = tuple(key_values("--backend-option", args.backend_option))
+    device = partial(_device, args.backend, options, tuple(args.operator), soc)
     opened = device()
     identity, state = _identity(args, soc), _state_file(args, soc)
     if args.restart:
@@ -102,8 +103,8 @@ def show_sweep(args: argparse.Namespace) -> int:
             release(opened.backend)
         _device.cache_clear()
         _pairs.cache_clear()
-    if not args.quiet:
-        print(file=sys.stderr)
+        if not args.quiet:
+            print(file=sys.stderr)  # after the progress line
     _summary(progress, args.backend, rows, every, environment())
     return 1 if progress.wrong or progress.pairs == progress.unspecified else 0
 
@@ -117,9 +118,23 @@ def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...
 
 
 @lru_cache(maxsize=2)
-def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> _Device | None:
-    """The device to judge, opened once in every process that takes part; None where the golden is proved."""
-    return None if backend is None else _Device(load(backend, dict(options)), backend)
+def _device(
+    backend: str | None, options: tuple[tuple[str, str], ...], operators: tuple[str, ...], soc: str
+) -> _Device | None:
+    """The device to judge, opened once by every process that takes part, in a process of its own as in a run; None
+    where the golden is proved."""
+    from ..guest.opening import load_backend
+    from ..guest.process import Apart
+    from ..settings.settings import Settings
+
+    if backend is None:
+        return None
+    settings = Settings(backend, options, operators, soc=soc)
+    if not settings.apart:
+        return _Device(load_backend(settings), backend)
+    apart = Apart(settings)
+    apart.open()
+    return _Device(apart, backend)
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,13 @@ def clock(seconds: float) -> str:
 def summary(counts: Mapping[str, int], language: Language) -> list[str]:
     """The end of a run: the line in the ecosystem's words (ATK's console) with every status, and what that means.
 
-    A case that never ran has not failed: it is counted apart.
+    A case that never ran has not failed, and one that was skipped is no success: both are counted apart.
     """
-    total, lost = sum(counts.values()), counts.get("notrun", 0)
+    total, lost, skipped = sum(counts.values()), counts.get("notrun", 0), counts.get("skip", 0)
     failed = sum(n for status, n in counts.items() if status not in GOOD) - lost
     rest = ", ".join(f"{status} {n}" for status, n in counts.items() if n)
-    lines = [f"Total Task: {total}, success {total - failed - lost}, failed {failed} ({rest or 'nothing planned'})"]
+    good = total - failed - lost - skipped
+    lines = [f"Total Task: {total}, success {good}, failed {failed} ({rest or 'nothing planned'})"]
     if lost:
         after = _("stopped early; {lost} not run", lost=lost)
         if failed:

@@ -236,6 +236,7 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
 
 
 DEVICES = """
+import os
 import numpy as np
 import oracle
 
@@ -249,6 +250,10 @@ class Half:
 class Raises(Half):
     def run(self, call):
         raise ValueError("no")
+
+class Dies(Half):
+    def run(self, call):
+        os._exit(7)
 
 class NotToday(Half):
     def unsupported(self, call):
@@ -265,6 +270,7 @@ class Number(Half):
     [
         (["--backend", "devices:Half"], 1, "got nan"),
         (["--backend", "devices:Raises"], 2, "sweep: devices:Raises: ValueError: no"),
+        (["--backend", "devices:Dies"], 2, "sweep: devices:Dies: the device's process ended: exit status 7"),
         (["--backend", "devices:NotToday"], 2, "devices:NotToday does not take aclnnRelu: not today"),
         (["--backend", "devices:Number"], 2, "42"),
     ],
