@@ -64,3 +64,17 @@ class IgnoresTheLastBlock(Cpu):
         if status.ok and is_long and next(iter(call.inputs.values())).dtype.itemsize == 2:
             out[..., -16:] = 0
         return status
+
+
+class StopsAtInfinity(Cpu):
+    """Writes one number everywhere as soon as one operand has a value that is not finite."""
+
+    name = "stops-at-infinity"
+
+    def run(self, call):
+        status = super().run(call)
+        given = (np.asarray(value, np.float64) for value in call.inputs.values() if isinstance(value, np.ndarray))
+        if not all(np.isfinite(value).all() for value in given):
+            for output in call.outputs.values():
+                output[...] = 1.5
+        return status

@@ -61,7 +61,7 @@ _BITS = (
     ("the number of elements behind", 5.0), ("the number of elements before", 5.0), ("the rank of", 5.0),
     ("the rank", 3.0), ("the number of elements", 4.0), ("the values of", 7.0),
     ("the strides of", 5.5), ("the form of", 5.5), ("the offset of", 6.0), ("the place of", 3.5),
-    ("the lengths of", 6.0),
+    ("the lengths of", 6.0), ("the data", 5.5),
     ("the axis counted", 4.0), ("the axis", 4.0), ("the attribute", 4.0), ("the layout of", 5.0),
 )  # fmt: skip
 

@@ -51,7 +51,7 @@ def _values(data: Mapping[str, Any] | None) -> str:
     if data is None:
         return ""
     given = [*np.ravel(data.get("values", ())), data.get("value", 0), *(value for _, value in data.get("spots", ()))]
-    special = not np.isfinite(np.asarray(given, np.float64)).all()
+    special = data["gen"] == "bit_patterns" or not np.isfinite(np.asarray(given, np.float64)).all()
     return f"{data['gen']}{'!' if special else ''}"
 
 

@@ -83,6 +83,8 @@ def _facts(
         result.update(_of_tensor(n, tensor, beside))
         if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
             result[f"{n} fits"] = tensor.shape == main.shape
+    if words := [t.values for n, _ in inputs if (t := read[n]) is not None and t.values]:
+        result["the data special"] = any(word.endswith("!") for word in words)
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number

@@ -118,19 +118,20 @@ _OF_TENSOR = {"layout": "the layout of {}", "strides": "the strides of {}", "for
               "begin": "the offset of {}", "sign": "the sign of {}", "values": "the values of {}",
               "dtype": "the type of {}", "rank": "the rank of {}",
               **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
-_OF_AXIS = {
+_OF_CALL = {
     "axis": "the axis",
     "axis.first": "the axis counted from 0",
     "axis.last": "the axis counted from the end",
     "axis.place": "the place of the axis",
     "alike": "the lengths of the axes alike",
+    "special": "the data special",
 }
 
 
 def fact_of(name: str) -> str:
     """Return the fact that a name of a choice stands for."""
-    if name in SIZES or name in _OF_AXIS:
-        return SIZES.get(name) or _OF_AXIS[name]
+    if name in SIZES or name in _OF_CALL:
+        return SIZES.get(name) or _OF_CALL[name]
     tensor, dot, kind = name.partition(".")
     return _OF_TENSOR[kind].format(tensor) if dot else "the type" if name == "dtype" else f"the attribute {name}"
 
@@ -142,7 +143,7 @@ def words_of(conditions: Iterable[Condition]) -> str:
 
 def _words(condition: Condition) -> str:
     fact, text = condition.fact, condition.text
-    name = next((name for name, each in {**SIZES, **_OF_AXIS, "dtype": "the type"}.items() if each == fact), "")
+    name = next((name for name, each in {**SIZES, **_OF_CALL, "dtype": "the type"}.items() if each == fact), "")
     if fact.startswith("the attribute "):
         name = fact.removeprefix("the attribute ")
     elif not name:
@@ -173,7 +174,7 @@ def _word(text: str, recorded: bool) -> Word:
     attributes = {p.name for op in OPERATORS.values() for p in op.attributes}
     tensor, dot, kind = name.partition(".")
     owners = attributes if kind == "sign" else {p.name for op in OPERATORS.values() for p in op.parameters} - attributes
-    if name not in (*NAMES, *attributes, *_OF_AXIS) and not (dot and tensor in owners and kind in _OF_TENSOR):
+    if name not in (*NAMES, *attributes, *_OF_CALL) and not (dot and tensor in owners and kind in _OF_TENSOR):
         raise OracleError(f"--where {text!r}: {unknown('name', name, (*NAMES, *sorted(attributes)))}")
     if name == "status" and not recorded:
         raise OracleError(

@@ -183,6 +183,7 @@ def ran(backend: object, slug: str, every: int) -> Record:
             mistaken.IgnoresTheLastBlock(), "softmax_backward", 16,
             "the type is float16 or bfloat16, and the last axis is longer than 8192", marks=in_full_alone,
         ),
+        (mistaken.StopsAtInfinity(), "log_sigmoid_backward", 12, "the data holds values that are not finite"),
     ],
 )  # fmt: skip
 def test_a_kernels_mistake_stands_in_the_first_ten_lines(backend: object, slug: str, every: int, where: str) -> None:

@@ -177,7 +177,8 @@ SENTENCES: tuple[str, ...] = (
     N_("{name} is given"), N_("{name} is absent"), N_("{name} is contiguous"), N_("{name} is not contiguous"),
     N_("{name} begins at an offset"), N_("{name} begins at no offset"), N_("{name} has a stride of 0"),
     N_("{name} has no stride of 0"), N_("{name} holds values that are not finite"),
-    N_("{name} holds finite values alone"), N_("{name} is broadcast"), N_("{name} is not broadcast"),
+    N_("{name} holds finite values alone"), N_("the data holds values that are not finite"),
+    N_("the data holds finite values alone"), N_("{name} is broadcast"), N_("{name} is not broadcast"),
     N_("{name} holds several values and is broadcast"), N_("{name} is not broadcast, or holds one value"),
     N_("{name} has the shape of the first operand"), N_("{name} has another shape than the first operand"),
 )  # fmt: skip
