@@ -150,7 +150,8 @@ def from_bits(array: Array, dtype: str) -> Array:
 
 def store(call: Call, *results: Any) -> None:
     """Put results into the call's outputs: cast to their dtypes as the host casts last, and written in place. Results
-    of outputs that the call does not write are left out.
+    of outputs that the call does not write are left out. The host rounds to the operands' type before that cast: a
+    float32 result of bfloat16 operands has to be rounded to bfloat16 first.
 
     A result of another shape takes the output's place instead, for the verdict to name it.
     """

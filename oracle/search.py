@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,7 @@ def _flow(value: Any) -> str:
 
 RunCase = Callable[[Case], CaseRecord]
 OFFERED = 2  # draws of which the one with most that is new is run
+PATIENCE = 25  # vain draws after which an operator is given up: of some the host takes few calls
 KEPT = 3  # failures of an operator that are reduced; after these it is searched no more
 RUNS = 150  # of a reduction
 CONTRASTED = 600  # passing calls that failing ones are contrasted with
@@ -154,10 +155,7 @@ class Search:
     def _step(self, drawer: Drawer, state: Searched) -> bool:
         """Run one call; False where none could be drawn."""
         best: tuple[int, Case, set[tuple[Word, ...]]] | None = None
-        for _ in range(OFFERED):
-            case = drawer.draw()
-            if case is None:
-                continue
+        for case in islice(filter(None, (drawer.draw() for _ in range(PATIENCE))), OFFERED):
             new = _conditions(words(case)) - state.visited
             if best is None or len(new) > best[0]:
                 best = len(new), case, new

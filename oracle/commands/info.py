@@ -81,8 +81,9 @@ def _operator(op: Operator) -> Iterator[str]:
     for p in op.parameters:
         role = p.role.name if isinstance(p.role, Role) else p.role or ""
         words = [p.kind, str(role), f"symbol {p.symbol}" if p.symbol else "", "optional" if p.optional else "",
-                 "" if p.read else "never read", f"{p.c}, usually {p.plain}" if p.kind == "attr" else "",
-                 f"one of {', '.join(p.words)}" if p.words else ""]  # fmt: skip
+                 "" if p.read else "never read",
+                 f"{p.c}{'' if p.plain == 'usual' else f', usually {p.plain}'}" if p.kind == "attr" else "",
+                 f"one of {p.told_words}" if p.words else ""]  # fmt: skip
         yield f"  {p.name:<16} {'; '.join(filter(None, words))}"
     yield "dtypes that all operands may have (with a golden; others accepted), and whether the documents list the SoC"
     for soc in PLATFORMS:

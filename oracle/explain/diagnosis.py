@@ -165,6 +165,9 @@ def cause_of_values(findings: Findings) -> str:
         return ""
     if findings.actual.shape != findings.golden.shape or findings.actual.dtype != findings.golden.dtype:
         return ""
+    call = findings.call
+    if call is not None and OPERATORS[call.op].ends_early(call.arguments):  # nothing is computed of an empty input
+        return ""
     with np.errstate(all="ignore"):
         return _cause(findings)
 
@@ -303,6 +306,18 @@ def _step(values: Array, dtype: str) -> Array:
     form = FORMATS[dtype]
     exponent = np.maximum(np.frexp(np.abs(values))[1] - 1, form.emin)
     return np.asarray(np.ldexp(1.0, exponent - form.mant))
+
+
+def _unrounded(findings: Findings) -> Iterator[str]:
+    """The host rounds to the operands' type and casts that to the output's: the first step is left out."""
+    kind = findings.reference.coarser
+    if kind in ("", str(findings.actual.dtype)):
+        return
+    rounded = round_to(findings.actual.astype(np.float64), kind)
+    same = near(rounded, findings.golden.astype(rounded.dtype), 1)
+    left = rounded.astype(np.float64) != findings.actual.astype(np.float64)
+    if same.mean() >= MOST and left[findings.bad].mean() >= MOST:
+        yield f"results are not rounded to {kind}, the host's type, before the cast to the output's"
 
 
 def _narrow(findings: Findings) -> Iterator[str]:
@@ -461,7 +476,7 @@ def _special_inputs(findings: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _ignored_offsets, _ignored_rows, negated, turned,
+    _kept, _unrounded, _ignored_offsets, _ignored_rows, negated, turned,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
     factor, some_negated, _clamp, _specials, _zeros, _permuted,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import time
 from collections import Counter
@@ -332,11 +333,17 @@ def group_of(part: Part, record: Record) -> Group:
     )  # fmt: skip
 
 
+_A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
+
+
 def _shared_cause(causes: Sequence[str]) -> str:
     """One sentence for the causes of a group: a figure where all have the same, every type that one of them has."""
     if not causes:
         return ""
     alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
+    factors = {float(result[1]) for cause in alike if (result := _A_FACTOR.fullmatch(cause))}
+    if len(factors) > 1:
+        return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
     of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
     types = dtype_order(name for each in of_each for name in each)
     return DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)

@@ -276,7 +276,7 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
                 result = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
     elif p.role == "flag":
         result = [not value]
-    elif p.role == "axis":
+    elif p.role == "axis" and rank:  # a tensor without axes has no other
         result = [k for k in (-1, *range(rank - 1)) if k % rank != value % rank]
     elif p.role == "choice":
         result = list(p.choices)

@@ -272,7 +272,7 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
     planned, recorded = record.header.planned, len(record.cases)
     if record.header.shard:
         number, _, count = record.header.shard.partition("/")
-        yield f"Of the {count} shards of the run only {number} is here."
+        yield f"Of the {count} shards of the run only these are here: {number}."
     if said.half:
         yield said.half[0].upper() + said.half[1:] + "."
     if left := said.garbled:

@@ -190,7 +190,11 @@ class Difference:
         ]
         if self.left_out:
             notes.append(_("The new run is a part ({chosen}): {n} cases of the old one are not in it.",
-                           chosen=new.chosen or f"--shard {new.shard}", n=self.left_out))  # fmt: skip
+                           chosen=" ".join(filter(None, (new.chosen, new.shard and f"--shard {new.shard}"))),
+                           n=self.left_out))  # fmt: skip
+        ids, others = self.old.by_id.keys(), self.new.by_id.keys()
+        if ids and others and not ids & others:
+            notes.append(_("The two records have no case in common."))
         notes += [_("The old record: {note}", note=Phrase(note)) for note in self.old.notes]
         notes += [_("The new record: {note}", note=Phrase(note)) for note in self.new.notes]
         return notes

@@ -80,6 +80,9 @@ FILLED = (
     (r"--backend B\b", "--backend cpu"),
     (r"\bOP\b", "aclnnLogSigmoidBackward"),
     (r"COMMAND --help", "run --help"),
+    (r"--minutes \S+", "--minutes 0.2"),
+    (r"power --op softmax_backward", "power --op log_sigmoid_backward --only published --tier smoke"),
+    (r"benchmarks\.blind\b(?!\.)", "benchmarks.blind --op aclnnLogSigmoidBackward"),
     (r"pytest cases ", f"pytest cases/log_sigmoid_backward.yaml {FEW} "),
 )
 FAILS = (
@@ -120,7 +123,7 @@ def filled(command: str) -> str:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:
         command = command.replace("--rows 1024", "") + " --rows 2 --quiet --restart --state sweep.state"
-    if command == "aclnn-oracle coverage":
+    if command.startswith("aclnn-oracle coverage"):
         command += " cases/log_sigmoid_backward.yaml"
     command = re.sub(r"\baclnn-oracle\b(?! \{)", f"{sys.executable} -m oracle.cli", command)
     return re.sub(r"^(python|pytest)\b", lambda m: {"python": "", "pytest": f"{sys.executable} -m pytest"}[m[1]]

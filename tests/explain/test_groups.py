@@ -196,6 +196,14 @@ def test_a_kernels_mistake_stands_in_the_first_ten_lines(backend: object, slug: 
     assert any(chinese in line for line in failures(record, CHINESE, MIDDLE)[:10])
 
 
+@pytest.mark.parametrize(
+    "case_id", ["softmax_backward/ranks_smoke[float32-scalar]", "layer_norm/empty[float32-3x0-smoke]"]
+)
+def test_a_wrong_result_without_an_axis_or_of_empty_rows_is_a_failure(case_id: str) -> None:
+    (case,) = [c for c in load(default_dir() / f"{case_id.partition('/')[0]}.yaml") if c.id == case_id]
+    assert run_case(case, mistaken.AlwaysThree(), Settings()).status == "fail"  # type: ignore[arg-type]
+
+
 def test_conditions_of_one_subject_are_told_together() -> None:
     (group,) = drawn(lambda dtype, shape: shape[-1] > 64 and shape[-1] % 64 != 0).groups
     assert group.where.count("the reduced axis") == 1

@@ -88,7 +88,7 @@ def test_missing_shards_are_named_and_a_part_says_that_it_is_one(shard, tmp_path
         merged(parts, Path())
     path = tmp_path / "part.jsonl"
     assert main(["merge", "--partial", *(str(part.path) for part in parts), "-o", str(path)]) == 1
-    assert read(path).notes == ("Of the 6 shards of the run only 1,5 is here.",)
+    assert read(path).notes == ("Of the 6 shards of the run only these are here: 1,5.",)
     with pytest.raises(OracleError, match=r"part\.jsonl: 1,5/6; merge joins"):
         merged([read(path)], Path())
 

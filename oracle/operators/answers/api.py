@@ -34,7 +34,7 @@ from ..definition.parameters import MEAN
 from ..definition.roles import class_axis
 from .reference import Reference, unknown_class
 from .registry import operator
-from .validation import as_attribute, bind, validate
+from .validation import as_attribute, bind, takes_no_more, validate
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
@@ -47,13 +47,14 @@ COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex
 def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded outputs of one call, by their aclnn names.
 
-    Inputs are arrays (any NumPy view), attributes numbers. An output may be given as a dtype, a TensorSpec or an
-    array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call, with the formats and null
-    pointers that validate(call) sees. ``cann``: whose rules, the newest release's where left out. Raises OracleError
-    for a call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds
-    without writing its output.
+    Inputs are arrays (any NumPy view), attributes numbers. An output may be given as a dtype, a TensorSpec or an array,
+    which is not written to; otherwise, and where it is None, it has the documented dtype. ``golden(call)`` answers for
+    a whole Call, with the formats and null pointers that validate(call) sees. ``cann``: whose rules, the newest
+    release's where left out. Raises OracleError for a call that validate() rejects, for one whose result is unspecified
+    or not served, and for one that succeeds without writing its output.
     """
     if isinstance(op, Call):
+        takes_no_more(op, soc, cann, params)
         _accepted(op.op, op.soc, validate(op))
         return golden(op.op, soc=op.soc, cann=op.cann, **op.inputs, **op.attrs, **op.outputs)
     result = operator(op)

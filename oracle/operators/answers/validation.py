@@ -36,10 +36,19 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
     version of CANN.
     """
     if isinstance(op, Call):
+        takes_no_more(op, soc, cann, params)
         params = {**op.attrs, **{name: op.spec(name) for name in (*op.inputs, *op.outputs)}, **dict.fromkeys(op.null)}
         soc, cann, op = op.soc, op.cann, op.op
     deciding = decision(op, soc, cann, params)
     return SUCCESS if deciding is None or deciding.status is None else deciding.status
+
+
+def takes_no_more(call: Call, soc: str, cann: str | None, params: Mapping[str, Any]) -> None:
+    """Refuse what is given beside a whole call. Raises OracleError."""
+    beside = [*params, *(["cann"] if cann not in (None, call.cann) else [])]
+    beside += ["soc"] if soc not in (DEFAULT_SOC, call.soc) else []
+    if beside:
+        raise OracleError(f"{call.op}: {', '.join(beside)} beside a Call, which has all of its own; change the Call")
 
 
 def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
@@ -86,7 +95,7 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
     if parameter.c == "int64":
         if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
             return int(value), None
-        wanted = "an int64"
+        wanted = "an int64" + (f": {parameter.told_words}" if parameter.words else "")
     elif parameter.c == "aclIntArray":
         if value is None:
             return None, None

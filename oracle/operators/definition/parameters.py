@@ -76,6 +76,11 @@ class Parameter:
         """The values that a choice may have: its words, or the numbers behind them."""
         return self.words if self.c == "char*" else tuple(range(len(self.words)))
 
+    @property
+    def told_words(self) -> str:
+        """The words of a choice as its values are given: ``none, mean, sum``, or ``0 none, 1 mean, 2 sum``."""
+        return ", ".join(self.words if self.c == "char*" else (f"{n} {word}" for n, word in enumerate(self.words)))
+
     def holds(self, what: str) -> bool:
         """Whether it is an input that holds ``values``, ``classes`` or ``nothing``."""
         return isinstance(self.role, Role) and self.role.holds == what

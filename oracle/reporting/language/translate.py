@@ -33,7 +33,7 @@ PHRASES: tuple[str, ...] = (
     N_("The record has no last line: the run died after # of # planned cases."),
     N_("# lines cannot be read and are left out, the first of them line #."),
     N_("The run ended, but # of # planned cases have no line."),
-    N_("Of the # shards of the run only # is here."),
+    N_("Of the # shards of the run only these are here: #."),
     N_("strict: not judged: given function"), N_("not judged: given function"),
     N_("# cases were recorded but only # were planned."), N_("no reason recorded"), N_("(no reason recorded)"),
     # the sizes of a call (explain/conditions.py)
@@ -131,6 +131,7 @@ SENTENCES: tuple[str, ...] = (
     N_("{names} is rounded to {type} when it is read"), N_("{names} has its bits taken for those of {type}"),
     N_("{names} counts as absent"), N_("{names} are exchanged"),
     N_("at the boundary of {names} a comparison takes its other side: >= for >, or the reverse"),
+    N_("all wrong by factors from {low} to {high}"),
     N_("all wrong by the factor {times}, as if {reading}"), N_("the attribute {name} is read as {value}"),
     N_("{name} is a factor too many"), N_("{name} is a divisor too many"),
     N_("the mean is divided by {count} ({what}), not by {right}"), N_("the size of {name}"),
@@ -142,6 +143,7 @@ SENTENCES: tuple[str, ...] = (
     N_("zero is written at row * {count} + {name} of ignored rows: other gradients are lost"),
     N_("a check is missing: the device accepts what must be refused with {name}"),
     N_("intermediate results are rounded to {type}"),
+    N_("results are not rounded to {type}, the host's type, before the cast to the output's"),
     N_("errors of a few units in the last place: intermediate results are rounded to {type}"),  # of earlier records
     N_("errors as of intermediate results rounded to {type}, or of an approximation of as few digits"),
     N_("float32 results carry only the digits of {type}: they are rounded to it on the way"),
