@@ -81,7 +81,7 @@ FILLED = (
     (r"\bOP\b", "aclnnLogSigmoidBackward"),
     (r"COMMAND --help", "run --help"),
     (r"--minutes \S+", "--minutes 0.2"),
-    (r"power --op softmax_backward", "power --op log_sigmoid_backward --only published --tier smoke"),
+    (r"power --op softmax_backward", "power --op log_sigmoid_backward --only half"),
     (r"benchmarks\.blind\b(?!\.)", "benchmarks.blind --op aclnnLogSigmoidBackward"),
     (r"pytest cases ", f"pytest cases/log_sigmoid_backward.yaml {FEW} "),
 )
@@ -113,7 +113,7 @@ def filled(command: str) -> str:
     """A command as a reader would give it, on few cases."""
     for place, words in FILLED:
         command = re.sub(place, words, command)
-    if "aclnn-oracle run" in command and "--help" not in command:
+    if "aclnn-oracle run" in command and "--help" not in command and "reports/search" not in command:
         few = FEW.replace("LogSigmoid", "Softmax") if "my_kernels" in command else FEW
         few = few[few.index("--tier") :] if "--pair" in command else few  # a pair chooses the operators
         command = command.replace("-n auto", "-n 2") + f" {few}"
@@ -123,6 +123,8 @@ def filled(command: str) -> str:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:
         command = command.replace("--rows 1024", "") + " --rows 2 --quiet --restart --state sweep.state"
+    if "aclnn-oracle search" in command:  # of every operator it takes minutes until each has had its turn
+        command += f"{'' if '--op ' in command else ' --op aclnnLogSigmoidBackward'} --minutes 0.2"
     if command.startswith("aclnn-oracle coverage"):
         command += " cases/log_sigmoid_backward.yaml"
     command = re.sub(r"\baclnn-oracle\b(?! \{)", f"{sys.executable} -m oracle.cli", command)
