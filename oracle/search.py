@@ -95,7 +95,7 @@ def _flow(value: Any) -> str:
 
 RunCase = Callable[[Case], CaseRecord]
 OFFERED = 2  # draws of which the one with most that is new is run
-PATIENCE = 25  # vain draws after which an operator is given up: of some the host takes few calls
+PATIENCE = 25  # draws at most for one call: the host takes few calls of some operators; none of these, and it is left
 KEPT = 3  # failures of an operator that are reduced; after these it is searched no more
 RUNS = 150  # of a reduction
 CONTRASTED = 600  # passing calls that failing ones are contrasted with

@@ -78,15 +78,3 @@ class StopsAtInfinity(Cpu):
             for output in call.outputs.values():
                 output[...] = 1.5
         return status
-
-
-class AlwaysThree(Cpu):
-    """Writes 3 everywhere."""
-
-    name = "always-three"
-
-    def run(self, call):
-        status = super().run(call)
-        for output in call.outputs.values():
-            output[...] = 3.0
-        return status

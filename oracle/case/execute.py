@@ -319,6 +319,9 @@ def _third_party(text: str, settings: Settings) -> Backend:
     return _loaded(own)
 
 
-@lru_cache(maxsize=4)
-def _loaded(settings: Settings) -> Backend:
+def backend_of(settings: Settings) -> Backend:
+    """Return the backend that settings ask for: in a process of its own, which is not begun yet, or here."""
     return Apart(settings) if settings.apart else load_backend(settings)
+
+
+_loaded = lru_cache(maxsize=4)(backend_of)

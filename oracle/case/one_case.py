@@ -204,18 +204,18 @@ def run_case(
     if ahead is not None:
         ahead.note(case, skipped=outcome.status == "skip")
         took -= ahead.spent
-    if settings.record_outputs is not None and outcome.status == "skip":
-        outcome = _recorded_skip(case, outcome, settings)
+    if (folder := settings.record_outputs) is not None and outcome.status == "skip":
+        outcome = _recorded_skip(Path(folder), case, outcome, settings.worker)
     if isinstance(backend, Apart):
         backend.meanwhile = None
         outcome = replace(outcome, notes=backend.taken_notes())
     return record_of(case, settings, outcome, {**watch.seconds, "duration_s": took}, device=_device_of(backend))
 
 
-def _recorded_skip(case: Case, outcome: Outcome, settings: Settings) -> Outcome:
+def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> Outcome:
     """Write a skip to the recording; return its outcome, or that of a folder that cannot be written."""
     try:
-        record_skip(Path(settings.record_outputs or ""), case.id, outcome.reason, settings.worker)
+        record_skip(folder, case.id, outcome.reason, worker)
     except OracleError as error:
         return Outcome("error", f"oracle: {error}")
     return outcome

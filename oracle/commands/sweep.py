@@ -123,18 +123,16 @@ def _device(
 ) -> _Device | None:
     """The device to judge, opened once by every process that takes part, in a process of its own as in a run; None
     where the golden is proved."""
-    from ..guest.opening import load_backend
+    from ..case.execute import backend_of
     from ..guest.process import Apart
     from ..settings.settings import Settings
 
     if backend is None:
         return None
-    settings = Settings(backend, options, operators, soc=soc)
-    if not settings.apart:
-        return _Device(load_backend(settings), backend)
-    apart = Apart(settings)
-    apart.open()
-    return _Device(apart, backend)
+    result = backend_of(Settings(backend, options, operators, soc=soc))
+    if isinstance(result, Apart):
+        result.open()
+    return _Device(result, backend)
 
 
 @dataclass(frozen=True)
