@@ -170,7 +170,6 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "elu": {**_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950))},
     "fast_gelu_backward": {"mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO},
     "gelu_backward": {f"mask/*/(1 + ((self * {GELU_SLOPE}) * (1 - {GELU_SIGMOID})))": NO_ZERO},
-    "gelu_backward_v2": {f"mask/*/({DENSITY} + {PHI})": NO_ZERO},
     "glu_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^b")),
         **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), (IN_BFLOAT16, BEFORE_950)),
@@ -373,11 +372,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does"
     },
     "swi_glu_grad": _each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
-    "swish_backward": _each(
-        "mask/*/{}",
-        (f"(((1 - {SWISH}) * {SWISH_OF}) + 1)", f"((((1 - {SWISH}) * {SWISH_OF}) * {SWISH}) + {SWISH})"),
-        NO_ZERO,
-    ),
+    "swish_backward": {f"mask/*/(((1 - {SWISH}) * {SWISH_OF}) + 1)": NO_ZERO},
     "tanh": dict.fromkeys(
         (
             *(f"formula/*/950: abs(x) -> {to}" for to in ("x", "(-x)")),
