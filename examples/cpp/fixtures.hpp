@@ -4,8 +4,10 @@
 // C++17, this header alone. Little-endian machines. Errors are std::runtime_error with the file's name.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -82,14 +84,15 @@ class JsonReader {
     std::string found;
     if (next() != '"') throw std::runtime_error("manifest.json: a name is missing");
     for (at_++; *at_ && *at_ != '"'; at_++) {
-      if (*at_ == '\\' && at_[1] == 'u') {  // names and ids are ASCII
-        found += static_cast<char>(std::stoi(std::string(at_ + 2, 4), nullptr, 16));
+      if (*at_ == '\\' && std::strlen(at_) > 6 && at_[1] == 'u') {  // names and ids are ASCII
+        found += static_cast<char>(std::strtol(std::string(at_ + 2, 4).c_str(), nullptr, 16));
         at_ += 5;
       } else {
-        if (*at_ == '\\') at_++;
+        if (*at_ == '\\' && at_[1]) at_++;
         found += *at_;
       }
     }
+    if (!*at_) throw std::runtime_error("manifest.json ends in the middle of a text");
     at_++;
     return found;
   }
@@ -155,27 +158,45 @@ inline double Array::at(size_t i) const {
   throw std::runtime_error(dtype + " is no type of numbers that are compared");
 }
 
+// NumPy's word for a dtype; its last digit is the bytes of an element.
+inline std::string word_of(const std::string& dtype, const fs::path& file) {
+  static const std::map<std::string, std::string> words = {
+      {"float16", "<f2"}, {"bfloat16", "<u2"}, {"float32", "<f4"}, {"float64", "<f8"},   {"bool", "|b1"},
+      {"int8", "|i1"},    {"int16", "<i2"},    {"int32", "<i4"},   {"int64", "<i8"},     {"uint8", "|u1"},
+      {"uint16", "<u2"},  {"uint32", "<u4"},   {"uint64", "<u8"},  {"complex64", "<c8"}};
+  auto found = words.find(dtype);
+  if (found == words.end()) throw std::runtime_error(file.string() + ": no arrays of dtype " + dtype);
+  return found->second;
+}
+
 inline Array read_npy(const fs::path& file, const std::string& dtype) {
   std::ifstream in(file, std::ios::binary);
   std::string all((std::istreambuf_iterator<char>(in)), {});
-  if (all.compare(0, 6, "\x93NUMPY") != 0) throw std::runtime_error(file.string() + " is no .npy file");
+  if (all.size() < 12 || all.compare(0, 6, "\x93NUMPY") != 0)
+    throw std::runtime_error(file.string() + " is missing, or no .npy file");
   bool is_long = all[6] > 1;
   uint32_t length = 0;
   std::memcpy(&length, all.data() + 8, is_long ? 4 : 2);
-  size_t begin = is_long ? 12 : 10;
-  std::string header = all.substr(begin, length);
-  Array found{dtype, {}, {all.begin() + static_cast<std::ptrdiff_t>(begin + length), all.end()}};
-  std::stringstream dims(header.substr(header.find("'shape': (") + 10));
+  size_t begin = is_long ? 12 : 10, end = std::min(all.size(), begin + length);
+  std::string header = all.substr(begin, end - begin), word = word_of(dtype, file);
+  size_t shape = header.find("'shape': (");
+  if (shape == std::string::npos || header.find("'" + word + "'") == std::string::npos ||
+      header.find("'fortran_order': False") == std::string::npos)
+    throw std::runtime_error(file.string() + " holds no array of dtype " + dtype + " in C order");
+  Array found{dtype, {}, {all.begin() + static_cast<std::ptrdiff_t>(end), all.end()}};
+  std::stringstream dims(header.substr(shape + 10));
   for (int64_t n; dims >> n; dims.get()) found.shape.push_back(n);
+  size_t wanted = found.size() * static_cast<size_t>(word.back() - '0');
+  if (found.bytes.size() != wanted)
+    throw std::runtime_error(file.string() + " has " + std::to_string(found.bytes.size()) + " bytes of data, its shape " +
+                             std::to_string(wanted));
   return found;
 }
 
 inline void write_npy(const fs::path& file, const Array& array) {
-  static const std::map<std::string, std::string> kinds = {
-      {"float16", "<f2"}, {"bfloat16", "<u2"}, {"float32", "<f4"}, {"float64", "<f8"}, {"int32", "<i4"}, {"int64", "<i8"}};
   std::string dims;
   for (int64_t n : array.shape) dims += std::to_string(n) + ", ";
-  std::string header = "{'descr': '" + kinds.at(array.dtype) + "', 'fortran_order': False, 'shape': (" + dims + "), }";
+  std::string header = "{'descr': '" + word_of(array.dtype, file) + "', 'fortran_order': False, 'shape': (" + dims + "), }";
   header.resize((header.size() + 10) / 64 * 64 + 53, ' ');  // the data begins at a multiple of 64
   header += '\n';
   fs::create_directories(file.parent_path());

@@ -1,8 +1,8 @@
 // A kernel that has no Python beside it: softmax's gradient in float32, against fixtures.
 //
-//   aclnn-oracle golden fixtures --op softmax_backward -k float32         (a machine with Python)
+//   aclnn-oracle golden fixtures --op softmax_backward --tier smoke -k "float32 and not float16"   (here is Python)
 //   g++ -std=c++17 -O2 examples/cpp/softmax_backward.cpp -o kernel && ./kernel fixtures results
-//   aclnn-oracle judge fixtures results -o results.jsonl                  (a machine with Python: record and report)
+//   aclnn-oracle judge fixtures results -o results.jsonl                  (and here: record and report)
 #include <cstdio>
 
 #include "fixtures.hpp"

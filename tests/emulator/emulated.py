@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 
 
 NEW_AND_SPLIT = ("ascendcl", "nnopbase", "opapi_nn")
+WITH_MATH = (*NEW_AND_SPLIT, "opapi_math")
 RENAMED_AND_WHOLE = ("acl_rt", "nnopbase", "opapi")  # the runtime's newer name, and the operators of CANN 8.x
 
 

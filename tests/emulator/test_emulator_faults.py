@@ -137,6 +137,7 @@ def test_a_misspelt_fault_is_refused_at_the_start(tree):
         ("MEMORY_MB", "-1", "ACLNN_EMULATOR_MEMORY_MB is '-1', not a whole number"),
         ("OP_TIMEOUT_MS", "9" * 30, "not a whole number from 0 to 1000000000"),
         ("DEVICES", "65", "not a whole number from 0 to 64"),
+        ("CANN", "7", "ACLNN_EMULATOR_CANN is '7'; known: 8.5, 9.0, 9.1, 9.2, master"),
         ("TRACE", "/dev/null/trace", "ACLNN_EMULATOR_TRACE=/dev/null/trace cannot be written"),
     ],
 )

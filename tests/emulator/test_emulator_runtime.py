@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from emulated import HERE, compile_program, run_program
+from emulated import HERE, WITH_MATH, compile_program, run_program
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ VARIABLES = {
     "memory_runs_out_and_comes_back": {"MEMORY_MB": "64"},
 }
 
-PROGRAMS = ("runtime", "memory", "executors", "samples")
+PROGRAMS = ("runtime", "memory", "executors", "samples", "arithmetic")
 
 
 def names(program):
@@ -32,7 +32,10 @@ CHECKS = [(program, name) for program in PROGRAMS for name in names(program)]
 def programs(tree, tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     flags = ("-Wall", "-Wextra", "-Werror", "-O1")
-    return {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in PROGRAMS}
+    return {
+        p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags, libraries=WITH_MATH)
+        for p in PROGRAMS
+    }
 
 
 def test_the_programs_have_all_the_checks(tree, programs):

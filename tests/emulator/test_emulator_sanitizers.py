@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from emulated import HERE, compile_program, run_program
+from emulated import HERE, WITH_MATH, compile_program, run_program
 from test_emulator_runtime import CHECKS, PROGRAMS, VARIABLES
 
 from oracle.emulator import build
@@ -31,7 +31,9 @@ def sanitized(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sanitized")
     flags = (f"-fsanitize={request.param}", "-g")
     names = (*PROGRAMS, "fuzz")
-    programs = {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in names}
+    programs = {
+        p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags, libraries=WITH_MATH) for p in names
+    }
     return tree, programs
 
 

@@ -36,6 +36,7 @@ EMU_C aclError aclInit(const char* configPath) {
   return entry([&] {
     emu::check_settings();
     emu::soc();
+    emu::follows("8.5");  // refuses a version that it does not know
     emu::visible_devices();
     Process& p = process();
     std::lock_guard<std::mutex> hold(p.lock);

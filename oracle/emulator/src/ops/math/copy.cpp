@@ -22,6 +22,24 @@ void copy(Op& op, const Tensor& to, const Tensor& from) {
   });
 }
 
+// The parts fill `out` along `axis` and have its shape otherwise; an empty part of rank 1 counts for nothing.
+void check_parts(const Op& op, const std::vector<Tensor>& parts, const Tensor& out, size_t axis) {
+  int64_t sum = 0;
+  for (const Tensor& part : parts) {
+    op.require_present({part});
+    if (part.rank() == 1 && part.empty()) continue;
+    check(part.rank() == out.rank(), "a tensor has shape %s, out has %s: the ranks differ", show(part.shape).c_str(),
+          show(out.shape).c_str());
+    Dims wanted = out.shape;
+    wanted[axis] = part.shape[axis];
+    check_shape(part, wanted);
+    sum += part.shape[axis];
+  }
+  check(!parts.empty(), "tensors is empty; at least one is needed");
+  check(sum == out.shape[axis], "out has %ld elements along the axis, the tensors have %ld",
+        static_cast<long>(out.shape[axis]), static_cast<long>(sum));
+}
+
 }  // namespace
 
 EMU_C aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor* selfRef, const aclTensor* src, uint64_t* workspaceSize,
@@ -58,6 +76,7 @@ EMU_C aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList* list, int64_t di
     check(dim >= -rank && dim < rank, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
           static_cast<long>(-rank), static_cast<long>(rank - 1));
     size_t axis = static_cast<size_t>(dim < 0 ? dim + rank : dim);
+    check_parts(op, parts, out, axis);
     if (out.empty()) return;
     op.kernel([=](Run& run) {
       View whole = run.open(out);
