@@ -15,7 +15,7 @@ from ..case.judge import Outcome, record_of
 from ..case.one_case import run_case
 from ..catalogue.data.generators.streams import SCHEME
 from ..explain.groups import groups
-from ..fixtures.verifying import Results, cases_of, read_manifest
+from ..fixtures.verifying import Results, cases_of, changed, read_manifest
 from ..model import errors
 from ..model.errors import OracleError
 from ..record.writer import RecordWriter, dumps
@@ -84,6 +84,9 @@ def judge_files(args: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
+_CHANGED = "was changed since the fixtures were written: its sha256 is not the manifest's; copy the fixtures again"
+
+
 def _judge_folder(args: argparse.Namespace) -> int:
     """Judge results against fixtures into a record; 0 if every case passed."""
     for option, value in (("--dtype", args.dtype), ("--third", args.third)):
@@ -106,8 +109,11 @@ def _judge_folder(args: argparse.Namespace) -> int:
     recorder.begin(len(cases), replace(header_of(settings, versions()), backend=results.name,
                                        catalogue_sha256=manifest["catalogue_sha256"]))  # fmt: skip
     for case, entry in cases:
+        other = changed(args.golden, entry)
         missing = results.missing(case) if entry["files"] else ""
-        if not entry["files"] or entry["kind"] == "unwritten":
+        if other:
+            record = record_of(case, settings, Outcome("error", f"{other}: {_CHANGED}"))
+        elif not entry["files"] or entry["kind"] == "unwritten":
             record = record_of(case, settings, Outcome("skip", "a folder of results shows no status of a call"))
         elif missing:
             record = record_of(case, settings, Outcome("error", missing))
