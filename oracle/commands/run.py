@@ -52,7 +52,8 @@ examples:
   aclnn-oracle run --resume reports/latest.jsonl       the rest of a run that died or was stopped: the same options
 
 It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail and numbers of every
-operator whose calls compute some were judged, 1 if not, 2 for bad input, pytest's own codes otherwise.
+operator whose calls compute some were judged, 1 if not, 2 for bad input, 5 if no case was chosen, 130 after Ctrl-C,
+3 for an error of pytest or of this tool.
 """
 _REPLAY_EPILOG = """\
 example:
@@ -393,7 +394,7 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
             return result
         cases += some
     close = closest(case_id, (case.id for case in cases), 5, 0.5)
-    hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""
+    hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else "; `aclnn-oracle list` prints the ids"
     raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")
 
 

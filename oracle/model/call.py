@@ -152,10 +152,14 @@ class Call:
         return {**self.inputs, **attrs, **self.outputs}
 
     def spec(self, name: str) -> TensorSpec | None:
-        """Return the description of a tensor parameter; None for a null pointer."""
+        """Return the description of a tensor parameter; None for a null pointer. Raises OracleError for no tensor."""
         value = self.inputs[name] if name in self.inputs else self.outputs[name]
         if value is None:
             return None
+        if not isinstance(value, (np.ndarray, np.generic, TensorSpec)):
+            raise OracleError(
+                f"{self.op}: {name} is a {type(value).__name__}; it must be a NumPy array, a TensorSpec or None"
+            )
         return self.specs.get(name) or spec_of(value)
 
 

@@ -161,11 +161,11 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
     if isinstance(given, (np.ndarray, TensorSpec)):
         return spec_of(given)
     if not isinstance(like, np.ndarray):
-        raise OracleError(f"{op.name}: {op.main} is {_short(like)}; it must be an array")
+        raise OracleError(f"{op.name}: {op.main} {_short(like)}; it must be an array")
     for parameter in op.inputs():
         value = args[parameter.name]
         if not isinstance(value, np.ndarray) and not (value is None and parameter.optional):
-            raise OracleError(f"{op.name}: {parameter.name} is {_short(value)}; it must be an array")
+            raise OracleError(f"{op.name}: {parameter.name} {_short(value)}; it must be an array")
     shape = op.output_shape(args)
     if given is None and find(like.dtype) is None:
         return TensorSpec.of(np.broadcast_to(np.empty((), like.dtype), shape))  # validate() says what is wrong with it
@@ -183,7 +183,7 @@ def _usual_dtype(op: Operator, args: Arguments) -> str:
 
 
 def _short(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "was not given" if value is None else f"is a {type(value).__name__}"
 
 
 def is_computable(dtype: str, *, whole: bool) -> bool:
