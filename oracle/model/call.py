@@ -156,7 +156,9 @@ class Call:
         value = self.inputs[name] if name in self.inputs else self.outputs[name]
         if value is None:
             return None
-        if not isinstance(value, (np.ndarray, np.generic, TensorSpec)):
+        if isinstance(value, np.generic):  # what NumPy makes of arrays without axes
+            value = np.asarray(value)
+        if not isinstance(value, (np.ndarray, TensorSpec)):
             raise OracleError(
                 f"{self.op}: {name} is a {type(value).__name__}; it must be a NumPy array, a TensorSpec or None"
             )

@@ -22,6 +22,7 @@ from ..system import strictjson
 
 Number = int | float
 Scalar = str | int | float | bool | None
+_NUMBERS = frozenset({int, float})  # of JSON: no bool
 NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers
 
 
@@ -30,7 +31,8 @@ def parse_object(text: str, where: str) -> Fields:
     value = strictjson.loads(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
-    return Fields(value if "\\u" not in text and is_fit(text) else _shown(value), where)
+    plain = text.isascii() and "\\u" not in text and "\x7f" not in text  # other control characters are no JSON
+    return Fields(value if plain or ("\\u" not in text and is_fit(text)) else _shown(value), where)
 
 
 def _shown(value: Any) -> Any:
@@ -68,12 +70,12 @@ class Fields:
     def text(self, key: str, default: str | None = "") -> str:
         """A string; a number or a list of words is written out. ``default=None`` makes the field required."""
         value = self.data.get(key)
+        if isinstance(value, str):
+            return sys.intern(value)  # few differ in a record, and ids are the same in two records
         if value is None:
             if default is None:
                 raise OracleError(f"{self.where}: field {key!r} is missing")
             return default
-        if isinstance(value, str):
-            return sys.intern(value)  # few differ in a record, and ids are the same in two records
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return shlex.join(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -83,7 +85,7 @@ class Fields:
     def number(self, key: str) -> Number | None:
         """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
         value = self.data.get(key)
-        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        if value is None or type(value) in _NUMBERS:
             return value
         if isinstance(value, str) and value in NON_FINITE:
             return NON_FINITE[value]
@@ -176,6 +178,7 @@ class Fields:
 
 T = TypeVar("T")
 _ways: dict[type[Any], dict[str, Way]] = {}
+_needed: dict[type[Any], tuple[str, ...]] = {}  # the fields that have no default
 _KEY = "record"  # of our entry in a field's metadata
 
 
@@ -257,6 +260,7 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
             f.name: f.metadata[_KEY]._replace(needed=f.default is f.default_factory is MISSING)
             for f in fields(kind) if _KEY in f.metadata
         }  # fmt: skip
+        _needed[kind] = tuple(name for name, how in result.items() if how.needed)
     return result
 
 
@@ -273,7 +277,11 @@ def to_json(value: Any) -> dict[str, Any]:
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
     """Return the dataclass of a JSON object; ``others`` are fields that are not read from it. OracleError says where a
     value is wrong."""
-    for name, how in ways(kind).items():
-        if name not in others and (name in line.data or how.needed):
-            others[name] = how.read(line, name)
+    known, data = ways(kind), line.data
+    for name in data:
+        if name in known and name not in others:
+            others[name] = known[name].read(line, name)
+    for name in _needed[kind]:
+        if name not in others:
+            others[name] = known[name].read(line, name)
     return kind(**others)
