@@ -30,7 +30,7 @@ from ..operators.definition.parameters import Parameter
 from ..operators.definition.roles import BROADCAST, HALF, LAST, MAIN, MUTUAL, PER_CHANNEL, PER_GROUP, ROWS, SAME
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
-_TYPES = {
+C_TYPES = {
     "int64": "int64_t",
     "aclScalar": "const aclScalar*",
     "float": "float",
@@ -288,7 +288,7 @@ def _type_of(op: Operator, p: Parameter) -> str:
 
 def _argument(p: Parameter) -> str:
     if p.kind == "attr":
-        return f"{_TYPES[p.c]} a_{p.name}"
+        return f"{C_TYPES[p.c]} a_{p.name}"
     return f"{'const ' if p.kind == 'input' else ''}aclTensor* a_{p.name}"
 
 

@@ -98,13 +98,21 @@ def _add_emulator(subparsers: Subparsers) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
-    print(build(args.directory, sanitize=args.sanitize))
+    print(_with_headers(build(args.directory, sanitize=args.sanitize)))
     return 0
+
+
+def _with_headers(tree: Path) -> Path:
+    from ..cann.headers import add_headers  # imports every operator's page
+
+    add_headers(tree)
+    return tree
 
 
 def _env(args: argparse.Namespace) -> int:
     """Print exports that serve C++ programs and torch_npu alike, building the tree first where it is not there."""
-    for name, value in environment(build(args.directory), soc=args.soc, torch_npu=True).items():
+    tree = _with_headers(build(args.directory))
+    for name, value in environment(tree, soc=args.soc, torch_npu=True).items():
         print(f"export {name}={shlex.quote(value)}")
     return 0
 

@@ -1,0 +1,76 @@
+"""C headers of the operators that the emulated CANN serves, from their pages: a C or C++ program includes them."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path, PurePosixPath
+
+from ..emulator import served
+from ..operators import OPERATORS
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
+from .generated import C_TYPES
+
+_HEADER = """\
+#ifndef {guard}
+#define {guard}
+
+#include "aclnn/acl_meta.h"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{functions}
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+_DECLARED = """\
+ACL_FUNC_VISIBILITY aclnnStatus {name}GetWorkspaceSize(
+{parameters});
+ACL_FUNC_VISIBILITY aclnnStatus {name}(
+    void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream);"""
+
+
+def add_headers(tree: Path) -> None:
+    """Write the headers that a built toolkit tree does not have yet into ``include/aclnnop``."""
+    for name, text in headers().items():
+        path = tree / "include" / "aclnnop" / name
+        if not path.exists():
+            path.write_text(text, "utf-8")
+            path.chmod(0o644)  # nobody else may write into a tree that programs are built from
+
+
+def headers() -> dict[str, str]:
+    """Return the text of every header by its file's name in CANN; one may declare several operators."""
+    functions: dict[str, list[str]] = {}
+    for name in served():
+        op = OPERATORS.get(name)
+        if op is not None and op.is_built_in:
+            functions.setdefault(_file(op), []).append(declaration(op))
+    return {
+        file: _HEADER.format(guard=f"ACLNN_EMULATOR_{file.upper().replace('.', '_')}", functions="\n\n".join(texts))
+        for file, texts in functions.items()
+    }
+
+
+def declaration(op: Operator) -> str:
+    """Return the C declarations of an operator's two phases."""
+    words = ", ".join([*map(_parameter, op.parameters), "uint64_t* workspaceSize", "aclOpExecutor** executor"])
+    return _DECLARED.format(name=op.name, parameters=textwrap.indent(textwrap.fill(words, 112), "    "))
+
+
+def _file(op: Operator) -> str:
+    """The name of the source that defines the functions, or of an operator whose functions CANN generates."""
+    source = PurePosixPath(op.source)
+    return f"{source.stem if source.stem.startswith('aclnn_') else f'aclnn_{op.slug}'}.h"
+
+
+def _parameter(p: Parameter) -> str:
+    if p.kind == "attr":
+        return f"{C_TYPES[p.c]} {p.name}"
+    return f"{'const ' if p.kind == 'input' else ''}aclTensor* {p.name}"
