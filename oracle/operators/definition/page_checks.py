@@ -23,7 +23,7 @@ from ...numerics.orders.given import Given
 from ...numerics.orders.reducing import reduces, reducing
 from ...numerics.traversal import names_of, walk
 from .operator import Operator, Result
-from .page_functions import guarded, try_formulas, try_out
+from .page_functions import guarded, line_of, try_formulas, try_out
 from .parameters import Aten, Forward, KernelName, MindSpore, Parameter
 from .roles import MAIN, ROWS, Role
 
@@ -400,4 +400,5 @@ def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
         return symbols_of(formula), str(error)
     except Exception as error:
         advice = "; write x * x, or sqrt(x)" if "**" in str(error) else ""
-        return symbols_of(formula), f"{place_of(formula)}: fails on symbols: {type(error).__name__}: {error}{advice}"
+        where = f"{place_of(formula)}: fails on symbols at {line_of(formula, error)}"
+        return symbols_of(formula), f"{where}: {type(error).__name__}: {error}{advice}"

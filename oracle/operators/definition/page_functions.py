@@ -147,7 +147,7 @@ def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any],
 
 def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
     """What went wrong at which line of the page, and which of the arguments were null pointers."""
-    text = f"{asked.operator}: its {asked.field} failed at {_line_of(function, error)}: {type(error).__name__}: {error}"
+    text = f"{asked.operator}: its {asked.field} failed at {line_of(function, error)}: {type(error).__name__}: {error}"
     absent = [name for name, value in asked.items() if value is None]
     if absent and "NoneType" in str(error):
         text += f"; None, a null pointer, in this call: {', '.join(absent)}"
@@ -155,7 +155,7 @@ def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
     return Failed(text)
 
 
-def _line_of(function: Function, error: Exception) -> str:
+def line_of(function: Function, error: Exception) -> str:
     """The last line of the page, or of whatever file has the function, on the way to an exception."""
     steps = traceback.extract_tb(error.__traceback__)
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
