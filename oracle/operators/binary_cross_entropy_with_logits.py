@@ -11,7 +11,8 @@ float32 loss of 16-bit inputs too, the host adds it, and casts once to out. With
 after the kernel is made; under one never: an out of more than one element is unspecified. An empty self fills out with
 NaN for a mean, 0 for a sum, and not at all without a reduction.
 
-No kernel has log1p, so that losses below 2^-24 are lost. An infinite self is NaN where a factor of a logarithm is 0.
+No kernel has log1p, so that losses below 2^-24 are lost. An infinite self is NaN where a factor of a logarithm is 0. An
+infinite target gives NaN, but for a posWeight of 1, where PyTorch and ascend950 answer an infinity: unspecified.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore,
-    Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_in, dtype_of, ends_if_empty, exp,
+    Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_in, dtype_of, ends_if_empty, equal, exp,
     filled, float_types, in_range, is_empty, is_finite, log, log1p, max_rank, maximum, minimum, not_null,
     one_number, output, promoted, reduced_shape, reduction, same_dtype, same_shape, size_of, tensor, where,
 )  # fmt: skip
@@ -53,6 +54,12 @@ def pytorch(x: Expression, t: Expression, w: Expression, p: Expression) -> Expre
     """PyTorch's order, which loses no small logarithm."""
     loss = minimum(x, 0) - log1p(exp(-abs(x)))
     return ((1 - t) * x - ((p - 1) * t + 1) * loss) * w
+
+
+def unweighted(x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """PyTorch's and ascend950's order for a posWeight of 1, of which an infinite target makes no NaN."""
+    loss = minimum(x, 0) - log1p(exp(-abs(x)))
+    return ((1 - t) * x - where(equal(p, 1), loss, ((p - 1) * t + 1) * loss)) * w
 
 
 def weights(a: Arguments) -> tuple[str, ...]:
@@ -117,7 +124,7 @@ OPERATOR = Operator(
     empty=("self",),
     filled=filled,
     undefined=undefined,
-    computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "pytorch": pytorch}),
+    computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "pytorch": pytorch, "unweighted": unweighted}),
     kernel_type=lambda a, platform: "float32",
     shape=reduced_shape("self", *WEIGHTS),
     terms=COMMON,

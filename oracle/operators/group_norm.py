@@ -13,7 +13,8 @@ which cancels where the mean is large, and 16 bits are stored with ties away fro
 ascend910 rstd is made in the dtype of self, eps too.
 
 Special values follow the formula in IEEE float64: a group of one element gives beta and 1 / sqrt(eps), an infinity
-makes mean infinite, and rstd and its group NaN.
+makes rstd and its group NaN. The mean of such a group is unspecified: a sum is infinite, a running mean (PyTorch's, and
+one of the ways of ascend950) NaN.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Any
 
 from ..page import (
     MAIN, PER_CHANNEL, PER_GROUP, Args, Aten, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
-    check, dtype_in, ends_if_empty, extent, float_types, groups, length, max_rank, mean_over, not_null, number,
-    output, public_format, same_dtype, same_format, same_shape, sqrt, stored, sum_over, tensor,
+    check, dtype_in, ends_if_empty, extent, float_types, groups, length, max_over, max_rank, mean_over, min_over,
+    not_null, number, output, public_format, same_dtype, same_format, same_shape, sqrt, stored, sum_over, tensor,
 )  # fmt: skip
 
 STATISTICS = ("meanOut", "rstdOut")
@@ -58,6 +59,11 @@ def rstd_950(x: Expression, e: Expression) -> Expression:
 
 def kernel_950(x: Expression, w: Expression, b: Expression, e: Expression) -> Expression:
     return (x - mean_scaled(x)) * rstd_950(x, e) * w + b
+
+
+def running(x: Expression) -> Expression:
+    """A mean that adds differences: NaN in a group with an infinity."""
+    return mean_over(x) + (max_over(x) - max_over(x)) + (min_over(x) - min_over(x))
 
 
 def variance_a2(x: Expression) -> Expression:
@@ -149,7 +155,9 @@ OPERATOR = Operator(
         formula, {"950": kernel_950, "tbe_a2": Form(kernel_a2, departs=True), "tbe_910": kernel_950}, over="group"
     ),
     further={
-        "meanOut": Result(of_groups, Formula(mean, {"950": mean_scaled}, over="group"), filled=lambda a: 0.0),
+        "meanOut": Result(
+            of_groups, Formula(mean, {"950": mean_scaled, "running": running}, over="group"), filled=lambda a: 0.0
+        ),
         "rstdOut": Result(
             of_groups,
             Formula(

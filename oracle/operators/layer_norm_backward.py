@@ -144,7 +144,7 @@ def of_columns(a: Mapping[str, Any]) -> Shape:
 
 def written_as(a: Mapping[str, Any], platform: Platform) -> str:
     """The type in which a kernel writes the gradients of weight and bias."""
-    tensors = [a[name] for name in ("weightOptional", *OUTPUTS[1:])]
+    tensors = [a.get(name) for name in ("weightOptional", *OUTPUTS[1:])]
     kinds = {"float32" if tensor is None else dtype_of(tensor.dtype).name for tensor in tensors}
     return kinds.pop() if platform.regbase and len(kinds) == 1 else "float32"
 

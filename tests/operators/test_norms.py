@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,52 @@ def test_an_output_of_no_elements_is_right_whatever_the_inputs_are():
     assert oracle.validate(call).ok
     for name, golden in oracle.golden(call).items():
         assert golden.shape == compute(call, output=name).shape == references(call)[name].golden.shape
+
+
+F, H = np.float32, np.float16
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "value"),
+    [
+        (
+            "aclnnLayerNorm",
+            {"input": np.array([[3, -3]], F), "normalizedShape": (2,), "weightOptional": np.array([5, 5], F),
+             "biasOptional": np.array([2.0**-23, 0], F), "eps": 16.0},
+            3,
+        ),
+        ("aclnnRmsNorm", {"x": np.array([[3.0]], H), "gamma": np.array([1 + 2.0**-11], H), "epsilon": 0.0}, 1),
+        (
+            "aclnnGroupNorm",
+            {"self": np.array([[0.75, -0.75]], H), "gamma": np.array([5, 5], H), "beta": np.array([2.0**-10, 0], H),
+             "N": 1, "C": 2, "HxW": 1, "group": 1, "eps": 1.0},
+            3,
+        ),
+    ],
+)  # fmt: skip
+def test_a_tie_behind_a_root_that_is_a_number_goes_to_the_even_one(op, arguments, value):
+    """1 / sqrt(25), say, is no number of float64: no enclosure tells the tie."""
+    assert float(next(iter(oracle.golden(op, **arguments).values())).flat[0]) == value
+
+
+@pytest.mark.parametrize("mask", list(product((False, True), repeat=3)))
+def test_a_verdict_needs_the_asked_gradients_alone(mask):
+    arguments = {"gradOut": np.ones((3, 4), F), "input": np.ones((3, 4), F), "normalizedShape": (4,)}
+    arguments |= {"mean": np.ones((3, 1), F), "rstd": np.ones((3, 1), F), "outputMask": mask}
+    assert len(oracle.reference("aclnnLayerNormBackward", **arguments)) == sum(mask)
+
+
+def test_a_kernel_may_multiply_gradient_and_gamma_first():
+    """Their product is subnormal in float32: 1 % is lost."""
+    arguments = {"gradOut": np.array([[1e-20, 3e-20]], F), "input": np.array([[1, -1]], F)}
+    arguments |= {"mean": np.zeros((1, 1), F), "rstd": np.array([[1e8]], F), "gamma": np.array([1e-22] * 2, F)}
+    sizes = {"N": 1, "C": 2, "HxW": 1, "group": 1, "outputMask": (True, True, True)}
+    reference = oracle.reference("aclnnGroupNormBackward", **arguments, **sizes)["gradInput"]
+    h, z = (arguments["gradOut"] * arguments["gamma"])[0], np.array([1, -1], F) * F(1e8)
+    kernel = (h - h.mean() - z * (h * z).mean()) * F(1e8)
+    assert (np.abs(kernel - reference.value) <= reference.bound).all()
+
+
+def test_the_mean_of_a_group_with_an_infinity_is_unspecified():
+    sizes = {"N": 1, "C": 4, "HxW": 1, "group": 1, "eps": 1e-5}
+    assert oracle.reference("aclnnGroupNorm", self=np.array([[np.inf, 1, 2, 3]], F), **sizes)["meanOut"].unspecified

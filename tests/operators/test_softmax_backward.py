@@ -134,3 +134,9 @@ def test_special_values_follow_the_formula() -> None:
     y = np.float32([[-INF, 0, 0], [0, 0, 0], [0, 0, 0], [INF, INF, 100], [INF, 0, NAN]])
     expected = [[1, -4, -3], [-INF, NAN, -INF], [NAN, NAN, NAN], [NAN, NAN, 0], [-INF, -4, NAN]]
     np.testing.assert_array_equal(golden(LOG_SOFTMAX, g, y), np.float32(expected))
+
+
+def test_a_power_that_float64_does_not_hold_times_zero_is_zero():
+    """e^720 is a number, although float64 has none for it."""
+    g, y = np.array([[1, -1]], np.float32), np.array([[720, 1]], np.float32)
+    assert oracle.golden("aclnnLogSoftmaxBackward", gradOutput=g, output=y, dim=1)["out"].tolist() == [[1, -1]]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from calls import call_of
 
+import oracle
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
 from oracle.operators.answers.api import reference
@@ -83,3 +84,13 @@ def test_ascend950_rounds_one_number_to_hardsigmoids_edge() -> None:
     for soc in PLATFORMS:
         result = unspecified("aclnnHardsigmoidBackward", soc, gradOutput=np.ones(5), self=x)
         assert result == [soc == "ascend950", *[False] * 4], soc
+
+
+def test_an_infinite_target_without_a_weight_of_positives_is_not_known() -> None:
+    """PyTorch and ascend950 multiply by posWeight only where it is given: infinity, where the formula gives NaN."""
+    x, t = np.array([1, -1], np.float32), np.full(2, np.inf, np.float32)
+    for weight, known in ((None, False), (np.full(2, 2, np.float32), True)):
+        answer = oracle.reference(
+            "aclnnBinaryCrossEntropyWithLogits", self=x, target=t, posWeightOptional=weight, reduction=0
+        )
+        assert (~answer["out"].unspecified).tolist() == [known, known]

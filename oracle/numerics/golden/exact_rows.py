@@ -133,7 +133,7 @@ class ExactRow:
             if isinstance(graph, float):
                 return self._plain(operands)
             left = [s for s in self.enclosed if s.name in names_of(graph)]
-            answer = self._by_roots(graph, operands) if left else None
+            answer = self._by_roots(graph, operands) if left or not is_rational(graph) else None
             if answer is None:
                 answer = enclosures.exact(graph, operands, self.ends if left else None)
         except Undefined:

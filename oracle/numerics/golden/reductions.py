@@ -159,6 +159,9 @@ class Rows(Stages):
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
         region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
+        if self.graph.may_overflow and np.isnan(value).any():
+            beyond = np.flatnonzero(np.isnan(value) & _all_finite({**outer, **totals.known}, shape))
+            region.leave_overflowed(beyond + region.start(region.target[block]))
         if region.sink.judged:
             region.sink.value[block] = value
             region.sink.put_bound(block, value, *RowBound(self).around(rows, inner, outer, value))
@@ -201,6 +204,11 @@ class Rows(Stages):
         if row not in self._exact:
             self._exact[row] = ExactRow(self, row)
         return self._exact[row].value(index[-1])
+
+
+def _all_finite(operands: Operands, shape: Shape) -> Array:
+    """Return where every operand is finite."""
+    return reduce(np.logical_and, (np.isfinite(v) for v in operands.values()), np.ones(shape, bool))
 
 
 # ---- a device's answer -----------------------------------------------------------------------------------------------

@@ -328,7 +328,7 @@ class _Rows:
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
-        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
+        error += UNIT * self.size + np.max([self._added(scale) for scale in self.scales], axis=0)
         inside = (largest * most < self.added.max * (1 - 2.0**-10)) & (ordinary * most < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)
@@ -341,11 +341,14 @@ class _Rows:
             result = np.maximum(result, np.minimum(half_ulp(size * scale, self.added) / scale, size))
         return result
 
-    def _stored(self) -> Iterator[Array]:
+    def _added(self, scale: float) -> Array:
+        """What adding the terms may lose where they are so much larger when they are added."""
+        return additions.lost(self._stored(scale), self.size[:, None] * scale, self.shape[1])[:, 0] / scale
+
+    def _stored(self, scale: float) -> Iterator[Array]:
         """Yield the terms as a kernel adds them, rounded to a type; 0 where they are not finite."""
-        scale = self.scales[0]
         for part, shape in self.parts():
-            terms = quantize(np.broadcast_to(self.value(part, shape), shape) * scale, self.added) / scale
+            terms = quantize(np.broadcast_to(self.value(part, shape), shape) * scale, self.added)
             yield np.where(np.isfinite(terms), terms, 0.0)
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:

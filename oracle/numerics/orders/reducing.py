@@ -139,6 +139,11 @@ class Graph:
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
 
     @cached_property
+    def may_overflow(self) -> bool:
+        """Whether a step of an element may overflow float64, where it is NaN without an operand that is: inf * 0."""
+        return any(node.op in ("exp", "expm1") for node in walk(self.outer))
+
+    @cached_property
     def of_one(self) -> tuple[Expression, Expression] | None:
         """The formula of a row of one element, of which every stage is the one term, and a rational one of the same
         value where the operands are finite; None where there is none."""

@@ -66,3 +66,12 @@ def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
     assert np.isfinite(result.golden)
     assert result.unspecified is not None
     assert result.unspecified.all()
+
+
+def test_what_a_mean_may_lose_is_what_its_sum_may_lose():
+    """Every term loses 1 where the partial sum is above 2^25: a kernel adds them, and multiplies the factor to that."""
+    terms = np.concatenate([[2.0**25], 4 * np.random.default_rng(0).permutation(4000)[:2999] + 1]).astype(np.float32)
+    total = np.add.accumulate(terms, dtype=np.float32)[-1]
+    for reduction, kernel in ((2, total), (1, total / np.float32(terms.size))):
+        result = oracle.reference("aclnnL1Loss", self=terms, target=np.zeros_like(terms), reduction=reduction)["out"]
+        assert abs(float(kernel) - float(result.value)) <= float(result.bound)
