@@ -69,6 +69,9 @@ class Buffer(NamedTuple):
         return self.base[self.guard : self.guard + self.layout.span]
 
 
+_WHOLE = re.compile(r"-?[0-9]+\Z")
+
+
 @lru_cache(maxsize=1 << 12)
 def parse(view: str) -> tuple[str, int]:
     """Split ``name:number``, whatever its ``+k``; OracleError for an unknown view or a number where none belongs."""
@@ -83,7 +86,7 @@ def parse(view: str) -> tuple[str, int]:
     default = VIEWS[name][0]
     if not colon:
         return name, default or 0
-    if default is None or not number.lstrip("-").isdigit():
+    if default is None or not _WHOLE.match(number):
         raise OracleError(f"view {view!r}: " + (f"{name} takes no number" if default is None else "not an integer"))
     return name, int(number)
 

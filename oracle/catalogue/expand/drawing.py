@@ -34,6 +34,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
+from ..plan.planning import within
 from ..written.layers import Layer, resolve
 from .expander import Expander
 
@@ -297,10 +298,21 @@ class Drawer:
         return data
 
 
+OF_DRAWN = frozenset(("why", "tier", "draw", "attrs", "inputs", "uninformative", "source"))  # keys beside draw
+
+
 def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
     """Yield the cases of a family that draws, more of an operator with more parameters; an id ends with a digest of the
     call."""
+    for key in expander.own.keys:
+        if key not in OF_DRAWN and not expander.from_class:
+            text = f"family {expander.name}: draw makes the rest of a call; remove {key}"
+            raise expander.document.error(text, (*expander.place, key))
     layer, operator = expander.settled(family), expander.operator
+    missing = [p.name for p in operator.inputs() if not p.holds("classes") and p.name not in layer.keys["inputs"]]
+    if missing:
+        text = f"family {expander.name}: draw needs usual values of every input, and there are none for {missing[0]}"
+        raise expander.document.error(text, expander.place)
     count = layer.keys["draw"] * (2 + len(operator.inputs()) + len(operator.attributes))
     drawer, met = Drawer(operator, DEFAULT_SOC, "", 0, layer), np.zeros(THREES, bool)
     if not drawer.dtypes:
@@ -323,10 +335,10 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
             family=expander.name,
             why=layer.keys["why"],
             tier=layer.keys.get("tier", "standard"),
-            uninformative=layer.keys["uninformative"],
+            uninformative=layer.keys.get("uninformative", ""),
             source=layer.keys["source"],
         )
-        yield from expander.asked(layer, case)
+        yield from expander.asked(layer, within(case))
 
 
 def _met(case: Case) -> Array:

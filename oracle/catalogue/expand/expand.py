@@ -33,10 +33,14 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
     expander.require(family, "dtype", "inputs")
     if expander.volume is None:
         expander.require_few(rule["cases"], family)
-    for key, why in (("shape", "makes the shapes"), ("cover", "chooses the combinations")):
+    for key, why in (
+        ("shape", "makes the shapes"), ("cover", "chooses the combinations"), ("draw", "makes the calls"),
+    ):  # fmt: skip
         if key in family.keys:
             raise expander.document.error(f"family {name}: generate {why}; remove {key}", (*place, key))
     expander.reader.known(dict.fromkeys(rule["draws"]), "input", (*place, "generate"))
+    if isinstance(rule.get("longer"), str):
+        expander.reader.known({rule["longer"]: None}, "attr", (*place, "generate", "longer"))
     written = family.keys.get("variants") or {"": {}}
     if not isinstance(written, dict):
         raise expander.document.error(f"family {name}: generate takes one mapping of variants", (*place, "variants"))
@@ -220,7 +224,7 @@ def _require_described(document: Document, operator: Operator, defaults: Layer) 
     """The families of the classes say of an input only what they test: its usual numbers are the operator's own."""
     drafts = defaults.keys.get("inputs", {})
     said = {name for name, draft in drafts.items() if draft.data or draft.null}
-    left = [p for p in operator.inputs() if not p.optional and p.name not in said]
+    left = [p for p in operator.inputs() if p.name not in said]
     if left:
         texts = [f"{p.name}: {'classes' if p.holds('classes') else 'normal 0 2'}" for p in left]
         names = ", ".join(p.name for p in left)

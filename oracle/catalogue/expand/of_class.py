@@ -344,16 +344,20 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
     """
     families, rule = document.data["families"], document.data.get("classes")
     ofclass = {} if rule is None else made_for(operator, lean=rule == LEAN)
+    taken = _taken(document, ofclass)
     for name, written in families.items():
         if "why" in written:
             yield Chosen(document, name, _alike(document, name, written), False)
-        elif name in ofclass:
+        elif name in ofclass and not (isinstance(rule, dict) and name in rule.get("without", ())):
             yield Chosen(document, name, _over(written, ofclass[name].written), True)
+        elif name in ofclass:
+            text = f"family {name}: `without` of classes leaves it out, and here its keys change; remove one of the two"
+            raise document.error(text, ("families", name))
         else:
             known = ", ".join(ofclass) or "none: the file has no key classes"
             text = f"family {name}: 'why' is missing; a family without one changes that of a class, which are: {known}"
             raise document.error(text, ("families", name))
-    for name in _taken(document, ofclass):
+    for name in taken:
         if name not in families:
             yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",)))
 
@@ -374,10 +378,15 @@ def _alike(document: Document, name: str, written: Mapping[str, Any]) -> Mapping
     """Lay a family's keys over those of the family of the document that it is ``like``, which is like no other."""
     if "like" not in written:
         return written
-    known = {n: keys for n, keys in document.data["families"].items() if "why" in keys and "like" not in keys}
-    if written["like"] not in known:
-        raise document.error(str(unknown("family", written["like"], known)), ("families", name, "like"))
-    return _over(written, known[written["like"]])
+    families, place = document.data["families"], ("families", name, "like")
+    known = {n: keys for n, keys in families.items() if "why" in keys and "like" not in keys}
+    other = written["like"]
+    if other not in families:
+        raise document.error(str(unknown("family", other, known)), place)
+    if other not in known:
+        text = f"family {name}: {other} is like another family itself, or changes one of a class"
+        raise document.error(f"{text}; name a family that says all of its keys", place)
+    return _over(written, known[other])
 
 
 def _over(written: Mapping[str, Any], below: Mapping[str, Any]) -> dict[str, Any]:

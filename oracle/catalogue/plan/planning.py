@@ -310,12 +310,26 @@ def _within(plan: TensorPlan) -> TensorPlan:
 
 def as_written(case: Case) -> Case:
     """Return a case with the status its family states: bfloat16 where it exists, no data where all refuse it."""
+    for name, plan in case.inputs.items():
+        if plan is not None and plan.data:
+            _require_room(name, plan)
     if not case.expect and any(p is not None and p.dtype == "bfloat16" for p in _tensors(case)):
         return replace(case, soc=_with_bfloat16(case.soc))
     asked = product(case.soc or PLATFORMS, CANN)
     if case.expect and all(case.expected(soc, cann) != SUCCESS.name for soc, cann in asked):
         return without_data(case)
     return case
+
+
+def _require_room(name: str, plan: TensorPlan) -> None:
+    """Raise OracleError for written numbers, or places of special ones, that a tensor does not have."""
+    data = plan.data or {}
+    size = math.prod(stored_shape(plan.shape, plan.view))
+    if data.get("gen") == "literal" and len(data["values"]) != size:
+        raise OracleError(f"{name}: {len(data['values'])} numbers are written, and the tensor has {size} elements")
+    for place, _ in data.get("spots", ()):
+        if size and not -size <= place < size:
+            raise OracleError(f"{name}: spot {place} lies outside of the tensor, which has {size} elements")
 
 
 def _tensors(case: Case) -> tuple[TensorPlan | None, ...]:

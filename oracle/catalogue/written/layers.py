@@ -347,6 +347,8 @@ class Reader:
             return Draft(null=True)
         if isinstance(value, dict):
             plan = {k: v for k, v in value.items() if k in PLAN_KEYS}
+            if isinstance(value.get("stream"), str):
+                self.known({value["stream"]: None}, "input", (*place, "stream"))
             return Draft(plan, {k: v for k, v in value.items() if k not in PLAN_KEYS})
         if isinstance(value, list):
             return Draft(data={"gen": "literal", "values": flat(value)})

@@ -278,8 +278,8 @@ def test_impossible_data(written: dict[str, Any], shape: tuple[int, ...], dtype:
 
 
 def test_an_error_in_the_data_names_its_place(tmp_path: Path) -> None:
-    (case,) = cases(tmp_path, family(inputs="{output: [1, 2]}"))
-    with pytest.raises(OracleError, match=r"c\.yaml:9: softmax_backward/f\[float32-4x6\]: output: literal: 2 values"):
+    (case,) = cases(tmp_path, family(inputs="{output: {gen: onehot, dim: 7}}"))
+    with pytest.raises(OracleError, match=r"c\.yaml:9: softmax_backward/f\[float32-4x6\]: output: no axis 7"):
         make_inputs(case, seed=0)
 
 

@@ -138,6 +138,7 @@ def test_tiers_contain_the_ones_before_them(tmp_path: Path) -> None:
 OPEN = "  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n"  # variants from line 14
 
 # families (from line 9), line, what the message says
+RULE = "{cases: 10, ranks: [1, 3], elements: 1000, draws: [gradOutput]}"
 ERRORS = [
     (family(shpe="[[1]]"), 9, "unknown key 'shpe'"),
     (family(why=None), 9, "'why' is missing"),
@@ -175,6 +176,18 @@ ERRORS = [
     (family(inputs="{output: [0.5, x]}"), 9, "generator literal: values[1] is 'x'; it must be a number"),
     (family(inputs="{output: {gen: permutation, count: -1}}"), 9, "count is -1; it must be at least 0"),
     (family(inputs="{output: {gen: bernoulli, p: 3}}"), 9, "p is 3; it must be in [0, 1]"),
+    (family(inputs="{output: {gen: large, binades: 0}}"), 9, "binades is 0; it must be in [1, 2048]"),
+    (family(inputs="{output: {gen: magnitudes, low: 0, high: 5000}}"), 9, "high is 5000; it must be in [-2048, 2048]"),
+    (family(inputs="{output: {gen: bit_patterns, start: 99999999999999999999}}"), 9, "start is 99999999999999999999;"),
+    (family(inputs="{output: {gen: near, points: []}}"), 9, "points is empty; it must hold a number"),
+    (family(inputs="{output: [1, 2, 3]}"), 9, "output: 3 numbers are written, and the tensor has 24 elements"),
+    (family(inputs="{output: {gen: normal, spots: [[24, 1]]}}"), 9, "output: spot 24 lies outside of the tensor"),
+    (family(inputs="{output: {gen: normal, stream: gradOutptu}}"), 9, "'gradOutptu' (did you mean 'gradOutput'?)"),
+    (family(inputs="{output: {view: \"expanded:--1\"}}"), 9, "view 'expanded:--1': not an integer"),
+    (family(draw="1"), 9, "family f: draw makes the rest of a call; remove dtype"),
+    (family(generate=RULE, shape=None, draw="1"), 9, "family f: generate makes the calls; remove draw"),
+    (family(generate=RULE.replace("}", ", longer: dimm}"), shape=None), 9, "'dimm' (did you mean 'dim'?)"),
+    (family(like="f"), 9, "family f: f is like another family itself"),
     (family(shape="[{sizes: nosuch}]"), 9, "unknown set of sizes 'nosuch'"),
     (family(shape="[{classes: [8, 2]}]"), 9, "the lower rank comes first"),
     (family(inputs="{output: {gen: onehot}}"), 9, "the parameter dim is missing"),
@@ -204,6 +217,13 @@ ERRORS = [
     ("  f: 3\n", 9, "must be object"),
     ("  f: {why: short}\n", 9, "short"),
 ]  # fmt: skip
+
+
+def test_a_family_of_a_file_s_own_draws(tmp_path: Path) -> None:
+    """Its special values lie inside small tensors too."""
+    drawn = cases(tmp_path, "  f: {why: a reason to be, draw: 20}\n")
+    assert len(drawn) == 20 * 5
+    assert all(len(make_inputs(case, seed=0)) == 2 for case in drawn)
 
 
 @pytest.mark.parametrize(("families", "line", "says"), ERRORS, ids=[says for _, _, says in ERRORS])

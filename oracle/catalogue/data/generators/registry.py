@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,7 +77,7 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
-        if key in _RANGES:
+        if key in _RANGES or known[key].kind == "int":
             _check_range(name, key, value)
         elif known[key].kind == "list" and key != "spots":
             _check_numbers(name, key, value)
@@ -94,20 +93,26 @@ def check(data: Mapping[str, Any]) -> None:
 
 
 # The least and the largest number that a parameter may be, whichever generator has it.
-_RANGES = {"count": (0, math.inf), "repeat": (1, math.inf), "p": (0, 1), "share": (0, 1),
-           "margin": (0, 0.5), "scale": (-1e300, 1e300), "outliers": (-1e300, 1e300), "std": (0, 1e300)}  # fmt: skip
+_MOST = 2**62  # what places and steps in arrays fit in
+_RANGES = {"count": (0, _MOST), "repeat": (1, _MOST), "steps": (0, _MOST), "binades": (1, 2048), "p": (0, 1),
+           "share": (0, 1), "margin": (0, 0.5), "scale": (-1e300, 1e300), "outliers": (-1e300, 1e300),
+           "std": (0, 1e300)}  # fmt: skip
+_EXPONENTS = {"magnitudes", "near"}  # generators whose low and high are powers of two
 
 
 def _check_range(name: str, key: str, value: Any) -> None:
     """Raise OracleError for a number outside its range."""
-    least, most = _RANGES[key]
+    usual = (-2048, 2048) if name in _EXPONENTS else (-(2**64), 2**64)
+    least, most = _RANGES.get(key, usual)
     if not least <= value <= most:
-        wanted = f"at least {least}" if math.isinf(most) else f"in [{least}, {most}]"
+        wanted = f"at least {least}" if value < least and most == _MOST else f"in [{least}, {most}]"
         raise OracleError(f"generator {name}: {key} is {value}; it must be {wanted}")
 
 
 def _check_numbers(name: str, key: str, values: Sequence[Any]) -> None:
-    """Raise OracleError for one among numbers that is none."""
+    """Raise OracleError for one among numbers that is none, and where there is none to choose from."""
+    if not values and key == "points":
+        raise OracleError(f"generator {name}: {key} is empty; it must hold a number")
     for place, each in enumerate(values):
         if not isinstance(each, (int, float)):
             raise OracleError(f"generator {name}: {key}[{place}] is {each!r}; it must be a number")
