@@ -25,6 +25,7 @@ from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
 from ..run.before import keep
+from ..settings.options import soc_of
 from . import Subparsers, note
 from .golden import catalogue_files, matching
 from .run import find_case
@@ -42,7 +43,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
     parser.add_argument("--tier", choices=(*TIERS, "huge"), default="standard", help="which cases (default: standard)")
-    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
+    parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION", help="only what `run -k` would choose")
     parser.add_argument("--where", metavar="WORDS", help=HELP)
@@ -57,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     show.add_argument("case", metavar="CASE-ID")
     show.add_argument("--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)")
-    show.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
+    show.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     show.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: 0)")
     show.add_argument("--save", type=Path, metavar="DIR", help="write inputs, golden and bound there as .npy files")
     show.set_defaults(run=show_case)
@@ -65,9 +66,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def list_cases(args: argparse.Namespace) -> int:
     """Print the table or the ids; OracleError where no case is chosen."""
-    only = {operator_named(name).name for name in args.op}
+    only, soc = {operator_named(name).name for name in args.op}, soc_of(args.soc)
     if not any((args.files, args.expression, args.where, args.ids, args.by == "family", args.tier == HUGE,
-                args.soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
+                soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
         _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
         return 0
     chosen_by((), args.where)  # a wrong word is refused before files are read
@@ -75,10 +76,10 @@ def list_cases(args: argparse.Namespace) -> int:
     if not args.files:  # the cases of other files are not kept
         keep(paths, args.tier, note)
     fits = matching(args.expression)
-    cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=args.soc)
+    cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=soc)
     cases = chosen_by(list(filter(fits, cases)), args.where)
     if not cases:
-        raise OracleError("no case is chosen; leave --where, -k, --op or --tier out to see more")
+        raise OracleError(f"no case is chosen on {soc}; leave --where, -k, --op, --tier or --soc out to see more")
     if args.ids:
         print(*(case.id for case in cases), sep="\n")
         return 0
@@ -123,7 +124,7 @@ def _row(name: str, rows: Rows, width: int) -> str:
 
 def show_case(args: argparse.Namespace) -> int:
     """Print the case, and save its data where asked to."""
-    case, soc = find_case(args.case, args.catalogue), platform(args.soc).soc
+    case, soc = find_case(args.case, args.catalogue), platform(soc_of(args.soc)).soc
     for line in _shown(case, soc, args.seed):
         print(line)
     if args.save is not None:

@@ -21,6 +21,7 @@ from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
 from ..reporting.formats import save
+from ..settings.options import soc_of
 from . import Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _verify(directory: Path, pool: Workers) -> int:
 
 
 def _write(args: argparse.Namespace, pool: Workers) -> int:
-    tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
+    tier, soc = args.tier or "standard", soc_of(args.soc)
     only = {operator_named(name).name for name in args.op}
     platform(soc)  # before anything is expanded
     paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)

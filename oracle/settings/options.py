@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..model.aclnn import DEFAULT_SOC
 from ..model.errors import OracleError, unknown
 
 
@@ -229,10 +230,18 @@ class Project:
         return cls()
 
     def fill(self, values: dict[str, Any]) -> None:
-        """Give options that a command line leaves out the project's values."""
+        """Give options that a command line leaves out the project's values. Those of its backend are of no other."""
+        other = values.get("oracle_backend") not in (None, self.options.get("oracle_backend"))
         for dest, value in self.options.items():
+            if other and dest == "oracle_backend_option":
+                continue
             if values.get(dest) in (None, False, []):
                 values[dest] = value
+
+
+def soc_of(asked: str | None) -> str:
+    """Return the SoC that a command names; without one the project's, or the usual one."""
+    return str(Project.near(Path.cwd()).options.get("oracle_soc", DEFAULT_SOC)) if asked is None else asked
 
 
 def _table(path: Path) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ import pytest
 from oracle.catalogue.expand.ecosystem import Volume
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
-from oracle.settings.options import OPTIONS, add_options, spell
+from oracle.settings.options import OPTIONS, Project, add_options, soc_of, spell
 from oracle.settings.settings import Settings, settings_of
 
 
@@ -159,3 +159,28 @@ def test_every_device_but_our_own_code_has_a_process_of_its_own():
     for words in (["--isolate"], ["--max-memory", "1G"], ["--timeout-per-case", "5"]):
         with pytest.raises(OracleError, match="give one of them"):
             settings_of(parsed("--no-isolate", *words))
+
+
+# a project's own usual options ----------------------------------------------------------------------------------------
+
+OF_A_PROJECT = '[tool.aclnn_oracle]\nbackend = "torch"\nbackend-option = ["device=cpu"]\nsoc = "ascend910"\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "backend", "options"),
+    [({}, "torch", ["device=cpu"]), ({"oracle_backend": "torch"}, "torch", ["device=cpu"]),
+     ({"oracle_backend": "cpu"}, "cpu", None)],
+)  # fmt: skip
+def test_a_project_s_options_of_a_backend_are_of_no_other(tmp_path, given, backend, options):
+    (tmp_path / "pyproject.toml").write_text(OF_A_PROJECT)
+    values = {"oracle_backend": None, "oracle_backend_option": None, **given}
+    Project.near(tmp_path).fill(values)
+    assert (values["oracle_backend"], values["oracle_backend_option"]) == (backend, options)
+    assert values["oracle_soc"] == "ascend910"
+
+
+def test_a_command_takes_the_soc_that_it_names_else_its_project_s(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert soc_of(None) == "ascend910b"
+    (tmp_path / "pyproject.toml").write_text(OF_A_PROJECT)
+    assert (soc_of(None), soc_of("ascend950")) == ("ascend910", "ascend950")
