@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
@@ -161,10 +162,13 @@ class Score:
         return result
 
     def essential(self) -> list[str]:
-        """Return few cases that together notice everything noticed: greedily, the most informative first."""
-        result = self.hits_by_case()
-        cases = sorted(result)
-        return [cases[k] for k in few_that_cover([result[case] for case in cases])]
+        """Return few cases that together notice everything noticed: for each operator greedily, the most informative
+        first."""
+        hits, result = self.hits_by_case(), list[str]()
+        for _, some in groupby(sorted(hits), key=lambda case: case.partition("/")[0]):  # no kernel is of two operators
+            cases = list(some)
+            result += (cases[k] for k in few_that_cover([hits[case] for case in cases]))
+        return result
 
     def unique(self) -> Counter[str]:
         """Return how many wrong kernels only this case notices (full matrix)."""

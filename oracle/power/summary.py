@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypedDict
 
 from ..catalogue.data.case import Case
@@ -12,6 +12,7 @@ from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import right_kernels
 from ..operators import operator
 from .measure import Score
+from .trial import Hit
 
 SCHEMA = 1
 
@@ -131,7 +132,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
     plan = score.plan
     tried, first = score.tried, score.first
     counted = [d for d in tried if not d.equivalent]
-    flagged = [_told(d, score) for d in tried if d.equivalent and d.id in first]
+    flagged = [_told(d, score, first) for d in tried if d.equivalent and d.id in first]
     return {
         "type": "power",
         "schema": SCHEMA,
@@ -153,14 +154,14 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
         "total": _share(counted, first),
         "interval": wilson(**_share(counted, first)),
         "published": _rows(counted, first),
-        "operators": [_operator(op, score) for op in plan.operators],
+        "operators": [_operator(op, score, tried, first) for op in plan.operators],
         "classes": [
             {"class": kind, "what": CLASSES[kind], **_share([d for d in counted if d.kind == kind], first)}
             for kind in CLASSES
             if any(d.kind == kind for d in counted)
         ],
         "layer_detections": _layers(score),
-        "survivors": [_told(d, score) for d in score.survivors],
+        "survivors": [_told(d, score, first) for d in score.survivors],
         "missing_families": _missing(score),
         "flagged_equivalents": flagged,
         "right_kernels": _right(score),
@@ -173,7 +174,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
         ],
         "earned": _earned(score),
         "unusable": score.unusable,
-        "defects": [_told(d, score) for d in tried],
+        "defects": [_told(d, score, first) for d in tried],
     }  # fmt: skip
 
 
@@ -209,8 +210,8 @@ def _rows(counted: list[Defect], first: Collection[str]) -> Noticed:
     return {"noticed": sum(rows.values()), "all": len(rows)}
 
 
-def _operator(op: str, score: Score) -> OfOperator:
-    tried, first = [d for d in score.tried if d.op == op], score.first
+def _operator(op: str, score: Score, every: list[Defect], first: Collection[str]) -> OfOperator:
+    tried = [d for d in every if d.op == op]
     counted = [d for d in tried if not d.equivalent]
     return {
         "op": op,
@@ -239,8 +240,8 @@ def _layers(score: Score) -> list[OfLayer]:
     ]
 
 
-def _told(defect: Defect, score: Score) -> OfKernel:
-    hit = score.first.get(defect.id)
+def _told(defect: Defect, score: Score, first: Mapping[str, Hit]) -> OfKernel:
+    hit = first.get(defect.id)
     elsewhere = score.elsewhere.get(defect.id)
     status = "noticed" if hit else "equivalent" if defect.equivalent else "survived"
     entry: OfKernel = {
