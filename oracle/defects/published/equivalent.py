@@ -44,8 +44,14 @@ OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecifie
 DENSITY = "((exp(((self * self) * -0.5)) * (1 / sqrt((2 * pi)))) * self)"
 BEYOND = "where((x < 0), (-(1 - (2 / (exp((2 * abs(x))) + 1)))), (1 - (2 / (exp((2 * abs(x))) + 1))))"
 PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
-V = "abs((x * (1 / alpha)))"
-CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5")
+X = "(x * (1 / alpha))"
+V, ONE_WAY, OTHER_WAY = f"abs({X})", f"expm1({X})", f"(exp({X}) - 1)"
+CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5", "0", "0.05", "-0.5")
+INF_TO = ("to largest", "to nan", "to zero", "loses its sign")
+NO_VARIANCE = (
+    "rstd is infinite beside a variance and an eps of 0, and what rounding leaves of that variance is unspecified"
+)
+MEAN_OF_INFINITY = "the mean of a row with an infinity is unspecified, and no other mean is infinite"
 BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
 OTHER_BRANCH = "before ascend950 right kernels add the other branch, of e^x - 1, and may lose an ulp of it"
 LOWER = "(1.6732632423543772 * (exp(min(x, 0)) - 1))"
@@ -135,13 +141,37 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "divisor/*/target's size": "target has the shape of self, and so its size",
         "host/*/out's type": "out has target's type, which never has more digits than the common one",
     },
-    "celu": dict.fromkeys(
-        (
-            f"formula/*/950: ({V} < 0.5) -> ({V} <= 0.5)",
-            *(f"formula/*/950: 0.5 -> {to} in ({V} < 0.5)" for to in CELU_LIMITS),
+    "celu": {
+        **dict.fromkeys(
+            (
+                *(f"formula/*/950: {V} -> {to}" for to in (X, f"(-{X})")),
+                *(
+                    f"formula/*/950: ({V} < 0.5) -> ({to})"
+                    for to in (
+                        f"{V} <= 0.5",
+                        f"{V} == 0.5",
+                        f"{V} != 0.5",
+                        f"0.5 < {V}",
+                        f"0.5 <= {V}",
+                    )
+                ),
+                *(f"formula/*/950: 0.5 -> {to} in ({V} < 0.5)" for to in CELU_LIMITS),
+                *(
+                    f"formula/*/950: where(({V} < 0.5), {ONE_WAY}, {OTHER_WAY}) -> {to}"
+                    for to in (
+                        f"where(({V} < 0.5), {OTHER_WAY}, {ONE_WAY})",
+                        ONE_WAY,
+                        OTHER_WAY,
+                    )
+                ),
+            ),
+            BOTH_WAYS,
         ),
-        BOTH_WAYS,
-    ),
+        **dict.fromkeys(
+            ("num/*/flush bfloat16", "num/*/flush float32", "operand/*/self flushed"),
+            "right kernels may compute e^x - 1, which loses more than a subnormal number",
+        ),
+    },
     "cross_entropy_loss": {
         **dict.fromkeys(
             (f"formula/*/{stage}(s == 0) -> (s <= 0)" for stage in ("", "stage 4: ")), "labelSmoothing is at least 0"
@@ -167,7 +197,10 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/logProb inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
         "operand/*/logProb flushed": "e^logProb is 1 for every subnormal number, as for 0",
     },
-    "elu": {**_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950))},
+    "elu": {
+        **_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950)),
+        "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS,
+    },
     "fast_gelu_backward": {"mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO},
     "gelu_backward": {f"mask/*/(1 + ((self * {GELU_SLOPE}) * (1 - {GELU_SIGMOID})))": NO_ZERO},
     "glu_backward": {
@@ -187,6 +220,11 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "group_norm": {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOut", KINDS, A_ROOT),
+        **_each("num/*/{}half away of meanOut", KINDS, TO_EITHER_SIDE.format("a running mean")),
+        **_each("spec/*/float16 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
+        **_each("spec/*/bfloat16 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
+        **_each("spec/*/float32 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
+        "operand/*/self inf as largest of meanOut": MEAN_OF_INFINITY,
         **_each("num/*/flush {} of rstdOut", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
         "operand/*/self flushed of rstdOut": TINY,
@@ -255,6 +293,14 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **LENGTHS,
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
+        **_each("num/*/{}half away of meanOutOptional", KINDS[1:], "the mean of 16-bit inputs is float32"),
+        **_each("spec/*/float16 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
+        **_each("spec/*/bfloat16 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
+        **_each("spec/*/float32 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
+        "operand/*/input inf as largest of meanOutOptional": MEAN_OF_INFINITY,
+        **_each("spec/*/float16 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
+        **_each("spec/*/bfloat16 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
+        **_each("spec/*/float32 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
         **_each("num/*/flush {} of rstdOutOptional", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
         "operand/*/input flushed of rstdOutOptional": TINY,
