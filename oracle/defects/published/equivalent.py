@@ -138,6 +138,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
     },
     "binary_cross_entropy_with_logits_backward": {
+        "formula/*/t -> n in (((p * t) + 1) - t)": "this way is of an infinite p * t, which makes it NaN either way",
         "divisor/*/target's size": "target has the shape of self, and so its size",
         "host/*/out's type": "out has target's type, which never has more digits than the common one",
     },
@@ -288,7 +289,10 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             " same"
         )
     },
-    "layer_norm_backward": LENGTHS,
+    "layer_norm_backward": {
+        **LENGTHS,
+        "host/*/gradWeightOut's type of gradWeightOut": "a float32 gradient is rounded to that type, once, too",
+    },
     "layer_norm": {
         **LENGTHS,
         **_each("num/*/{}half away", KINDS, A_ROOT),
@@ -326,6 +330,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/flush {}", ("bfloat16", "float32"), FROM_ONE),
         **_each("only/*/{} rank 0", ("float16", "bfloat16", "float32"), "of one element the result is 0"),
         "operand/*/self flushed": NO_DIFFERENCE,
+        **_each(
+            "host/*/{}", ("no rounding", "out's type"), "the host casts self to out's type first: that is the kernel's"
+        ),
     },
     "log_softmax_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^output")),
@@ -333,6 +340,11 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/output flushed": "e^output is 1 for every subnormal number, as for 0",
     },
     "prelu_backward": {
+        **_each(
+            "layout/*/gradWeight {} of gradWeight",
+            ("row strides", "axis order"),
+            "gradWeight has one axis, or one element",
+        ),
         **_each("num/*/{0} in {0}", ("float16", "bfloat16"), ONE_PRODUCT),
         "num/*/bfloat16 in bfloat16 of gradWeight": f"{ONE_PRODUCT}; the sum is kept in float32",
         **_each(
@@ -350,6 +362,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
         "counter/*/gradWeight row of gradWeight": "gradWeight has one axis, or one element: one row",
     },
+    "rms_norm_grad": {"api/*/writes when empty": "dx of an empty call has no element"},
     "rms_norm": {
         "num/*/half away": A_ROOT,
         "operand/*/x without sign of rstdOut": "rstd is made of squares",
