@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from ..catalogue.data.case import Case
-from ..catalogue.written.reading import Document, read
+from ..catalogue.written.reading import Document, read, schema_error
 from ..explain.where import Where
 from ..model.aclnn import PLATFORMS
 from ..model.dtypes import DTYPES
@@ -185,10 +185,11 @@ def load_expectations(path: Path) -> Expectations:
 
     document = read(path)
     validator = jsonschema.Draft202012Validator(SCHEMA)
-    for problem in sorted(validator.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
-        rule = "a list of entries, each with id, status and reason"
-        text = problem.message if problem.absolute_path else f"a file of expectations is {rule}"
-        raise document.error(text, tuple(problem.absolute_path))
+    if not isinstance(document.data, list):
+        raise document.error("a file of expectations is a list of entries, each with id, status and reason", ())
+    if problems := list(validator.iter_errors(document.data)):
+        problems.sort(key=lambda problem: problem.validator == "required")  # a misspelt key is its own reason
+        raise schema_error(document, problems[0])
     result = (_entries(document, i, entry) for i, entry in enumerate(document.data))
     return Expectations(tuple(chain.from_iterable(result)))
 

@@ -213,7 +213,7 @@ def validate(document: Document) -> None:
     """Raise OracleError with ``file:line`` of the places that do not follow the schema."""
     if problems := list(_validator().iter_errors(document.data)):
         problems.sort(key=lambda problem: document.lines.get(tuple(problem.absolute_path), 0))
-        raise together([_told(document, problem) for problem in problems])
+        raise together([schema_error(document, problem) for problem in problems])
 
 
 def together(problems: Sequence[OracleError]) -> OracleError:
@@ -250,7 +250,8 @@ def _inlined(node: Any, definitions: Any, inside: tuple[str, ...] = ()) -> Any:
     return {k: _inlined(v, definitions, inside) for k, v in node.items()}
 
 
-def _told(document: Document, error: Any) -> OracleError:
+def schema_error(document: Document, error: Any) -> OracleError:
+    """Return what a JSON schema says of a document, in our words and with ``file:line``."""
     place, rule = tuple(error.absolute_path), error.validator
     inside = f" in {_path(place)}" if place else ""
     if rule == "additionalProperties":
@@ -267,7 +268,7 @@ def _told(document: Document, error: Any) -> OracleError:
                 f"classes must be all, lean, or a mapping with only or without, not {error.instance!r}", place
             )
         return document.error(
-            f"{error.instance!r}{inside}: a name must match {error.validator_value}", (*place, error.instance)
+            f"{error.instance!r}{inside} must match {error.validator_value}", (*place, error.instance)
         )
     if rule == "type":
         kinds = error.validator_value
