@@ -72,14 +72,15 @@ class Asker:
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
     def refusal(self, case: Case) -> str:
-        """Return why all of a case's SoCs refuse it, "" where one accepts it."""
-        args, reason = arguments(case), ""
+        """Return why all of a case's SoCs refuse it, the usual one's reason first; "" where one accepts it."""
+        args, reasons = arguments(case), dict[str, str]()
         for soc in case.soc or SOCS:
             status = validate(self.operator.name, soc=soc, **args)
             if status.ok:
                 return ""
-            reason = reason or status.reason
-        return reason or "without a reason"
+            reasons[soc] = status.reason or "without a reason"
+        soc = DEFAULT_SOC if DEFAULT_SOC in reasons else next(iter(reasons))
+        return reasons[soc] + ("" if len(set(reasons.values())) == 1 else f" (on {soc})")
 
     def answers(self, case: Case, args: Mapping[str, Any]) -> dict[str, str]:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
