@@ -30,7 +30,7 @@ from ..operators.definition.parameters import Parameter
 from ..operators.definition.roles import BROADCAST, HALF, LAST, MAIN, MUTUAL, PER_CHANNEL, PER_GROUP, ROWS, SAME
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
-C_TYPES = {
+_TYPES = {
     "int64": "int64_t",
     "aclScalar": "const aclScalar*",
     "float": "float",
@@ -86,7 +86,7 @@ def source(op: Operator) -> str:
     return _TEMPLATE.format(
         name=op.name,
         forms="\n\n".join(_forms(each) for each in op.each),
-        arguments=", ".join(_argument(p) for p in op.parameters),
+        arguments=", ".join(argument(p, "a_") for p in op.parameters),
         declared="\n".join(f"    {_declared(p)}" for p in op.parameters),
         tensors=", ".join(f"t_{p.name}" for p in op.parameters if p.kind != "attr"),
         outputs="\n".join(_output(each) for each in op.each),
@@ -286,10 +286,11 @@ def _type_of(op: Operator, p: Parameter) -> str:
     return f"t_{p.name}.present ? t_{p.name}.type : t_{op.main}.type" if p.optional else f"t_{p.name}.type"
 
 
-def _argument(p: Parameter) -> str:
+def argument(p: Parameter, prefix: str = "") -> str:
+    """Return a parameter of an operator as C declares it."""
     if p.kind == "attr":
-        return f"{C_TYPES[p.c]} a_{p.name}"
-    return f"{'const ' if p.kind == 'input' else ''}aclTensor* a_{p.name}"
+        return f"{_TYPES[p.c]} {prefix}{p.name}"
+    return f"{'const ' if p.kind == 'input' else ''}aclTensor* {prefix}{p.name}"
 
 
 def _declared(p: Parameter) -> str:

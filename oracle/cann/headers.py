@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from ..emulator import served
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter
-from .generated import C_TYPES
+from .generated import argument
 
 _HEADER = """\
 #ifndef {guard}
@@ -60,7 +59,7 @@ def headers() -> dict[str, str]:
 
 def declaration(op: Operator) -> str:
     """Return the C declarations of an operator's two phases."""
-    words = ", ".join([*map(_parameter, op.parameters), "uint64_t* workspaceSize", "aclOpExecutor** executor"])
+    words = ", ".join([*map(argument, op.parameters), "uint64_t* workspaceSize", "aclOpExecutor** executor"])
     return _DECLARED.format(name=op.name, parameters=textwrap.indent(textwrap.fill(words, 112), "    "))
 
 
@@ -68,9 +67,3 @@ def _file(op: Operator) -> str:
     """The name of the source that defines the functions, or of an operator whose functions CANN generates."""
     source = PurePosixPath(op.source)
     return f"{source.stem if source.stem.startswith('aclnn_') else f'aclnn_{op.slug}'}.h"
-
-
-def _parameter(p: Parameter) -> str:
-    if p.kind == "attr":
-        return f"{C_TYPES[p.c]} {p.name}"
-    return f"{'const ' if p.kind == 'input' else ''}aclTensor* {p.name}"

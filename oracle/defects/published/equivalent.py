@@ -17,6 +17,7 @@ NO_ZERO = (
     " number of either sign, and what an infinite gradient gives there is unspecified"
 )
 KINDS = ("", "float16 ", "bfloat16 ")
+FLOATS = ("float16", "bfloat16", "float32")
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"
 TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one next to a tie may go to either side"
 RSTD = "rstd lies between 2^-64 and 2^75, or is infinite with its plus sign, or 0"
@@ -41,11 +42,11 @@ NEXT_TO_0 = (
 )
 NEVER_NAN = "no result is NaN: NaN fails every comparison, and so does an infinity with itself"
 OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecified: public kernels disagree"
-DENSITY = "((exp(((self * self) * -0.5)) * (1 / sqrt((2 * pi)))) * self)"
 BEYOND = "where((x < 0), (-(1 - (2 / (exp((2 * abs(x))) + 1)))), (1 - (2 / (exp((2 * abs(x))) + 1))))"
-PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
 X = "(x * (1 / alpha))"
 V, ONE_WAY, OTHER_WAY = f"abs({X})", f"expm1({X})", f"(exp({X}) - 1)"
+CELU_CONDITIONS = (f"{V} <= 0.5", f"{V} == 0.5", f"{V} != 0.5", f"0.5 < {V}", f"0.5 <= {V}")
+CELU_WAYS = (f"where(({V} < 0.5), {OTHER_WAY}, {ONE_WAY})", ONE_WAY, OTHER_WAY)
 CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5", "0", "0.05", "-0.5")
 INF_TO = ("to largest", "to nan", "to zero", "loses its sign")
 NO_VARIANCE = (
@@ -87,6 +88,11 @@ LENGTHS: dict[str, Why] = {
 
 def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
     return {pattern.format(word): why for word in words}
+
+
+def _infinities(output: str, changes: Iterable[str], why: Why) -> dict[str, Why]:
+    """An output's infinities, of every dtype, that become something else."""
+    return {f"spec/*/{kind} inf {to} of {output}": why for kind in FLOATS for to in changes}
 
 
 NLL_LOSS: dict[str, Why] = {  # the formula of aclnnNLLLoss2d is the same
@@ -146,25 +152,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **dict.fromkeys(
             (
                 *(f"formula/*/950: {V} -> {to}" for to in (X, f"(-{X})")),
-                *(
-                    f"formula/*/950: ({V} < 0.5) -> ({to})"
-                    for to in (
-                        f"{V} <= 0.5",
-                        f"{V} == 0.5",
-                        f"{V} != 0.5",
-                        f"0.5 < {V}",
-                        f"0.5 <= {V}",
-                    )
-                ),
+                *(f"formula/*/950: ({V} < 0.5) -> ({to})" for to in CELU_CONDITIONS),
                 *(f"formula/*/950: 0.5 -> {to} in ({V} < 0.5)" for to in CELU_LIMITS),
-                *(
-                    f"formula/*/950: where(({V} < 0.5), {ONE_WAY}, {OTHER_WAY}) -> {to}"
-                    for to in (
-                        f"where(({V} < 0.5), {OTHER_WAY}, {ONE_WAY})",
-                        ONE_WAY,
-                        OTHER_WAY,
-                    )
-                ),
+                *(f"formula/*/950: where(({V} < 0.5), {ONE_WAY}, {OTHER_WAY}) -> {to}" for to in CELU_WAYS),
             ),
             BOTH_WAYS,
         ),
@@ -222,12 +212,10 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOut", KINDS, A_ROOT),
         **_each("num/*/{}half away of meanOut", KINDS, TO_EITHER_SIDE.format("a running mean")),
-        **_each("spec/*/float16 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
-        **_each("spec/*/bfloat16 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
-        **_each("spec/*/float32 inf {} of meanOut", INF_TO, MEAN_OF_INFINITY),
+        **_infinities("meanOut", INF_TO, MEAN_OF_INFINITY),
         "operand/*/self inf as largest of meanOut": MEAN_OF_INFINITY,
         **_each("num/*/flush {} of rstdOut", ("bfloat16", "float32"), RSTD),
-        **_each("spec/*/{} inf loses its sign of rstdOut", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("spec/*/{} inf loses its sign of rstdOut", FLOATS, RSTD),
         "operand/*/self flushed of rstdOut": TINY,
         "operand/*/absent beta as zeros": "an absent beta adds nothing",
         "api/*/writes when empty": "out of an empty call has no element, and the statistics are written",
@@ -246,7 +234,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ("float16", "bfloat16"),
         "a limit that is rounded before the comparison gives what it gives rounded after it, for rounding keeps order",
     ),
-    "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),
+    "hardsigmoid": _each("num/*/flush {}", FLOATS, NEXT_TO_0),
     "hardsigmoid_backward": {
         **_each("num/*/{}half away", KINDS, SIXTH),
         "operand/*/self half flushed": "the formula compares self with -3 and 3 alone",
@@ -298,15 +286,11 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
         **_each("num/*/{}half away of meanOutOptional", KINDS[1:], "the mean of 16-bit inputs is float32"),
-        **_each("spec/*/float16 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
-        **_each("spec/*/bfloat16 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
-        **_each("spec/*/float32 inf {} of meanOutOptional", INF_TO, MEAN_OF_INFINITY),
+        **_infinities("meanOutOptional", INF_TO, MEAN_OF_INFINITY),
         "operand/*/input inf as largest of meanOutOptional": MEAN_OF_INFINITY,
-        **_each("spec/*/float16 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
-        **_each("spec/*/bfloat16 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
-        **_each("spec/*/float32 inf {} of rstdOutOptional", INF_TO[:3], NO_VARIANCE),
+        **_infinities("rstdOutOptional", INF_TO[:3], NO_VARIANCE),
         **_each("num/*/flush {} of rstdOutOptional", ("bfloat16", "float32"), RSTD),
-        **_each("spec/*/{} inf loses its sign of rstdOutOptional", ("float16", "bfloat16", "float32"), RSTD),
+        **_each("spec/*/{} inf loses its sign of rstdOutOptional", FLOATS, RSTD),
         "operand/*/input flushed of rstdOutOptional": TINY,
         "operand/*/absent biasOptional as zeros": "an absent biasOptional adds nothing",
         **_each("formula/*/{}", SQUARED, "the difference is squared, and a square has no sign"),
@@ -328,7 +312,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "log_softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x and a logarithm")),
         **_each("num/*/flush {}", ("bfloat16", "float32"), FROM_ONE),
-        **_each("only/*/{} rank 0", ("float16", "bfloat16", "float32"), "of one element the result is 0"),
+        **_each("only/*/{} rank 0", FLOATS, "of one element the result is 0"),
         "operand/*/self flushed": NO_DIFFERENCE,
         **_each(
             "host/*/{}", ("no rounding", "out's type"), "the host casts self to out's type first: that is the kernel's"
@@ -385,9 +369,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             ("before ascend950 the inputs have one type, and the check of that refuses with the same code", BEFORE_950),
         ),
     },
-    "smooth_l1_loss": _each(
-        "spec/*/{} inf loses its sign", ("float16", "bfloat16", "float32"), "no result of its formula is below 0"
-    ),
+    "smooth_l1_loss": _each("spec/*/{} inf loses its sign", FLOATS, "no result of its formula is below 0"),
     "smooth_l1_loss_backward": {
         "formula/*/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)": (
             "at a difference of beta the quotient is 1, as its sign is; where both are 0 it is NaN, as ascend950's",
@@ -410,7 +392,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x")),
         **{
             f"spec/*/{dtype} inf {what}": "every result is a number between 0 and 1, or NaN"
-            for dtype in ("float16", "bfloat16", "float32")
+            for dtype in FLOATS
             for what in ("to largest", "to nan", "to zero", "loses its sign")
         },
         "operand/*/self flushed": NO_DIFFERENCE,
@@ -419,11 +401,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         f"formula/*/({SOFTPLUS} * w) -> {SOFTPLUS}": "w is 1, or infinite beside a beta of 0: as its quotient is"
     },
     "softshrink": {
-        **{
-            f"spec/*/{dtype} nan to {what}": NEVER_NAN
-            for dtype in ("float16", "bfloat16", "float32")
-            for what in ("zero", "inf")
-        },
+        **{f"spec/*/{dtype} nan to {what}": NEVER_NAN for dtype in FLOATS for what in ("zero", "inf")},
         "operand/*/self nan as zero": "self = NaN gives 0, as 0 does",
     },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
