@@ -7,9 +7,9 @@ a number with an error, an operand of what comes after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gmpy2 import mpq
@@ -31,6 +31,8 @@ from .exact_rows import ExactRow, parts_of
 from .row_bounds import NEAR, RowBound
 from .stages import Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
+
+T = TypeVar("T")
 
 
 def evaluate(
@@ -65,10 +67,17 @@ class Every:
         self._operands = operands
         array = next(v for v in operands.values() if isinstance(v, np.ndarray))
         self.lead, self._length = array.shape[:-1], array.shape[-1]
-        self._totals: dict[tuple[Graph, str, int], tuple[float, float, bool]] = {}
-        self._pairs: dict[tuple[Graph, str], tuple[float, float, float]] = {}
-        self._exact: dict[tuple[Graph, str], list[ExactRow]] = {}
+        self._kept: dict[tuple[Hashable, ...], Any] = {}
         self._lock = RLock()
+
+    def _once(self, make: Callable[..., T], *given: Hashable) -> T:
+        """Make the result, or return the one made before."""
+        key = make.__name__, *given
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make(*given)
+            result: T = self._kept[key]
+            return result
 
     def _rows(self, elements: int, graph: Graph) -> Iterator[Stages]:
         """All rows, about so many elements at a time. ``graph``: what is computed of each."""
@@ -93,11 +102,7 @@ class Every:
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
-        key = graph, stage.name, id(arithmetic)
-        with self._lock:
-            if key not in self._totals:
-                self._totals[key] = self._total(graph.of_row(stage), arithmetic)
-            return self._totals[key]
+        return self._once(self._total, graph.of_row(stage), arithmetic)
 
     def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         parts = [RowBound(rows).of_each(graph, arithmetic) for rows in self._rows(block_size(), graph)]
@@ -115,11 +120,7 @@ class Every:
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
         """Return the sum as a pair, and how far it may be off."""
-        key = graph, stage.name
-        with self._lock:
-            if key not in self._pairs:
-                self._pairs[key] = self._paired(graph.of_row(stage))
-            return self._pairs[key]
+        return self._once(self._paired, graph.of_row(stage))
 
     def _paired(self, graph: Graph) -> tuple[float, float, float]:
         result = []
@@ -131,22 +132,20 @@ class Every:
         one, other = pair_sum(high, low)
         return float(one[0]), float(other[0]), float(error)
 
-    def _looked_at(self, graph: Graph, stage: Stage) -> list[ExactRow]:
-        """Every row, of which a stage is the sum, exactly."""
-        key = graph, stage.name
-        with self._lock:
-            if key not in self._exact:
-                every = self._rows(AGAIN, graph.of_row(stage))
-                self._exact[key] = [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
-            return self._exact[key]
+    def _looked_at(self, graph: Graph) -> list[ExactRow]:
+        """Every row, exactly."""
+        every = self._rows(AGAIN, graph)
+        return [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
 
     def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
         """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
-        own = graph.of_row(stage)
-        if not own.is_rational:
+        return self._once(self._parts, graph.of_row(stage))
+
+    def _parts(self, graph: Graph) -> list[float] | None:
+        if not graph.is_rational:
             return None
         result: list[float] = []
-        for row in self._looked_at(graph, stage):
+        for row in self._once(self._looked_at, graph):
             value = row.value(0)
             part = parts_of(mpq(value)) if isinstance(value, (float, type(mpq()))) else None
             if part is None:
@@ -156,7 +155,9 @@ class Every:
 
     def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
         """Return an enclosure of the sum."""
-        each = [
-            enclosures.enclose(row.outer, row.operands(0), precision, row.ends) for row in self._looked_at(graph, stage)
-        ]
+        return self._once(self._enclosed, graph.of_row(stage), precision)
+
+    def _enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:
+        rows = self._once(self._looked_at, graph)
+        each = [enclosures.enclose(row.outer, row.operands(0), precision, row.ends) for row in rows]
         return enclosures.reduced("sum", each, precision)
