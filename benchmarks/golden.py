@@ -47,7 +47,7 @@ FLOORS = {
     "log_sigmoid": (1.5, 1.3, 1.2),
     "softmax": (0.4, 0.3, 0.2),
     "binary_cross_entropy": (0.8, 0.65, 0.5),
-    "nll_loss": (5, 5, 5),
+    "nll_loss": (3.5, 2.5, 3.5),  # most of it is clearing the output, and 0.15 ms of a formula for any operator
 }
 CLASSES, ROW = 1024, 1024
 Contest = tuple[Callable[[], Any], dict[str, Callable[[], Any]]]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError
 from . import INTERRUPTED, Subparsers
 
@@ -48,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("--minutes", type=float, default=5.0, metavar="M", help="for all operators (default 5)")
     parser.add_argument("--seed", default="0", metavar="N", help="of the draws and of the data (default 0)")
-    parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
+    parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("reports/search"), metavar="DIR",
         help="folder of what is found (default reports/search)",
@@ -61,13 +62,13 @@ def search(args: argparse.Namespace) -> int:
     from ..operators import OPERATORS
     from ..place import Bench
     from ..search import Search
-    from ..settings.options import OPTIONS
+    from ..settings.options import OPTIONS, soc_of
     from ..settings.settings import settings_of
 
     if not args.minutes > 0:
         raise OracleError(f"--minutes {args.minutes:g}: must be above 0")
     asked = {"backend": args.backend, "backend-option": args.backend_option, "op": args.op, "seed": args.seed}
-    asked |= {"soc": args.soc, "layers": "structure,strict"}
+    asked |= {"soc": soc_of(args.soc), "layers": "structure,strict"}
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
     try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..backends import Backend
 from ..guest.opening import DeviceError, release
+from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError
 from . import INTERRUPTED, Subparsers, add_cluster, at_least
 
@@ -47,7 +48,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--attr", action="append", default=[], metavar="NAME=VALUE", help="an attribute, repeatable")
     parser.add_argument("--backend", help="the device to judge (default: none, prove the golden)")
     parser.add_argument("--backend-option", action="append", default=[], metavar="KEY=VALUE", help="repeatable")
-    parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
+    parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     parser.add_argument("--rows", type=int, metavar="N", help="visit only N of the 65536 rows")
     parser.add_argument("--stop-after", type=int, default=100, metavar="N", help="stop at N wrong (default 100)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
@@ -65,13 +66,14 @@ def show_sweep(args: argparse.Namespace) -> int:
     from ..operators.answers.registry import register
     from ..operators.definition.checks import float_types
     from ..parallel import workers
+    from ..settings.options import soc_of
     from ..settings.settings import key_values
     from ..sweep.engine import Progress, environment, run_on
     from ..sweep.pairs import DTYPE_NAMES
 
     at_least("--stop-after", args.stop_after)
     at_least("--jobs", args.jobs)
-    result = platform(args.soc)
+    result = platform(soc_of(args.soc))
     soc = result.soc
     todo = partial(_pairs, args.op, args.dtype, soc, tuple(key_values("--attr", args.attr)))
     served = [name for name in DTYPE_NAMES if name in float_types(result)]
