@@ -370,6 +370,7 @@ def test_two_runs_leave_two_records(tmp_path):
         (["--backend", "tropch"], "did you mean 'torch'?"),
         (["--backend", "no_such_module:Device"], "no module 'no_such_module'"),
         (["--report", "run.pdf"], "no report format has the suffix '.pdf'"),
+        (["--report", "/dev/null/run.html"], "--report /dev/null/run.html: cannot be written: "),
         (["--lang", "xx"], "unknown language 'xx'"),
     ],
 )
@@ -381,9 +382,10 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
     assert not (tmp_path / "reports").exists()
 
 
-def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
+@pytest.mark.parametrize("how", [["-x"], ["--maxfail", "1", "-n", "1"]], ids=" ".join)
+def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path, how):
     few = ["--op", "log_sigmoid_backward", "--op", "tanh_backward"]
-    words = ["run", *few, "--tier", "smoke", "-m", "log_sigmoid_backward and float16", "-x", "-q"]
+    words = ["run", *few, "--tier", "smoke", "-m", "log_sigmoid_backward and float16", *how, "-q"]
     done = processes.oracle(*words, "--backend-option", "numerics=native", "--lang", "zh", cwd=tmp_path)
     assert done.returncode == 1
     assert "success 0, failed 1 (fail 1, notrun " in done.stdout
@@ -392,15 +394,16 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the device looks for the run in /proc")
-def test_ctrl_c_answers_130(tmp_path):
-    """As every command: the parser's epilogue says so. What a device raises is no Ctrl-C."""
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_answers_130(tmp_path, sent):
+    """As every command: the parser's epilogue says so. What a device raises is no Ctrl-C. Schedulers send SIGTERM."""
     (tmp_path / "interrupting.py").write_text(
         "import os, signal, time\n"
         "class Device:\n"
         "    name = 'interrupting'\n"
         "    def run(self, call):\n"
         "        run = open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1]\n"
-        "        os.kill(int(run), signal.SIGINT)\n"
+        f"        os.kill(int(run), signal.{sent})\n"
         "        time.sleep(5)\n"
     )
     words = ["--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "--backend", "interrupting:Device"]

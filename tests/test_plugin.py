@@ -614,6 +614,7 @@ def test_failed_cases_alone_are_run_again_whatever_their_tier(project):
     result = run(project, "--rerun-failed", "r.jsonl", "--record", "again.jsonl", "--tier", "smoke")
     assert result.ret == 0
     assert {case["id"] for case in record_of(project.path / "again.jsonl")[1]} == {IDS[1], LARGER}
+    result.stdout.fnmatch_lines(["--rerun-failed r.jsonl: its backend was device, this run is of cpu"])
     lost = run(project, "--rerun-failed", "r.jsonl", "--soc", "ascend910")
     assert lost.ret == 4
     lost.stderr.fnmatch_lines(

@@ -53,8 +53,15 @@ SCHEMA: dict[str, Any] = {
             "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
             "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
             "where": {"type": "string", "minLength": 1},
-            "cann": {**_NAMES, "items": {"type": "string", "pattern": r"^\d+(\.\w+)*$"}},
-            "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+            "cann": {
+                **_NAMES,
+                "items": {"type": "string", "pattern": r"^\d+(\.\w+)*$", "description": "begin a version such as 8.5"},
+            },
+            "expires": {
+                "type": "string",
+                "pattern": r"^\d{4}-\d{2}-\d{2}$",
+                "description": "be a date such as 2026-12-31",
+            },
         },
         "required": ["id", "status", "reason"],
         "additionalProperties": False,
@@ -183,7 +190,7 @@ def load_expectations(path: Path) -> Expectations:
         return Expectations()
     import jsonschema  # here, because most runs expect nothing and it takes a tenth of their start
 
-    document = read(path)
+    document = read(path, empty=[])
     validator = jsonschema.Draft202012Validator(SCHEMA)
     if not isinstance(document.data, list):
         raise document.error("a file of expectations is a list of entries, each with id, status and reason", ())

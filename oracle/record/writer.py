@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -354,6 +354,13 @@ def _kept(path: Path) -> Path | None:
         kept = path.with_name(f"{path.stem}.{moment}-{number}{path.suffix}")
     path.rename(kept)
     return kept
+
+
+def was_kept(path: Path, others: Collection[Path]) -> bool:
+    """Whether a record is the one that another of the files took the place of."""
+    stem, _, moment = path.stem.rpartition(".")
+    taken = path.with_name(f"{stem}{path.suffix}")
+    return re.fullmatch(r"(\d{14}|before)(-\d+)?", moment) is not None and taken in others
 
 
 # One record of the records of a run's shards.

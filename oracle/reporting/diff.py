@@ -142,8 +142,14 @@ class Difference:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing newly fails."""
-        return not self.groups["newly failing"]
+        """Whether nothing newly fails, and every operator of which the old run judged numbers is judged still."""
+        return not (self.groups["newly failing"] or self.no_longer_judged)
+
+    @cached_property
+    def no_longer_judged(self) -> list[str]:
+        """The operators of which the old run judged numbers and the new one none: a device that now skips them."""
+        before = {case.op for case in self.old.cases} - set(self.old.unjudged)
+        return [op for op in self.new.unjudged if op in before]
 
     @property
     def unchanged(self) -> int:
@@ -192,6 +198,9 @@ class Difference:
             notes.append(_("The new run is a part ({chosen}): {n} cases of the old one are not in it.",
                            chosen=" ".join(filter(None, (new.chosen, new.shard and f"--shard {new.shard}"))),
                            n=self.left_out))  # fmt: skip
+        if self.no_longer_judged:
+            notes.append(_("The new run judged no number of {operators}; the old one did.",
+                           operators=Listing(self.no_longer_judged)))  # fmt: skip
         ids, others = self.old.by_id.keys(), self.new.by_id.keys()
         if ids and others and not ids & others:
             notes.append(_("The two records have no case in common."))

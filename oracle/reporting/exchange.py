@@ -24,7 +24,7 @@ from .summary import command_for
 
 # XML 1.0 has no way to write these; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-NOT_RECORDED = "(planned cases without a line)"
+NOT_RECORDED, NOT_JUDGED = "(planned cases without a line)", "(operators without a judged number)"
 COLUMNS = (
     "backend", "soc", "standard", "seed", "id", "op", "family", "dtype", "status", "layer", "reason", "budget_used",
     "kernel_share", "duration_s", "golden_s", "backend_s", "worker", "device", "authority", "rule", "pattern", "cause",
@@ -36,9 +36,14 @@ _OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet knows that a cell is a formula
 
 
-def missing_sentence(record: Record) -> str:
-    """Say how many planned cases have no line, "" if none."""
-    return f"{record.missing:,} of {record.planned:,} planned cases never ran" if record.missing else ""
+def beside_cases(record: Record) -> list[tuple[str, str, str]]:
+    """Return the entries of a run that are no cases, as name, status and sentence: that planned cases never ran, or
+    that no number was judged although nothing failed. Who only counts entries would take such a run for a good one."""
+    if record.missing:
+        return [(NOT_RECORDED, "notrun", f"{record.missing:,} of {record.planned:,} planned cases never ran")]
+    if record.unjudged and all(case.ok for case in record.cases):
+        return [(NOT_JUDGED, "error", f"no number was judged of {', '.join(record.unjudged)}")]
+    return []
 
 
 def csv_text(value: object) -> object:
@@ -63,8 +68,8 @@ def _rows(record: Record) -> Iterator[dict[str, object]]:
     head = record.header
     run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
     yield from ({**run, **_row(case, record)} for case in record.cases)
-    if record.missing:
-        yield {**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)}
+    for name, status, sentence in beside_cases(record):
+        yield {**run, "id": name, "status": status, "reason": sentence}
 
 
 def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
@@ -102,9 +107,9 @@ JUNIT = {
 
 def _suite(record: Record) -> ET.Element:
     entries = [_testcase(case, record) for case in record.cases]
-    if record.missing:
-        entry = ET.Element("testcase", classname="aclnn-oracle", name=NOT_RECORDED, time="0")
-        ET.SubElement(entry, "error", type="notrun", message=missing_sentence(record))
+    for name, status, sentence in beside_cases(record):
+        entry = ET.Element("testcase", classname="aclnn-oracle", name=name, time="0")
+        ET.SubElement(entry, "error", type=status, message=sentence)
         entries.append(entry)
     tags = [child.tag for entry in entries for child in entry]
     suite = ET.Element(
@@ -209,9 +214,9 @@ def to_ctrf(records: Sequence[Record]) -> str:
     """CTRF JSON, one document. The run's own status is ``rawStatus``; xfail is ``other``."""
     tests = [_test(case, record) for record in records for case in record.cases]
     tests += [
-        {"name": NOT_RECORDED, "status": "failed", "rawStatus": "notrun", "duration": 0, "suite": [record.label],
-         "message": missing_sentence(record)}
-        for record in records if record.missing
+        {"name": name, "status": "failed", "rawStatus": status, "duration": 0, "suite": [record.label],
+         "message": sentence}
+        for record in records for name, status, sentence in beside_cases(record)
     ]  # fmt: skip
     states = [test["status"] for test in tests]
     starts = [start for record in records if (start := _epoch_ms(record.header.started)) is not None]
@@ -341,9 +346,11 @@ def to_ttk(records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         rows += [_ttk(case, record) for case in record.cases]
-        if record.missing:
-            rows.append({"testcase_name": NOT_RECORDED, "soc_series": record.header.soc, "is_enabled": True,
-                         "remark": f"notrun: {missing_sentence(record)}", "precision_status": "FAIL"})  # fmt: skip
+        rows += [
+            {"testcase_name": name, "soc_series": record.header.soc, "is_enabled": True,
+             "remark": f"{status}: {sentence}", "precision_status": "FAIL"}
+            for name, status, sentence in beside_cases(record)
+        ]  # fmt: skip
     return _table(TTK_COLUMNS, rows)
 
 
@@ -387,9 +394,11 @@ def to_msprobe(records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         rows += [_msprobe(case) for case in record.cases]
-        if record.missing:
-            rows.append({**dict.fromkeys(MSPROBE_COLUMNS, BLANK), "API Name": NOT_RECORDED, "Status": "error",
-                         "Message": f"notrun: {missing_sentence(record)}"})  # fmt: skip
+        rows += [
+            {**dict.fromkeys(MSPROBE_COLUMNS, BLANK), "API Name": name, "Status": "error",
+             "Message": f"{status}: {sentence}"}
+            for name, status, sentence in beside_cases(record)
+        ]  # fmt: skip
     return _table(MSPROBE_COLUMNS, rows)
 
 

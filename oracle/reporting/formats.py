@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ..model.errors import OracleError
 from ..record.reader import Record
@@ -83,6 +85,18 @@ def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) ->
             replace(path, text)
     except OSError as error:
         raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def require_writable(path: Path) -> None:
+    """Raise OracleError where a report cannot be written, before the run that it is of."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if not path.exists() or path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise OracleError(f"--report {path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_other(path: Path, made_of: Iterable[Path]) -> None:

@@ -61,6 +61,10 @@ class Earlier:
             return []
         return ["--rerun-failed", hashlib.sha256("\n".join(sorted(self.failed)).encode()).hexdigest()[:12]]
 
+    def may_be_of(self, slug: str) -> bool:
+        """Whether anything is to be run of the operator whose cases' ids begin with a slug ("": of any)."""
+        return self.failed is None or not slug or any(case_id.startswith(f"{slug}/") for case_id in self.failed)
+
     def check(self, header: RunHeader, planned: int) -> None:
         """Raise OracleError where this run cannot go on with the record: it says what differs."""
         if self.continued is None:
@@ -82,13 +86,16 @@ class Earlier:
         failed = len(self.failed or ())
         return f"--rerun-failed {self.record.path}: {len(missing)} of its {failed} failed cases are not planned: {ids}"
 
-    def words(self) -> list[str]:
-        """Return what the terminal should say of the earlier run."""
+    def words(self, header: RunHeader) -> list[str]:
+        """Return what the terminal should say of the earlier run. ``header``: of this one."""
         if self.record is None:
             return []
         if self.failed is None:
             return [f"resumed: {len(self.ended)} cases had ended before"]
-        return [] if self.failed else [f"--rerun-failed {self.record.path}: none of its cases failed"]
+        result = [] if self.failed else ["none of its cases failed"]
+        if self.record.header.backend != header.backend:
+            result.append(f"its backend was {self.record.header.backend}, this run is of {header.backend}")
+        return [f"--rerun-failed {self.record.path}: {sentence}" for sentence in result]
 
 
 # The built-in catalogue expanded before a run reads it, by several processes, where this user's cache lacks it.

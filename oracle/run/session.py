@@ -87,6 +87,8 @@ class Run:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if self.settings.only and operator_of(file) not in ("", *self.settings.only):
             return []  # nothing of it is expanded
+        if self.earlier is not None and not self.settings.pairs and not self.earlier.may_be_of(slug_of(file)):
+            return []
         where = None if self.settings.pairs else self._where  # its words may be about the gradient
         if where is not None and not where.may_be_of(operator_of(file), slug_of(file)):
             return []
@@ -269,7 +271,7 @@ class Run:
                 raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
             if missing:
                 self.remarks.append(missing)
-            self.remarks += self.earlier.words()
+            self.remarks += self.earlier.words(header)
             if self.earlier.continued is not None:
                 self.recorder.go_on(self.earlier.continued)
                 return

@@ -17,7 +17,7 @@ from ..catalogue.data.case import Case
 from ..catalogue.measure import cost
 from ..interop import is_foreign_catalogue
 from ..model.errors import OracleError, unknown
-from ..reporting.formats import format_of, require_other
+from ..reporting.formats import format_of, require_other, require_writable
 from ..reporting.language.translate import LANGUAGES, Language
 from ..settings.options import PROPERTY, Invocation
 from ..settings.settings import settings_of
@@ -135,6 +135,8 @@ def start(config: pytest.Config) -> Run:
         record = _record_path(config) if continued is None else continued.path
         if path is not None and record is not None:
             require_other(path, [record])
+        if path is not None:
+            require_writable(path)
         alone = settings.for_worker("main")
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config

@@ -160,11 +160,12 @@ class Invocation:
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
-        self.interrupted = False
+        self.interrupted = self.failed_enough = False
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         """Tell Ctrl-C from the other reasons for which pytest says that it was interrupted."""
         self.interrupted = excinfo.type is KeyboardInterrupt  # pytest's own reasons are subclasses of it
+        self.failed_enough = excinfo.type.__module__.startswith("xdist.")  # --maxfail with workers
 
 
 def add_options(parser: argparse.ArgumentParser, wanted: Collection[Option] = OPTIONS) -> None:

@@ -144,8 +144,12 @@ def test_every_file_of_the_project_is_read(path):
     assert load_expectations(path).entries
 
 
-def test_an_absent_file_is_no_expectations(tmp_path):
-    assert load_expectations(expectations_file(tmp_path, "module:attribute")).entries == ()
+@pytest.mark.parametrize("text", [None, "", "# none is left\n", "[]\n"])
+def test_a_file_without_entries_expects_nothing(tmp_path, text):
+    path = tmp_path / "torch.yaml"
+    if text is not None:
+        path.write_text(text)
+    assert load_expectations(path).entries == ()
 
 
 @pytest.mark.parametrize(
@@ -153,12 +157,17 @@ def test_an_absent_file_is_no_expectations(tmp_path):
     [
         (("status: fail", "status: broken"), 2, "unknown value 'broken'; known: fail"),
         (("reason: a reason\n", "\n"), 1, "'reason' is missing"),
-        (("status: fail", "statuss: fail"), 2, "unknown key 'statuss' in 0 .did you mean 'status'."),
+        (("status: fail", "statuss: fail"), 2, "unknown key 'statuss' in entry 1 .did you mean 'status'."),
         (("reason: a reason", "reason: a reason\n  note: x"), 4, "unknown key 'note'"),
         (("measured: 0 to 3 elements\n", "\n"), 8, "may: true needs measured:"),
         (("  may: true\n", ""), 8, "measured: belongs to may: true"),
         (("soc: [ascend910b]", "soc: [ascend42]"), 10, "unknown value 'ascend42'; known: ascend910"),
         (("link: https://example.com/1", "link: example"), 4, "must match .https"),
+        (
+            ("reason: a reason", "reason: a\n  expires: tomorrow"),
+            4,
+            "'tomorrow' in entry 1.expires must be a date such",
+        ),
         (("status: fail", "status: fail\n  status: fail"), 3, "duplicate key"),
         (("- id", "id"), 2, "not YAML"),
     ],

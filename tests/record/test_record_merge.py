@@ -110,6 +110,16 @@ def test_what_is_unusual_about_a_shard_is_told_with_its_file(shard, tmp_path, ca
     assert "1of2.jsonl: " not in text
 
 
+def test_a_shard_that_was_run_again_counts_once(shard, tmp_path, capsys):
+    """`merge parts/*.jsonl` finds the record that a second run of the shard kept beside its own."""
+    older, *parts = shard("1/2", "1of2.20261129123222"), shard("1/2"), shard("2/2")
+    whole = tmp_path / "whole.jsonl"
+    assert main(["merge", *(str(part.path) for part in (older, *parts)), "-o", str(whole)]) == 1  # a case failed
+    assert f"{older.path}: left out: the shard was run again" in capsys.readouterr().out
+    assert read(whole).by_id.keys() == parts[0].by_id.keys() | parts[1].by_id.keys()
+    assert main(["merge", str(older.path), str(parts[1].path), "-o", str(whole)]) == 1  # alone it is a shard
+
+
 def test_the_output_is_none_of_the_inputs(shard, capsys):
     path = str(shard("1/1").path)
     assert main(["merge", path, "-o", path]) == 2

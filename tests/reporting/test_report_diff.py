@@ -35,12 +35,34 @@ def groups(found: diff.Difference) -> dict[str, list[str]]:
 def test_every_pair_of_statuses_has_one_answer(compare: Any, old: str | None, new: str | None) -> None:
     result = compare([synthetic.case(ID, old)] if old else [], [synthetic.case(ID, new)] if new else [])
     was_good, is_good = old is None or old in GOOD, new is None or new in GOOD
-    assert result.ok is (old == new or not was_good or is_good)
+    fails = not (old == new or not was_good or is_good)
+    assert ("newly failing" in groups(result)) is fails
+    assert result.ok is not (fails or result.no_longer_judged)
     placed = [name for name, ids in groups(result).items() for _ in ids]
     assert len(placed) == (0 if old == new else 1)
     if placed == ["fixed"]:
         assert new == "pass"
     assert result.unchanged == (1 if old == new and old is not None else 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        (["pass", "pass"], ["skip", "skip"], True),
+        (["pass", "pass"], ["skip", "pass"], False),
+        (["fail", "skip"], ["skip", "skip"], True),
+        (["skip", "skip"], ["skip", "skip"], False),
+    ],
+)
+def test_an_operator_that_is_no_longer_judged_makes_the_answer_no(
+    compare: Any, old: list[str], new: list[str], lost: bool
+) -> None:
+    """A device that suddenly skips every case is no fix."""
+    before, after = ([synthetic.case(f"{ID}{k}", s) for k, s in enumerate(some)] for some in (old, new))
+    result = compare(before, after)
+    assert result.no_longer_judged == (["aclnnSoftmaxBackward"] if lost else [])
+    assert result.ok is not lost
+    assert ("The new run judged no number of aclnnSoftmaxBackward; the old one did." in map(str, result.notes)) is lost
 
 
 def test_totals_do_not_hide_a_swap(compare: Any) -> None:

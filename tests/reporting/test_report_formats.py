@@ -180,15 +180,30 @@ def test_a_start_that_is_no_time_is_no_error(tmp_path: Path, started: str) -> No
     assert summary["start"] == (1792487643000 if started.startswith("2026") else 0)
 
 
-def test_a_run_that_died_is_green_nowhere(tmp_path: Path) -> None:
-    died = died_of(tmp_path)
-    rows = list(csv.DictReader(io.StringIO(exchange.to_csv([died]))))
-    assert rows[-1]["status"] == "notrun"
-    assert "4 of 9" in rows[-1]["reason"]
-    (suite,) = ET.fromstring(exchange.to_junit([died]))
+def unjudged_of(tmp_path: Path) -> Record:
+    """A run whose device took no case."""
+    return read(synthetic.write(tmp_path / "skipped.jsonl", [synthetic.case("softmax_backward/a[x]", "skip")]))
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "reason"),
+    [
+        (died_of, "notrun", "4 of 9 planned cases never ran"),
+        (unjudged_of, "error", "no number was judged of aclnnSoftmaxBackward"),
+    ],
+)
+def test_a_run_that_died_or_judged_nothing_is_green_nowhere(
+    tmp_path: Path, make: Any, status: str, reason: str
+) -> None:
+    record = make(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(exchange.to_csv([record]))))
+    assert (rows[-1]["status"], rows[-1]["reason"]) == (status, reason)
+    (suite,) = ET.fromstring(exchange.to_junit([record]))
     assert suite.get("errors") == "1"
-    assert json.loads(exchange.to_ctrf([died]))["results"]["summary"]["failed"] == 1
-    assert "❌" in summary.render([died])
+    assert json.loads(exchange.to_ctrf([record]))["results"]["summary"]["failed"] == 1
+    assert list(csv.DictReader(io.StringIO(exchange.to_ttk([record]))))[-1]["precision_status"] == "FAIL"
+    assert list(csv.DictReader(io.StringIO(exchange.to_msprobe([record]))))[-1]["Status"] == "error"
+    assert "❌" in summary.render([record])
 
 
 @pytest.mark.parametrize("text", [NASTY, "`", "``", "a`", "|", "\\", "*x*", "[a](b)"])

@@ -66,18 +66,21 @@ def display(path: str | os.PathLike[str]) -> str:
         return str(path)
 
 
-def read(path: str | os.PathLike[str]) -> Document:
-    """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says."""
+def read(path: str | os.PathLike[str], *, empty: Any = None) -> Document:
+    """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says. ``empty``:
+    the data of a file without any; None: such a file is an error."""
     name = display(path)
-    return parsed(errors.read_bytes(path, errors.CATALOGUE_BYTES, name), name)
+    return parsed(errors.read_bytes(path, errors.CATALOGUE_BYTES, name), name, empty=empty)
 
 
-def parsed(content: bytes, name: str) -> Document:
+def parsed(content: bytes, name: str, *, empty: Any = None) -> Document:
     """Return what :func:`read` reads in a file's content."""
     text = errors.decoded(content, name)
     try:
         _check_depth(name, text)
         node = yaml.compose(text, Loader=_LOADER)
+        if node is None and empty is not None:
+            return Document(name, empty, {})
         if node is None:
             raise OracleError(f"{name}:1: the file is empty; a catalogue begins with 'aclnn_oracle: 1'")
         reader = _Reader(name)
@@ -267,9 +270,8 @@ def schema_error(document: Document, error: Any) -> OracleError:
             return document.error(
                 f"classes must be all, lean, or a mapping with only or without, not {error.instance!r}", place
             )
-        return document.error(
-            f"{error.instance!r}{inside} must match {error.validator_value}", (*place, error.instance)
-        )
+        wanted = error.schema.get("description") or f"match {error.validator_value}"
+        return document.error(f"{error.instance!r}{inside} must {wanted}", (*place, error.instance))
     if rule == "type":
         kinds = error.validator_value
         wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
@@ -287,4 +289,7 @@ def schema_error(document: Document, error: Any) -> OracleError:
 
 
 def _path(place: tuple[Any, ...]) -> str:
+    """The keys down to a place; entries of a list that is a whole file are counted from 1, as people do."""
+    if place and isinstance(place[0], int):
+        return ".".join([f"entry {place[0] + 1}", *map(str, place[1:])])
     return ".".join(map(str, place))
