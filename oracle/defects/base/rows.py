@@ -23,7 +23,7 @@ from ...numerics.programs import simulate
 from ...numerics.traversal import Stage, substitute
 from ...operators.definition.operands import formula_operands
 from ...operators.definition.operator import Operator
-from .elementwise import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
+from .elementwise import Arguments, F, Kernel, row_sum, shaped, single, spread
 
 ROW_TOTAL, TERMS = "total", "terms"
 Operands = dict[str, Array]
@@ -101,16 +101,11 @@ class Formula:
         return simulate(self.around, given, kind)
 
 
-def changing(op: Operator, change: Callable[[Operands, int, Arguments], Any], formula: Formula | None = None) -> Kernel:
-    """Return a kernel whose result ``change(operands, axis, arguments)`` is, or the formula of what it changed."""
-    made = formula or Formula(op)
+def changing(op: Operator, compute: Callable[[Operands, int, Arguments], Array]) -> Kernel:
+    """Return a kernel whose result is ``compute(operands, axis, arguments)``."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        k, axis = operands_of(op, a), axis_of(op, a)
-        result = change(k, axis, a)
-        if result is None:
-            p = made.products(k)
-            result = made(k, row_sum(p, axis), terms=p)
+        result = compute(operands_of(op, a), axis_of(op, a), a)
         return shaped(np.broadcast_to(result, np.atleast_1d(a[op.main]).shape), a[op.main])
 
     return kernel
@@ -128,7 +123,7 @@ def computing(op: Operator, formula: Formula, total: Total | None = None) -> Ker
         p = formula.products(k)
         return formula(k, row_sum(p, axis) if total is None else total(p, axis, a), terms=p)
 
-    return changing(op, compute, formula)
+    return changing(op, compute)
 
 
 def with_sum(op: Operator, total: Total) -> Kernel:
@@ -145,19 +140,6 @@ def over_axis(op: Operator, choose: Callable[[int, int], int]) -> Kernel:
         return formula(k, row_sum(p, choose(int(a[name]), p.ndim)), terms=p)
 
     return changing(op, compute)
-
-
-Lines = Callable[[Operands, int, int], Array]  # operands (lines, terms) and two sizes -> the result
-
-
-def by_lines(op: Operator, change: Lines, holds: Callable[[Arguments], bool], one: int, two: int) -> Kernel:
-    """Return a kernel that takes another way over the lines of the last axis where ``holds`` says so."""
-
-    def wrong(a: Arguments, target: Platform) -> Array:
-        k = {s: np.ascontiguousarray(v).reshape(-1, v.shape[-1]) for s, v in operands_of(op, a).items()}
-        return shaped(change(k, one, two), a[op.main])
-
-    return Where(plain(op), holds, wrong)
 
 
 def columns_behind(op: Operator, a: Arguments) -> int:
@@ -204,7 +186,6 @@ def computing_stages(
     op: Operator, stages: tuple[Stage, ...], outer: Expression, other: dict[str, Reduce] | None = None
 ) -> Kernel:
     """Return the kernel of some stages and an outer graph. ``other``: how stages are reduced instead, by their name."""
-
     assert reduces(op.computes)
     page = op.computes
 

@@ -48,11 +48,6 @@ def per_sample(op: Operator) -> tuple[Parameter, ...]:
     return tuple(p for p in op.operands if p.role not in (PER_CLASS, ONE_VALUE, CLASS_INDEX))
 
 
-def class_axis(op: Operator, a: Arguments) -> int:
-    """Return the axis of the main operand along which the classes lie."""
-    return axis_in(op, a[op.main].shape, a)
-
-
 def axis_in(op: Operator, shape: tuple[int, ...], attributes: Mapping[str, Any]) -> int:
     """Return the axis of the classes in a main operand of a shape."""
     axis = op.class_axis(shape, attributes)
@@ -61,7 +56,8 @@ def axis_in(op: Operator, shape: tuple[int, ...], attributes: Mapping[str, Any])
 
 def classes_of(op: Operator, a: Arguments) -> int:
     """Return how many classes a call has."""
-    return int(a[op.main].shape[class_axis(op, a)])
+    shape = a[op.main].shape
+    return int(shape[axis_in(op, shape, a)])
 
 
 def samples_of(op: Operator, a: Arguments) -> int:
@@ -139,12 +135,16 @@ class Formula:
 
 def restored(op: Operator, out: Array, a: Arguments) -> Array:
     """Return a result (samples, classes) in the main operand's shape."""
-    shape, axis = list(a[op.main].shape), class_axis(op, a)
+    shape = list(a[op.main].shape)
+    axis = axis_in(op, a[op.main].shape, a)
     classes = shape.pop(axis)
     return np.moveaxis(out.reshape(*shape, classes), -1, axis)
 
 
-def changing(op: Operator, change: Callable[[Samples, Arguments], Any], formula: Formula | None = None) -> Kernel:
+Change = Callable[[Samples, Arguments], Any]  # of the operands, or the result (samples, classes) itself
+
+
+def changing(op: Operator, change: Change, formula: Formula | None = None) -> Kernel:
     """Return a kernel that changes the operands before the formula; what ``change`` returns replaces the result."""
     made = formula or Formula(op)
 

@@ -137,10 +137,8 @@ def silent(op: Operator, attrs: Mapping[str, Any]) -> bool:
 
 # Losses that misread the class of a sample, or which class is ignored, and means that divide by something else.
 
-SampleChange = Callable[[Samples, Arguments], Array | None]
 
-
-def _totals(values: Callable[[Samples], float]) -> SampleChange:
+def _totals(values: Callable[[Samples], float]) -> samples.Change:
     """What is one value, and divides under a mean, is another number."""
 
     def change(k: Samples, a: Arguments) -> None:
@@ -154,7 +152,7 @@ def _weights(k: Samples, chosen: Array | None = None) -> float:
     return float((weights if chosen is None else weights[chosen]).sum(dtype=F))
 
 
-def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str) -> SampleChange:
+def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str) -> samples.Change:
     def change(k: Samples, a: Arguments) -> None:
         k.ignore = cast(k.ignore, k, a[name].dtype)
 
@@ -165,7 +163,7 @@ def _signed(ignore: int, k: Samples, kind: np.dtype[np.generic]) -> int:
     return ignore - 256 if str(kind) == "uint8" and 127 < ignore < 256 else ignore
 
 
-def _signed_byte(name: str) -> SampleChange:
+def _signed_byte(name: str) -> samples.Change:
     def change(k: Samples, a: Arguments) -> None:
         if str(a[name].dtype) == "uint8":
             k.classes = k.classes.astype(np.int8).astype(np.int64)
@@ -177,7 +175,7 @@ def _low_bits(k: Samples, a: Arguments) -> None:
     k.classes = k.classes.astype(np.int32).astype(np.int64)
 
 
-def _unseen(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> SampleChange:
+def _unseen(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> samples.Change:
     """The ignored class is not seen on some calls with classes of one type."""
 
     def change(k: Samples, a: Arguments) -> None:
@@ -192,7 +190,7 @@ def _nothing_counted(k: Samples, a: Arguments) -> Array | None:
     return np.full_like(k.out, np.nan) if empty and k.classes.size else None
 
 
-Row = tuple[str, str, str, SampleChange, str, tuple[str, ...]]  # name, class, what, change, needs, SoCs
+Row = tuple[str, str, str, samples.Change, str, tuple[str, ...]]  # name, class, what, change, needs, SoCs
 
 
 def _changes(op: Operator) -> Iterator[Row]:

@@ -11,14 +11,13 @@ from ...operators import nll_loss2d_backward, nll_loss_backward
 from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
 from ..base.device import Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, gather
-from ..base.samples import NEVER, Formula, Samples, changing
+from ..base.samples import NEVER, Change, Formula, Samples, changing
 from ..one_change.layouts import packed
 
 # The published defects of aclnnNLLLossBackward, N01 to N12.
 
 RIGHT = Formula(nll_loss_backward.OPERATOR)
 BEYOND = 4096  # the "2^31" of N10, small enough for a catalogue to reach
-Change = Callable[[Samples, Arguments], Any]
 
 
 def _negative_targets_wrap(k: Samples, a: Arguments) -> None:
@@ -142,7 +141,7 @@ def _classes_last(k: Samples, a: Arguments) -> Any:
 
 def of_nll_loss2d_backward() -> Iterator[Defect]:
     """Yield the table."""
-    table: list[tuple[str, str, str, Callable[[Samples, Arguments], Any], str, str]] = [
+    table: list[tuple[str, str, str, Change, str, str]] = [
         ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
          "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
         ("2D02", "LAY", "the result is not transposed back from (N, H, W, C)", _classes_last,

@@ -25,13 +25,24 @@ from ..base import elementwise, rows, samples
 from ..base.asking import has_one_element, like_main, reductions
 from ..base.device import Defect, Device, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
-from .lost import POWERS, SIZES, Lost, added, adding, repeated, summing, tail
+from .lost import (
+    POWERS,
+    SIZES,
+    Count,
+    Lost,
+    added,
+    adding,
+    changing,
+    classes_again,
+    operand_again,
+    repeated,
+    summing,
+    tail,
+)
 
 # Tiles that are read twice, summed wrongly or wrapped: mutants for every tile size.
 #
 # Parts that are lost are :mod:`.lost`' matter. A mutant is right until a tensor has more than one tile.
-
-Shows = Callable[[int], bool]  # whether a mutant is another kernel for so many elements
 
 
 def _several(tile: int, count: int) -> bool:
@@ -120,19 +131,10 @@ def _sum_mutants(op: Operator) -> Iterator[Defect]:
         )  # fmt: skip
 
 
-# ---- losses: samples and classes --------------------------------------------------------------------
+# ---- losses: samples and classes -------------------------------------------------------------------------------------
 
 
-SampleChange = Callable[[samples.Samples, Arguments], Any]
-Count = Callable[[Operator, Arguments], int]  # of samples, or of classes
-
-
-def _changing(op: Operator, count: Count, shows: Shows, change: SampleChange) -> Kernel:
-    """The right kernel with other operands, for as many samples or classes as show it."""
-    return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
-
-
-def _class_modulo(op: Operator, tile: int) -> SampleChange:
+def _class_modulo(op: Operator, tile: int) -> samples.Change:
     """Classes wrap at a tile in the write, not in the operands per class."""
     right = samples.Formula(op)
 
@@ -144,26 +146,14 @@ def _class_modulo(op: Operator, tile: int) -> SampleChange:
     return change
 
 
-def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, SampleChange]]:
+def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, samples.Change]]:
     """Classes and operands that are read from their first tile again, by name, and of what there is one each."""
-
-    def classes(k: samples.Samples, a: Arguments) -> None:
-        k.classes = repeated(k.classes, tile)
-
-    yield samples.index_of(op).name, samples.samples_of, classes
+    yield samples.index_of(op).name, samples.samples_of, classes_again(tile)
     for p in op.operands:
         if p.role is PER_CLASS:
-            yield p.name, samples.classes_of, _operand_again("per_class", p.symbol, tile)
+            yield p.name, samples.classes_of, operand_again("per_class", p.symbol, tile)
         elif p in samples.per_sample(op):
-            yield p.name, samples.samples_of, _operand_again("per_sample", p.symbol, tile)
-
-
-def _operand_again(group: str, name: str, tile: int) -> SampleChange:
-    def change(k: samples.Samples, a: Arguments) -> None:
-        values = getattr(k, group)
-        values[name] = repeated(values[name], tile)
-
-    return change
+            yield p.name, samples.samples_of, operand_again("per_sample", p.symbol, tile)
 
 
 def _loss_mutants(op: Operator) -> Iterator[Defect]:
@@ -174,12 +164,12 @@ def _loss_mutants(op: Operator) -> Iterator[Defect]:
             yield Defect(
                 f"tile/{slug}/{name} repeats {tile}", op.name, "TAIL",
                 f"from element {tile} on, {name} is read from the first tile again",
-                Device(name, _changing(op, count, several, change)),
+                Device(name, changing(op, count, several, change)),
                 f"a {name} of more than {tile} elements that differ",
             )  # fmt: skip
         yield Defect(
             f"tile/{slug}/class modulo {tile}", op.name, "TAIL", f"classes wrap at {tile}",
-            Device("modulo", _changing(op, samples.classes_of, several, _class_modulo(op, tile))),
+            Device("modulo", changing(op, samples.classes_of, several, _class_modulo(op, tile))),
             f"a class of at least {tile} that is a target",
         )  # fmt: skip
 
@@ -346,7 +336,11 @@ def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) ->
         shape, size = a[op.main].shape, a[op.main].size
         return bool(rows.is_last(op, a) and size) and shape[-1] > tiles * tile and size // shape[-1] > cores
 
-    return rows.by_lines(op, change, holds, cores, tile)
+    def wrong(a: Arguments, target: Platform) -> Array:
+        lines = {s: np.ascontiguousarray(v).reshape(-1, v.shape[-1]) for s, v in rows.operands_of(op, a).items()}
+        return shaped(change(lines, cores, tile), a[op.main])
+
+    return Where(plain(op), holds, wrong)
 
 
 ROWS: dict[str, tuple[Callable[[Operator], Change], int, str, tuple[int, ...]]] = {

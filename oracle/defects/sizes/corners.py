@@ -21,7 +21,7 @@ from ..base import elementwise, rows, samples
 from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
 from ..base.device import Defect, Device, Mask, plain
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
-from .lost import corrected, repeated, tail
+from .lost import Count, classes_again, corrected, operand_again, repeated, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
 TARGET_TILES = (1024, 4096, 8192, 16384)
@@ -76,33 +76,24 @@ def _mean_factors(op: Operator) -> Iterator[Defect]:
 
 # ---- losses: templates by the class index' dtype and reduction -------------------------------------------------------
 
-Change = Callable[[samples.Samples], None]
+
+def _loss(op: Operator, holds: Callable[[Arguments], bool], change: samples.Change) -> Kernel:
+    return Where(plain(op), holds, samples.changing(op, change))
 
 
-def _loss(op: Operator, holds: Callable[[Arguments], bool], change: Change) -> Kernel:
-    return Where(plain(op), holds, samples.changing(op, lambda k, a: change(k)))
-
-
-def _never_ignored(k: samples.Samples) -> None:
+def _never_ignored(k: samples.Samples, a: Arguments) -> None:
     k.ignore = samples.NEVER
 
 
-def _index_repeats(tile: int) -> Change:
-    def change(k: samples.Samples) -> None:
-        k.classes = repeated(k.classes, tile)
-
-    return change
-
-
-def _class_operands_repeat(tile: int) -> Change:
-    def change(k: samples.Samples) -> None:
+def _class_operands_repeat(tile: int) -> samples.Change:
+    def change(k: samples.Samples, a: Arguments) -> None:
         k.per_class = {n: repeated(v, tile) for n, v in k.per_class.items()}
 
     return change
 
 
-def _classes_lost(tile: int) -> Change:
-    def change(k: samples.Samples) -> None:
+def _classes_lost(tile: int) -> samples.Change:
+    def change(k: samples.Samples, a: Arguments) -> None:
         k.classes = np.where(k.classes >= tile, k.ignore, k.classes)
 
     return change
@@ -121,9 +112,7 @@ def _of_loss(op: Operator, reduction: int, index: str = "", kind: str = "") -> C
     return holds
 
 
-def _longer(
-    op: Operator, holds: Callable[[Arguments], bool], size: Callable[[Operator, Arguments], int], tile: int
-) -> Callable[[Arguments], bool]:
+def _longer(op: Operator, holds: Callable[[Arguments], bool], size: Count, tile: int) -> Callable[[Arguments], bool]:
     """Where a template works on several samples, and more than ``tile`` of something."""
     return lambda a: bool(a[op.main].ndim > 1 and size(op, a) > tile and holds(a))
 
@@ -144,7 +133,7 @@ def _losses(op: Operator) -> Iterator[Defect]:
         yield Defect(
             f"only/{slug}/{template} {name} repeats {tile}", op.name, "TAIL",
             f"{template}: from sample {tile} on, {name} is read from the first tile again",
-            Device(template, _loss(op, holds, _index_repeats(tile))), f"{template} with more than {tile} samples",
+            Device(template, _loss(op, holds, classes_again(tile))), f"{template} with more than {tile} samples",
         )  # fmt: skip
     for (code, reduction), tile in product(enumerate(reductions(op)), CLASS_TILES):
         holds = _longer(op, _of_loss(op, code), samples.classes_of, tile)
@@ -227,20 +216,8 @@ def _length_wraps(op: Operator) -> Kernel:
     return Where(plain(op), holds, rows.with_sum(op, total))
 
 
-def _class_wraps(k: samples.Samples) -> None:
+def _class_wraps(k: samples.Samples, a: Arguments) -> None:
     k.classes = np.where(k.classes == k.ignore, k.classes, k.classes % HALF_WORD)
-
-
-def _sample_wraps(p: Parameter | None) -> Change:
-    """The number of a sample wraps: of an operand, or of the classes."""
-
-    def change(k: samples.Samples) -> None:
-        if p is None:
-            k.classes = repeated(k.classes, HALF_WORD)
-        else:
-            k.per_sample[p.symbol] = repeated(k.per_sample[p.symbol], HALF_WORD)
-
-    return change
 
 
 def _loss_counters(op: Operator) -> Iterator[Defect]:
@@ -254,14 +231,15 @@ def _loss_counters(op: Operator) -> Iterator[Defect]:
                 f"{reduction} of a {op.main} {shape} with a target class of at least 65536",
             )  # fmt: skip
     for code, reduction in enumerate(reductions(op)):
-        operands: list[tuple[Parameter | None, str]] = [(None, samples.index_of(op).name)]
-        operands += [(p, p.name) for p in samples.per_sample(op)] if code == 0 else []
-        for p, word in operands:
-            holds = _longer(op, _of_loss(op, code), samples.samples_of, HALF_WORD)
+        holds = _longer(op, _of_loss(op, code), samples.samples_of, HALF_WORD)
+        wrapping = {samples.index_of(op).name: classes_again(HALF_WORD)}
+        if code == 0:
+            wrapping |= {p.name: operand_again("per_sample", p.symbol, HALF_WORD) for p in samples.per_sample(op)}
+        for word, change in wrapping.items():
             yield Defect(
                 f"counter/{slug}/{reduction} {word} sample", op.name, "BIG",
                 f"{reduction}: the number of a {word}'s sample wraps at 65536",
-                Device("sample", _loss(op, holds, _sample_wraps(p))), f"{reduction} of more than 65536 samples",
+                Device("sample", _loss(op, holds, change)), f"{reduction} of more than 65536 samples",
             )  # fmt: skip
 
 

@@ -203,13 +203,39 @@ def adding(op: Operator, shows: Callable[[int], bool], add: Callable[[Array], Ar
     return summing(op, shows, total)
 
 
+Count = Callable[[Operator, Arguments], int]  # of samples, or of classes
+
+
+def changing(op: Operator, count: Count, shows: Callable[[int], bool], change: samples.Change) -> Kernel:
+    """Return the right kernel of a loss with other operands, for as many samples or classes as show it."""
+    return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
+
+
+def classes_again(tile: int) -> samples.Change:
+    """The classes are read from their first tile again."""
+
+    def change(k: samples.Samples, a: Arguments) -> None:
+        k.classes = repeated(k.classes, tile)
+
+    return change
+
+
+def operand_again(group: str, name: str, tile: int) -> samples.Change:
+    """An operand, ``per_sample`` or ``per_class``, is read from its first tile again."""
+
+    def change(k: samples.Samples, a: Arguments) -> None:
+        values = getattr(k, group)
+        values[name] = repeated(values[name], tile)
+
+    return change
+
+
 def _samples_lost(op: Operator, lost: Lost, size: int) -> Device:
     def change(k: samples.Samples, a: Arguments) -> None:
         k.classes = k.classes.copy()
         k.classes[lost(k.classes.size, size)] = k.ignore
 
-    holds = partial(_some, lost, size)
-    return Device("samples", Where(plain(op), lambda a: holds(samples.samples_of(op, a)), samples.changing(op, change)))
+    return Device("samples", changing(op, samples.samples_of, partial(_some, lost, size), change))
 
 
 def _classes_lost(op: Operator, lost: Lost, size: int) -> Device:
@@ -219,8 +245,7 @@ def _classes_lost(op: Operator, lost: Lost, size: int) -> Device:
         inside = (k.classes >= 0) & (k.classes < gone.size)
         k.classes = np.where(inside & gone[np.where(inside, k.classes, 0)], k.ignore, k.classes)
 
-    holds = partial(_some, lost, size)
-    return Device("classes", Where(plain(op), lambda a: holds(samples.classes_of(op, a)), samples.changing(op, change)))
+    return Device("classes", changing(op, samples.classes_of, partial(_some, lost, size), change))
 
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
