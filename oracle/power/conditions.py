@@ -44,7 +44,7 @@ from .measure import cases_of, is_computed
 from .summary import wilson
 from .trial import Plain, size_of
 
-# Which conditions of a call meet in some case: alone, in twos and in threes.
+# ---- which conditions of a call meet in some case: alone, in twos and in threes --------------------------------------
 #
 # The conditions are the values of the factors of calls (:mod:`oracle.defects.meetings.factors`): dtype, rank and size,
 # the form in memory of each operand, attributes; and, in lines of their own, classes of shapes beside these, and
@@ -141,7 +141,7 @@ def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
     return np.lib.stride_tricks.as_strided(one, plan.shape, strides, writeable=False)
 
 
-# The score of the conditions: where a kernel is wrong by its own word, and where the report says that it is.
+# ---- the score of the conditions -------------------------------------------------------------------------------------
 
 EACH = 6  # kernels of an operator
 RANDOM = 1000  # calls on which two conditions are compared

@@ -1,7 +1,4 @@
-"""Failures of kernels whose fault is known, and the score of the diagnosis on them.
-
-The diagnosis and the shrinker are scored on them.
-"""
+"""Failures of kernels whose fault is known, and the scores of the diagnosis and the shrinker on them."""
 
 from __future__ import annotations
 
@@ -109,7 +106,7 @@ def _failed(defect: Defect, plain: Plain) -> Outcome | None:
     return outcome if outcome.status == "fail" and plain.passes else None
 
 
-# How many failures of wrong kernels the shrinker turns into a script that fails.
+# ---- the shrinker: how many failures become a script that fails ------------------------------------------------------
 
 RUNS = 120  # of a kernel on candidates: enough for most, and a sample has dozens
 

@@ -3,7 +3,7 @@
 A kernel is a backend that also says which operator it is of (``op``), by ``soc`` where it is run, and by ``wrong``
 whether it must be noticed (the default) or must not be flagged. It may keep state and need not be picklable: it sees
 the cases one after the other, in one process, whatever other kernels there are. Kernels named ``module:ATTRIBUTE`` run
-in processes of their own (``supplied``); each imports the module itself.
+in processes of their own; each imports the module itself.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from ..settings.settings import Settings
 from ..system.process import attribute_of
 from .measure import Progress
 from .trial import Plain, cheap_first
-
-# Kernels that the caller brings: found, described, and run on cases one after the other.
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Key(NamedTuple):
     turn: int  # among those that are alike
 
 
-# what was brought -----------------------------------------------------------------------------------------------------
+# ---- what was brought ------------------------------------------------------------------------------------------------
 
 
 def found_at(text: str) -> list[Any]:
@@ -130,7 +128,7 @@ def keys(kernels: Iterable[Supplied]) -> dict[int, Key]:
     return made
 
 
-# running --------------------------------------------------------------------------------------------------------------
+# ---- running ---------------------------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
@@ -334,7 +332,7 @@ def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Suppli
     return [(Supplied(place, key.name, key.op, key.soc, key.wrong), result[here[key]]) for place, key in wanted.items()]
 
 
-# The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels it knows to be right.
+# ---- the score -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,6 @@ from ..numerics.orders.formula import is_elementwise
 from ..operators import Reference, operator, references, validate, writes
 from ..settings.settings import Settings
 
-# What one process of a score does, and what it answers.
-
 
 @dataclass(frozen=True)
 class Share:
@@ -117,7 +115,7 @@ def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
     return [tuple(ids[k::parts]) for k in range(parts) if ids[k::parts]]
 
 
-# Right kernels on every case: what a verdict flags here is a false alarm.
+# ---- right kernels on every case: what a verdict flags here is a false alarm -----------------------------------------
 #
 # A case's data and what the kernels compute of them are made once for all SoCs. The plain kernel takes the whole road
 # with its memory checks; the others write through the same steps, so only their values can be wrong. These are judged
@@ -300,7 +298,7 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
     return np.asarray(np.where(middle >= reference.value, high, low))
 
 
-# One process' share of a score: wrong kernels until they are noticed (right ones: ``trial``).
+# ---- wrong kernels until they are noticed ----------------------------------------------------------------------------
 
 
 def run(share: Share) -> Answer:
@@ -315,18 +313,14 @@ def run(share: Share) -> Answer:
     return answer
 
 
-def _prepared(share: Share, answer: Answer) -> Iterable[Prepared]:
-    """Yield the cases that have a reference."""
-    for case in cheap_first(share.cases):
-        try:
-            yield Prepared.make(case, share.settings)
-        except OracleError as error:
-            answer.unusable[case.id] = str(error)
-
-
 def _wrong(share: Share, answer: Answer) -> None:
     live = share.kernels()
-    for prepared in _prepared(share, answer):
+    for case in cheap_first(share.cases):
+        try:
+            prepared = Prepared.make(case, share.settings)
+        except OracleError as error:
+            answer.unusable[case.id] = str(error)
+            continue
         if not live:
             return
         plain = Plain(prepared)
@@ -412,7 +406,7 @@ class Plain:
             if value is not None
         )
         computes = self._computes_otherwise(device.kernel, plain(self.op.of(output)))
-        if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
+        if not (reads or computes or device.store is not store or device.kernel_type is not None):
             return False
         return device.result(self.call, self._out(output)).tobytes() != self.result(output).tobytes()
 

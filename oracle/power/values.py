@@ -87,7 +87,7 @@ def distances(op: Operator) -> tuple[Distance, ...]:
 def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
     """What a table calls the floating-point operands of the formulas, by symbol."""
     inputs = {symbol: p.name for p in op.operands for symbol in p.symbols}
-    numbers = {p.symbol for p in op.parameters if p.kind == "attr"} | {COUNT, PART}
+    numbers = {p.symbol for p in op.attributes} | {COUNT, PART}
     if op.scalars is not None:
         numbers |= set(_numbers(op))
     return {
@@ -114,7 +114,7 @@ def _numbers(op: Operator) -> dict[str, float]:
     """The attributes' usual values as a formula gets them, by symbol."""
     shape = (2, 2, 2, 2)
     plain = {**op.usual(shape), op.main: np.zeros(shape, np.float32)}
-    result = {p.symbol: float(p.plain) for p in op.parameters if p.kind == "attr" and p.symbol and p.role == "number"}
+    result = {p.symbol: float(p.plain) for p in op.attributes if p.symbol and p.role == "number"}
     result |= {p.symbol: float(bool(p.plain)) for p in op.parameters if p.role == "flag" and p.symbol}
     return result | (dict(op.scalars(plain)) if op.scalars is not None else {})
 
@@ -245,7 +245,7 @@ def _wide(given: Mapping[str, Any]) -> dict[str, Any]:
 def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     """An operand in the shape of the main one, along whose axes its own run."""
     own = a[name]
-    attributes = {p.name: a[p.name] for p in op.parameters if p.kind == "attr"}
+    attributes = {p.name: a[p.name] for p in op.attributes}
     lengths = [1] * len(shape)
     if own.size > 1:
         axes = op.axes_of(name, shape, own.shape, attributes)
@@ -255,7 +255,7 @@ def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]
     return np.broadcast_to(own.reshape(lengths), shape)
 
 
-# Which binades of an operator's distances some case visits whose verdict depends on them.
+# ---- the lines of the table ------------------------------------------------------------------------------------------
 
 NOT_COUNTED = (
     "formulas that sum or reduce, unless all they need of a row is one total or one class index",
@@ -280,7 +280,7 @@ class Binades(Dimension):
         return result
 
 
-def values(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Dimension]:
+def values(cases: Iterable[Case], *, limit: int) -> list[Dimension]:
     """Return a line per operator and distance: the binades that cases of at most ``limit`` elements visit."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
@@ -289,10 +289,10 @@ def values(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Dimensio
             continue
         if case.computes(DEFAULT_SOC) and (not case.soc or DEFAULT_SOC in case.soc):
             by_op.setdefault(case.op, []).append(case)
-    return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name], seed)]
+    return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name])]
 
 
-def _of(op: Operator, cases: Sequence[Case], seed: int) -> list[Binades]:
+def _of(op: Operator, cases: Sequence[Case]) -> list[Binades]:
     lines = {
         distance: Binades(
             op.name,
@@ -304,7 +304,7 @@ def _of(op: Operator, cases: Sequence[Case], seed: int) -> list[Binades]:
     lines = {distance: line for distance, line in lines.items() if line.needed}
     for case in cases:
         if _alike(op, case):
-            _visit(op, case, lines, seed)
+            _visit(op, case, lines)
     for distance, line in lines.items():
         if distance.place is None:
             _leave_out(op, distance.of[0], line)
@@ -325,9 +325,9 @@ def _alike(op: Operator, case: Case) -> bool:
     return case.dtype in kinds(op) and all(p is None or p.dtype == case.dtype for p in (*plans, *case.outputs.values()))
 
 
-def _visit(op: Operator, case: Case, lines: dict[Distance, Binades], seed: int) -> None:
+def _visit(op: Operator, case: Case, lines: dict[Distance, Binades]) -> None:
     """Add what a case visits. Its golden is made only where its inputs hold something that is still missing."""
-    call = call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=seed)[0])
+    call = call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=0)[0])
     answer: tuple[Array, Array] | None = None
     for root, place, given in parts(op, {**call.inputs, **case.attrs}):
         known = set(walk(root))
