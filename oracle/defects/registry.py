@@ -32,7 +32,7 @@ from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
 from .base.asking import accepts, call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
-from .base.device import Argument, Defect, Device, Right, nothing
+from .base.device import Argument, Defect, Device, Right, nothing, own_output
 from .base.elementwise import Kernel
 from .base.right import generated as right_of
 from .meetings import pairs
@@ -40,13 +40,14 @@ from .one_change import api, formula, layouts, numbers, numerics, refusals
 from .one_change.numbers import signs
 from .sizes import cores, corners, lost
 
-# Mutants whose answers are those of right kernels, bit for bit: found by asking both, on values that would tell.
+# ---- mutants whose answers are those of right kernels, bit for bit ---------------------------------------------------
 #
-# A comparison may turn at a point where both its branches agree, an infinity may be as far away as the largest number,
-# a factor of zero may leave zero alone; of a formula with a way of its own for what is not finite, kernels take either
-# way. No verdict can tell such a kernel from a right one. Asked are the elementwise mutants of few kinds, in every
-# float type, under every flag, word and sign of the numbers, on every two of the special values, the ends of the types,
-# the points of the formula with their neighbours, and ordinary numbers.
+# They are found by asking both, on values that would tell. A comparison may turn at a point where both its branches
+# agree, an infinity may be as far away as the largest number, a factor of zero may leave zero alone; of a formula with
+# a way of its own for what is not finite, kernels take either way. No verdict can tell such a kernel from a right one.
+# Asked are the elementwise mutants of few kinds, in every float type, under every flag, word and sign of the numbers,
+# on every two of the special values, the ends of the types, the points of the formula with their neighbours, and
+# ordinary numbers.
 
 WHY = (
     "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"
@@ -204,13 +205,9 @@ def _has_a_way_beside(op: Operator) -> bool:
 def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
     """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs. Where
     results are ``free`` every answer is right."""
-    own = device.result(call, call.outputs[_output(call)])
+    own = device.result(call, call.outputs[own_output(device, call)])
     known = [(own == each) | ((own != own) & (each != each)) for each in right]
     return not (np.logical_or.reduce(known) | free).all()
-
-
-def _output(call: Call) -> str:
-    return next(iter(call.outputs))
 
 
 @cache
@@ -235,7 +232,7 @@ def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
     """Every flag, word, reduction, and sign of a number that goes together; then infinite numbers and usual ones."""
     values: dict[str, tuple[Any, ...]] = {}
     infinite: dict[str, tuple[Any, ...]] = {}
-    for p in (p for p in op.parameters if p.kind == "attr"):
+    for p in op.attributes:
         if p.role == "number":
             values[p.name] = (*signs(p).values(), 1.5, *_constants(op))
             infinite[p.name] = (float(p.plain or 0), np.inf, -np.inf)
@@ -252,7 +249,7 @@ def _constants(op: Operator) -> tuple[float, ...]:
     """The numbers of a formula, where a number among the attributes may meet them."""
     if not elementwise.fits(op):
         return ()
-    numbers = [p for p in op.parameters if p.kind == "attr" and p.role == "number"]
+    numbers = [p for p in op.attributes if p.role == "number"]
     result = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
     return tuple(float(v) for v in result if isinstance(v, Fraction)) if len(numbers) == 1 else ()
 
@@ -280,7 +277,7 @@ def _values(op: Operator, symbol: str, dtype: Any) -> Array:
         return np.concatenate([points, *near, ends.astype(dtype), np.array([np.nan], dtype)])
 
 
-# All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
+# ---- the registry ----------------------------------------------------------------------------------------------------
 
 Entry = Defect | Right | Argument
 ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
@@ -376,7 +373,9 @@ def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
         if device.check is validate and device.launch is writes and device.after is nothing:
             text = f"{op.output}: {defect.what}"
             if is_written(op):
-                yield replace(defect, id=f"{defect.id} of {op.output}", what=text, device=device.but(output=op.output))
+                yield replace(
+                    defect, id=f"{defect.id} of {op.output}", what=text, device=replace(device, output=op.output)
+                )
         elif defect.id not in known:
             yield defect
 

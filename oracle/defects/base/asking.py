@@ -38,11 +38,6 @@ LARGEST_RANK = 9  # that catalogues visit
 NEWEST = "ascend950"
 
 
-def attributes(op: Operator, main: Shape = (2, 2, 2, 2), **given: Any) -> dict[str, Any]:
-    """Return the usual attributes of an operator beside a main operand of a shape, some given by name."""
-    return {**op.usual(main), **given}
-
-
 def call_of(
     op: Operator,
     shape: Shape,
@@ -54,8 +49,7 @@ def call_of(
     shapes: Mapping[str, Shape] | None = None,
 ) -> Call:
     """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: what is not the usual, by name."""
-    own, kinds = attributes(op, shape, **(attrs or {})), dtypes or {}
-    outer = shapes or {}
+    own, kinds, outer = {**op.usual(shape), **(attrs or {})}, dtypes or {}, shapes or {}
     specs = {}
     for p in op.inputs():
         kind = "int64" if p.role is CLASS_INDEX else p.dtype if p.is_whole else dtype
@@ -127,12 +121,11 @@ def _of_rank(op: Operator, rank: int) -> list[Call]:
 @cache
 def kinds(op: Operator) -> tuple[str, ...]:
     """Return the float types of the main operand that are accepted and computed somewhere."""
-    return tuple(kind for kind in FLOATS if any(accepts(op, soc, kind) for soc in tuple(PLATFORMS)))
+    return tuple(kind for kind in FLOATS if any(accepts(op, soc, kind) for soc in PLATFORMS))
 
 
-@cache
-def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
-    """Return the SoCs on which a main operand of a type is computed."""
+def socs_of(kind: str) -> tuple[str, ...]:
+    """Return the SoCs that compute operands of a type."""
     return tuple(n for n, p in PLATFORMS.items() if kind != "bfloat16" or p.bfloat16)
 
 
@@ -216,14 +209,10 @@ def broadcasting(op: Operator) -> tuple[Parameter, ...]:
     return op.inputs(BROADCAST, MUTUAL)
 
 
-def rank_of(op: Operator, parameter: Parameter) -> int:
-    """How many axes an operand has in a usual call."""
-    return len(op.shape_of(parameter.name, usual_shape(op), attributes(op)))
-
-
 def is_vector(op: Operator, parameter: Parameter) -> bool:
     """Whether an operand has one axis, or none, in a call whose main operand has several."""
-    return parameter.role in (PER_CLASS, PER_CHANNEL, ONE_VALUE, PER_SAMPLE, CLASS_INDEX) and rank_of(op, parameter) < 2
+    known = parameter.role in (PER_CLASS, PER_CHANNEL, ONE_VALUE, PER_SAMPLE, CLASS_INDEX)
+    return known and len(usual(op).inputs[parameter.name].shape) < 2
 
 
 def like_main(op: Operator) -> tuple[Parameter, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -152,10 +152,6 @@ class Device:
                 else self.kernel_type(call, arguments)
             )
             return _stored(self.store, values, kind, out, target)
-
-    def but(self, **steps: Any) -> Device:
-        """Return this device with some steps replaced."""
-        return replace(self, **steps)
 
 
 def _filled(call: Call, out: Array, output: str) -> Array | None:
@@ -362,7 +358,6 @@ def of(kind: str, other: Store) -> Store:
 
 def flushed(kind: str) -> Store:
     """A store of one dtype that flushes its subnormal numbers."""
-
     return replacing(lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
 
 

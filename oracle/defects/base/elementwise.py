@@ -27,8 +27,6 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from .asking import accepted_values
 
-# The parts that kernels of this registry are made of: types, reshaping, reading and writing by index.
-
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name, as the device read them
 Kernel = Callable[[Arguments, Platform], Array]
 F = np.float32
@@ -158,7 +156,7 @@ class Formula:
 
 def switches(op: Operator) -> tuple[Parameter, ...]:
     """Return the flags and choices that a formula holds."""
-    return tuple(p for p in op.parameters if p.kind == "attr" and p.role in ("flag", "choice") and p.symbol)
+    return tuple(p for p in op.attributes if p.role in ("flag", "choice") and p.symbol)
 
 
 @cache

@@ -97,8 +97,9 @@ def _lanes(count: int) -> Sum:
     return total
 
 
-def fused_sum(g: Array, y: Array, axis: int, lanes: int = 64) -> Array:
-    """A vector of accumulators of fused multiply-adds, then a tree: what one rounding per term gives."""
+def fused_sum(g: Array, y: Array, axis: int) -> Array:
+    """A vector of 64 accumulators of fused multiply-adds, then a tree: what one rounding per term gives."""
+    lanes = 64
     g, y = (np.ascontiguousarray(np.moveaxis(t, axis, -1)) for t in (g, y))
     outer, length = g.shape[:-1], g.shape[-1]
     total = np.zeros((*outer, min(lanes, length)), F)
@@ -125,7 +126,7 @@ ORDERS: dict[str, tuple[str, Sum]] = {
 }
 
 
-# Right kernels: what a verdict must never flag.
+# ---- an operator's right kernels -------------------------------------------------------------------------------------
 
 D = np.float64
 TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows of them

@@ -131,17 +131,6 @@ def with_sum(op: Operator, total: Total) -> Kernel:
     return computing(op, Formula(op), total)
 
 
-def over_axis(op: Operator, choose: Callable[[int, int], int]) -> Kernel:
-    """Return the right formula over another axis: ``choose(axis as given, rank)``."""
-    name, formula = axis_name(op), Formula(op)
-
-    def compute(k: Operands, axis: int, a: Arguments) -> Array:
-        p = formula.products(k)
-        return formula(k, row_sum(p, choose(int(a[name]), p.ndim)), terms=p)
-
-    return changing(op, compute)
-
-
 def columns_behind(op: Operator, a: Arguments) -> int:
     """How many elements lie behind one of the axis."""
     shape = a[op.main].shape

@@ -84,7 +84,7 @@ def _layout_of(name: str) -> Label:
     return lambda call: ABSENT if call.inputs[name] is None else _layout(np.asarray(call.inputs[name]))
 
 
-def output_of(call: Call) -> Array:
+def _output(call: Call) -> Array:
     """The (first) output."""
     return np.asarray(next(iter(call.outputs.values())))
 
@@ -127,9 +127,9 @@ def _general(op: Operator) -> Iterator[Factor]:
         yield "shape", _shape, shapes
     # one number is in order; a reduction that gives more may leave this output alone
     one_number = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
-    yield "the output", lambda call: _layout(output_of(call)), ORDER[:1] if one_number else ORDER
+    yield "the output", lambda call: _layout(_output(call)), ORDER[:1] if one_number else ORDER
     if mixes(op, op.output):
-        yield OUTPUT_TYPE, lambda call: SAME if output_of(call).dtype == call.inputs[main].dtype else OTHER, MIXED
+        yield OUTPUT_TYPE, lambda call: SAME if _output(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
 
 def _samples(op: Operator, call: Call) -> str:
@@ -138,7 +138,7 @@ def _samples(op: Operator, call: Call) -> str:
 
 
 def _attributes(op: Operator) -> Iterator[Factor]:
-    for p in (p for p in op.parameters if p.kind == "attr"):
+    for p in op.attributes:
         if p.role == "axis":
             places = product(("last", "first", "middle"), ("positive", "negative"))
             yield p.name, _axis(op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
@@ -294,7 +294,7 @@ def _axis_class(main: str, axis: str, place: int) -> Label:
 def layout_factors(op: Operator) -> list[Factor]:
     """Return what the layouts of tensors can meet: dtype and attributes, then where each tensor begins in its storage
     and how its elements follow each other."""
-    attributes = {p.name for p in op.parameters if p.kind == "attr"}
+    attributes = {p.name for p in op.attributes}
     result = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
     vectors = {p.name for p in op.inputs() if is_vector(op, p)}
     for name in (*(p.name for p in op.inputs() if p.read), op.output):

@@ -72,7 +72,6 @@ ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a
 
 # ---- what cannot meet ------------------------------------------------------------------------------------------------
 
-
 ALONE = ("samples", "no axis of")  # a sample without a batch axis
 
 
@@ -132,9 +131,8 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
 @cache
 def _settled(op: Operator, one: Condition, two: Condition) -> str:
     """The same of two attributes: their values may be refused together, or leave nothing of the formula."""
-    attributes = [p for p in op.parameters if p.kind == "attr"]
-    known: dict[str, dict[str, Any]] = {p.name: signs(p) for p in attributes if p.role == "number"}
-    known |= {p.name: {"true": True, "false": False} for p in attributes if p.role == "flag"}
+    known: dict[str, dict[str, Any]] = {p.name: signs(p) for p in op.attributes if p.role == "number"}
+    known |= {p.name: {"true": True, "false": False} for p in op.attributes if p.role == "flag"}
     if one[0] not in known or two[0] not in known:
         return ""
     chosen = {name: known[name][value] for name, value in (one, two)}
@@ -305,7 +303,7 @@ def _socs_of(op: Operator, condition: Condition) -> tuple[str, ...]:
     """The SoCs that accept one condition: a dtype, another dtype than the main one, an operand that broadcasts."""
     factor, value = condition
     if factor == "dtype":
-        return socs_of(op, value)
+        return socs_of(value)
     calls: list[dict[str, Any]] = []
     if value == OTHER:
         name = op.output if factor == OUTPUT_TYPE else factor.removesuffix(TYPE)
@@ -393,7 +391,7 @@ def _divisors(op: Operator) -> Iterator[Defect]:
     for what, count in _counts(op).items():
         if op.mean is not None and all(count(a) == op.mean(a) for a in _several_axes(op)):
             continue  # the mean's own
-        kernel = elementwise.changing(op, _divided(op, count))
+        kernel = elementwise.changing(op, _divided(count))
         yield Defect(
             f"divisor/{op.slug}/{what}", op.name, "RED", f"mean divides by {what}", Device(what, kernel),
             "mean of several dims, and of operands that broadcast",
@@ -407,7 +405,7 @@ def _several_axes(op: Operator) -> tuple[Arguments, ...]:
     return tuple({**given, op.reduction.name: n} for n in range(len(REDUCTIONS)))
 
 
-def _divided(op: Operator, count: Count) -> Callable[[elementwise.Operands, Arguments], None]:
+def _divided(count: Count) -> Callable[[elementwise.Operands, Arguments], None]:
     def change(k: elementwise.Operands, a: Arguments) -> None:
         if COUNT in k:
             k[COUNT] = count(a)

@@ -102,7 +102,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     soc = DEFAULT_SOC if DEFAULT_SOC in socs else socs[0]
     if name == _last(op, soc) and all(s is None or s.ok for s in _statuses(op, name)):
         return LAST_CHECK
-    if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
+    if name in {f"{p.name} casts to float32" for p in op.attributes}:
         return OF_NUMBERS
     numbers = (p.name for p in op.attributes if p.role == "number")
     if name in {f"dtype of {number}" for number in numbers if len(accepted_values(op, number, (1, 0.5))) == 2}:
@@ -185,16 +185,13 @@ def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool
 # ---- mutants ---------------------------------------------------------------------------------------------------------
 
 
-def _device(op: Operator, name: str, check: Validator) -> Device:
-    return Device(name, plain(op), check=check)
-
-
 def missing(op: Operator) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks left out."""
+    right = plain(op)
     for name, socs in names(op).items():
         yield Defect(
             f"check/{op.slug}/without {name}", op.name, "API", f"the check `{name}` is missing",
-            _device(op, f"without {name}", without(_all_but(name))), f"a call for `{name}` alone",
+            Device(f"without {name}", right, check=without(_all_but(name))), f"a call for `{name}` alone",
             socs=socs, equivalent=redundant(op, name, socs),
         )  # fmt: skip
     for pointer in POINTERS:
@@ -202,15 +199,15 @@ def missing(op: Operator) -> Iterator[Defect]:
         check = without(lambda name: True, kept)
         yield Defect(
             f"check/{op.slug}/without {pointer}", op.name, "API", f"a null {pointer} is not noticed",
-            _device(op, pointer, check), f"a null {pointer}",
+            Device(pointer, right, check=check), f"a null {pointer}",
         )  # fmt: skip
     yield Defect(
         f"check/{op.slug}/last decides", op.name, "API", "the last failing check decides, not the first",
-        _device(op, "last decides", last_decides), "a call with a null pointer and another fault",
+        Device("last decides", right, check=last_decides), "a call with a null pointer and another fault",
     )  # fmt: skip
     yield Defect(
         f"check/{op.slug}/codes swapped", op.name, "API", "null pointers answer 161002, everything else 161001",
-        _device(op, "codes", _codes), "any refused call",
+        Device("codes", right, check=_codes), "any refused call",
     )  # fmt: skip
 
 
@@ -349,7 +346,7 @@ def _flattened(out: Array, result: Array, mask: Array | None, call: Call) -> Arr
     return result.reshape(-1) if result.ndim != 1 else result[None]
 
 
-def _merged(how: Callable[[Array, Array], Any]) -> Write:
+def merged(how: Callable[[Array, Array], Any]) -> Write:
     """A kernel that merges its result with what the output's memory holds."""
 
     def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
@@ -360,9 +357,13 @@ def _merged(how: Callable[[Array, Array], Any]) -> Write:
     return write
 
 
-_added = _merged(lambda old, new: old + new)
-_cleared_by_a_product = _merged(lambda old, new: old * np.zeros((), old.dtype) + new)
-_without_zeros = _merged(lambda old, new: np.where(new == 0, old, new))
+MERGES: dict[str, tuple[Write, str]] = {
+    "added to what is there": (merged(lambda old, new: old + new), "large numbers in the output's memory"),
+    "cleared by a product with 0": (
+        merged(lambda old, new: old * np.zeros((), old.dtype) + new), "NaN or infinity in the output's memory",
+    ),
+    "not written where it is 0": (merged(lambda old, new: np.where(new == 0, old, new)), "results of 0"),
+}  # fmt: skip
 
 
 def misbehaviour(op: Operator) -> Iterator[Defect]:
@@ -383,12 +384,7 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
         yield Defect(
             f"api/{slug}/{what}", op.name, kind, f"the result has a {what}", Device(what, right, write=write), needs
         )
-    merges: dict[str, tuple[Write, str]] = {
-        "added to what is there": (_added, "large numbers in the output's memory"),
-        "cleared by a product with 0": (_cleared_by_a_product, "NaN or infinity in the output's memory"),
-        "not written where it is 0": (_without_zeros, "results of 0"),
-    }
-    for what, (write, needs) in merges.items():
+    for what, (write, needs) in MERGES.items():
         yield Defect(
             f"api/{slug}/{what}", op.name, "DET", f"the result is {what}", Device(what, right, write=write), needs
         )

@@ -57,6 +57,11 @@ def packed(view: Array) -> Array:
     return reread(view, row_major(view.shape), 0)
 
 
+def reading_packed(which: str) -> Read:
+    """Read one operand as if it were contiguous."""
+    return lambda name, array, call: packed(array) if name == which else array
+
+
 # ---- mutants ---------------------------------------------------------------------------------------------------------
 
 Strides = tuple[int, ...]
@@ -67,7 +72,7 @@ def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
 
 
 def _rows_are_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
-    return tuple(s * (own[-1] if own[-1] else 1) for s in row_major(shape)) if own else own
+    return tuple(s * (own[-1] or 1) for s in row_major(shape)) if own else own
 
 
 def _zero_is_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
@@ -356,9 +361,9 @@ class Wrapping:
         return result
 
 
-def _blocks(here: Array, there: Array, most: int = 1 << 22) -> Iterator[tuple[Array, Array]]:
-    """Yield two arrays of a shape in pieces along their first axis."""
-    step = max(1, most * here.shape[0] // here.size)
+def _blocks(here: Array, there: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield two arrays of a shape in pieces of some 2^22 elements along their first axis."""
+    step = max(1, (1 << 22) * here.shape[0] // here.size)
     for start in range(0, here.shape[0], step):
         yield here[start : start + step], there[start : start + step]
 

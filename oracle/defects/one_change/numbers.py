@@ -54,9 +54,7 @@ def _always(value: Any) -> Change:
 def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
     """Yield (attribute, name, change, what, needs): of those that enter the result, itself or by what is made of it."""
     read = op.computes.entering if isinstance(op.computes, Formula) and op.scalars is None else None
-    for p in (p for p in op.parameters if p.kind == "attr" and p.symbol):
-        if read is not None and p.symbol not in read:
-            continue
+    for p in (p for p in op.attributes if p.symbol and (read is None or p.symbol in read)):
         if p.role == "number":
             for label, (change, what, needs) in NUMBERS.items():
                 if not (label == "without sign" and not accepted_values(op, p.name, (-1.5,))):
@@ -68,7 +66,7 @@ def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str
 
 
 def _choices(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
-    for p in (p for p in op.parameters if p.kind == "attr" and p.role == "choice"):
+    for p in (p for p in op.attributes if p.role == "choice"):
         for word, value in zip(p.words, p.choices, strict=True):
             yield p, f"always {word}", _always(value), f"counts as {word}", f"every {p.name}"
 

@@ -70,7 +70,7 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
     """The SoCs whose kernel does not compute inputs of a type in it."""
     forms = (op.computes.orders or {}) if is_elementwise(op.computes) else {}
-    result = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
+    result = {soc: named(forms, platform(soc).form) for soc in socs_of(kind)}
     return tuple(soc for soc, form in result.items() if not (isinstance(form, Form) and kind in form.native))
 
 
@@ -86,7 +86,7 @@ def _digits(op: Operator) -> Iterator[Defect]:
                 yield Defect(
                     f"num/{slug}/{given} in {name}", op.name, "NUM", f"{given} inputs are computed in {name}",
                     Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits",
-                    socs=_computed_wider(op, given) or socs_of(op, given),
+                    socs=_computed_wider(op, given) or socs_of(given),
                     equivalent=SO_COMPUTED if given == name and not (_computed_wider(op, given) or _mixes(op)) else "",
                 )  # fmt: skip
     for bits in (10, 16):
@@ -137,12 +137,12 @@ def _stores(op: Operator) -> Iterator[Defect]:
             yield Defect(
                 f"num/{slug}/{kind} {label}", op.name, "NUM", f"{kind}: {what}",
                 Device(label, right, store=of(kind, stored)), f"{kind}: {needs}",
-                socs=_computed_wider(op, kind) or socs_of(op, kind),
+                socs=_computed_wider(op, kind) or socs_of(kind),
             )  # fmt: skip
     for kind in kinds(op):
         yield Defect(
             f"num/{slug}/flush {kind}", op.name, "NUM", f"subnormal {kind} results become 0",
-            Device("flush", right, store=flushed(kind)), f"subnormal {kind} results", socs=socs_of(op, kind),
+            Device("flush", right, store=flushed(kind)), f"subnormal {kind} results", socs=socs_of(kind),
         )  # fmt: skip
         for label, (change, what, needs) in SPECIAL.items():
             yield Defect(
@@ -283,7 +283,7 @@ def _host(op: Operator) -> Iterator[Defect]:
 
 def _promoted(op: Operator, kind: str, soc: str) -> bool:
     """Whether the host computes in a wider type where all inputs have one."""
-    if soc not in op.documented or soc not in socs_of(op, kind):
+    if soc not in op.documented or soc not in socs_of(kind):
         return False
     return host_type(op, usual(op, soc, kind)) != kind
 
@@ -291,7 +291,7 @@ def _promoted(op: Operator, kind: str, soc: str) -> bool:
 def _is_float32(op: Operator) -> bool:
     """Whether results are float32 before the cast to the output, whatever the inputs are: rounding to the output's type
     is then right."""
-    calls = [usual(op, soc, kind) for soc in op.documented for kind in NARROW if soc in socs_of(op, kind)]
+    calls = [usual(op, soc, kind) for soc in op.documented for kind in NARROW if soc in socs_of(kind)]
     return bool(calls) and all(host_type(op, call) == "float32" for call in calls)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...model.aclnn import Status, invalid
 from ...model.call import Call, TensorSpec
-from ...model.dtypes import FLOATS
 from ...operators import validate
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS, Parameter
@@ -36,7 +35,18 @@ from ..base.device import EVERY_SOC, Defect, Device, plain
 
 Specs = dict[str, TensorSpec]  # by parameter; a null pointer has none
 Predicate = Callable[[Call, Specs], bool]
-Refusal = tuple[str, str, Predicate]  # what is refused, what a case needs, of which valid calls it holds
+ONE_ELEMENT = "a tensor of one element is always contiguous"
+
+
+class Refusal(NamedTuple):
+    """``what`` is refused, what a case ``needs``, of which valid calls it ``holds``, and which ``socs`` accept them: ()
+    where no call that is asked tells."""
+
+    what: str
+    needs: str
+    holds: Predicate
+    socs: tuple[str, ...] = ()
+    equivalent: str = ""
 
 
 def refusing(predicate: Predicate) -> Callable[[Call], Status]:
@@ -52,31 +62,12 @@ def refusing(predicate: Predicate) -> Callable[[Call], Status]:
 
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield devices that refuse what they must accept."""
-    for what, needs, predicate in _refusals(op):
-        device = Device(what, plain(op), check=refusing(predicate))
-        kind = next((k for k in FLOATS if what == f"{op.main} of {k}"), None)
-        socs = EVERY_SOC if kind is None else socs_of(op, kind)
-        socs = _accepting(op, what) or socs
-        numbers = (*(p.name for p in op.inputs(ONE_VALUE)), *(each.output for each in op.each if has_one_element(each)))
-        why = ONE_ELEMENT if what in {f"non-contiguous {name}" for name in numbers} else ""
+    for what, needs, holds, socs, why in _refusals(op):
+        device = Device(what, plain(op), check=refusing(holds))
         yield Defect(
-            f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs, socs=socs, equivalent=why
-        )
-
-
-def _accepting(op: Operator, what: str) -> tuple[str, ...]:
-    """The SoCs that accept an operand that broadcasts, inputs of two types, or a type of class indices; none where
-    something else is refused."""
-    if what == "mixed dtypes":
-        return mixing(op)
-    shape = usual_shape(op)
-    shapes = {f"a broadcast {p.name}": {p.name: (1,) * len(shape)} for p in broadcasting(op)}
-    shapes |= {f"a {p.name} of lower rank": {p.name: shape[1:]} for p in broadcasting(op)}
-    if what in shapes:
-        return where_accepted(op, [{"shapes": shapes[what]}])
-    index = samples.index_of(op).name if index_types(op) else ""
-    kinds = {f"{index} of {kind}": kind for kind in index_types(op)}
-    return where_accepted(op, [{"dtypes": {index: kinds[what]}}]) if what in kinds else ()
+            f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs,
+            socs=socs or EVERY_SOC, equivalent=why,
+        )  # fmt: skip
 
 
 def _refusals(op: Operator) -> Iterator[Refusal]:
@@ -129,62 +120,67 @@ def has_value(name: str, value: Any) -> Predicate:
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
-ONE_ELEMENT = "a tensor of one element is always contiguous"
-
 
 def _tensors(op: Operator) -> Iterator[Refusal]:
     """Layouts, formats, shapes, presence."""
-    main = op.main
+    main, shape = op.main, usual_shape(op)
+    single = {*(p.name for p in op.inputs(ONE_VALUE)), *(each.output for each in op.each if has_one_element(each))}
     for name in op.names("input", "output"):
-        yield f"non-contiguous {name}", f"a valid call with {name} not contiguous", not_contiguous(name)
+        needs, why = f"a valid call with {name} not contiguous", ONE_ELEMENT if name in single else ""
+        yield Refusal(f"non-contiguous {name}", needs, not_contiguous(name), equivalent=why)
         foreign = of(name, lambda spec: spec.format != "ND")
-        yield f"{name} with a format other than ND", f"a valid call whose {name} has another format", foreign
-    yield "empty tensors", "an empty tensor", of(main, lambda spec: spec.size == 0)
+        yield Refusal(f"{name} with a format other than ND", f"a valid call whose {name} has another format", foreign)
+    yield Refusal("empty tensors", "an empty tensor", of(main, lambda spec: spec.size == 0))
     for p in (p for p in op.inputs() if p.optional):
-        yield f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs  # type: ignore[misc]
+        yield Refusal(f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs)  # type: ignore[misc]
     for p in broadcasting(op):
         spread = beside(p.name, op.output, lambda spec, out: spec.shape != out.shape)
         lower = beside(p.name, op.output, lambda spec, out: spec.rank < out.rank)
-        yield f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread
-        yield f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower
+        socs = where_accepted(op, [{"shapes": {p.name: (1,) * len(shape)}}])
+        yield Refusal(f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread, socs)
+        socs = where_accepted(op, [{"shapes": {p.name: shape[1:]}}])
+        yield Refusal(f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower, socs)
     for p in (p for p in op.inputs() if any_shape(op, p.name)):
-        yield f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0)
+        yield Refusal(f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0))
         unlike = beside(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
-        yield f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike
+        yield Refusal(f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike)
 
 
 def _ranks(op: Operator) -> Iterator[Refusal]:
     main, known = op.main, ranks(op)
     if 0 in known:
-        yield "rank 0", "a tensor of rank 0", of(main, lambda spec: spec.rank == 0)
+        yield Refusal("rank 0", "a tensor of rank 0", of(main, lambda spec: spec.rank == 0))
     if 8 in known:
-        yield "rank 8", "a tensor of rank 8", of(main, lambda spec: spec.rank == 8)
+        yield Refusal("rank 8", "a tensor of rank 8", of(main, lambda spec: spec.rank == 8))
     if {5, 6, 7} <= set(known):
-        yield "rank above 4", "a tensor of rank 5 to 7", of(main, lambda spec: spec.rank in (5, 6, 7))
+        yield Refusal("rank above 4", "a tensor of rank 5 to 7", of(main, lambda spec: spec.rank in (5, 6, 7)))
     if 9 in known:
-        yield "rank 9", "a tensor of rank 9", of(main, lambda spec: spec.rank > 8)
+        yield Refusal("rank 9", "a tensor of rank 9", of(main, lambda spec: spec.rank > 8))
 
 
 def _types(op: Operator) -> Iterator[Refusal]:
     """Dtypes that are accepted, and mixtures of them."""
     main, out = op.main, op.output
     for kind in kinds(op):
-        yield f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind)
+        yield Refusal(f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind), socs_of(kind))
     mixed = [p.name for p in op.operands if mixes(op, p.name)]
     names = [p.name for p in op.operands]
     if mixed and names[1:]:
-        yield "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names)
+        yield Refusal(
+            "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names), mixing(op)
+        )
     if mixes(op, out):
         other = beside(out, main, lambda given, x: given.dtype != x.dtype)
-        yield f"another {out} dtype", f"an {out} of another dtype", other
+        yield Refusal(f"another {out} dtype", f"an {out} of another dtype", other)
     if takes_complex(op):
         wide = of(out, lambda given: given.dtype_name.startswith("complex"))
-        yield f"a complex {out}", f"a complex {out}", wide
+        yield Refusal(f"a complex {out}", f"a complex {out}", wide)
         if accepts(op, dtypes={out: "float64"}):
-            yield f"a float64 {out}", f"a float64 {out}", has_dtype(out, "float64")
+            yield Refusal(f"a float64 {out}", f"a float64 {out}", has_dtype(out, "float64"))
     for kind in index_types(op):
         name = samples.index_of(op).name
-        yield f"{name} of {kind}", f"a {name} of {kind}", has_dtype(name, kind)
+        socs = where_accepted(op, [{"dtypes": {name: kind}}])
+        yield Refusal(f"{name} of {kind}", f"a {name} of {kind}", has_dtype(name, kind), socs)
 
 
 def _several(specs: Specs, names: list[str]) -> bool:
@@ -195,20 +191,20 @@ def _several(specs: Specs, names: list[str]) -> bool:
 
 
 def _attributes(op: Operator) -> Iterator[Refusal]:
-    for p in (p for p in op.parameters if p.kind == "attr"):
+    for p in op.attributes:
         if p.role == "reduction":
             for value in range(len(REDUCTIONS)):
-                yield f"reduction {value}", f"reduction {value}", has_value(p.name, value)
+                yield Refusal(f"reduction {value}", f"reduction {value}", has_value(p.name, value))
         elif p.role == "axis":
             yield from _axes(op, p.name)
         elif p.role == "number":
             yield from _numbers(op, p)
         elif p.role == "flag":
             for value in accepted_values(op, p.name, (True, False)):
-                yield f"{p.name} {value}", f"{p.name} {value}", has_value(p.name, value)
+                yield Refusal(f"{p.name} {value}", f"{p.name} {value}", has_value(p.name, value))
         elif p.role == "choice":
             for word, value in zip(p.words, p.choices, strict=True):
-                yield f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, value)
+                yield Refusal(f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, value))
 
 
 NUMBERS: dict[str, tuple[float, Callable[[Any], bool]]] = {
@@ -221,7 +217,7 @@ NUMBERS: dict[str, tuple[float, Callable[[Any], bool]]] = {
 def _numbers(op: Operator, p: Parameter) -> Iterator[Refusal]:
     for word, (value, holds) in NUMBERS.items():
         if accepted_values(op, p.name, (value,)):
-            yield f"a {word} {p.name}", f"a {word} {p.name}", attribute(p.name, holds)
+            yield Refusal(f"a {word} {p.name}", f"a {word} {p.name}", attribute(p.name, holds))
 
 
 def _axes(op: Operator, name: str) -> Iterator[Refusal]:
@@ -234,13 +230,13 @@ def _axes(op: Operator, name: str) -> Iterator[Refusal]:
 
         return predicate
 
-    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda axis: axis < 0)
-    yield f"{name} 0", f"{name} 0 of rank 2 and more", over(lambda axis, rank, length: axis == 0 and rank > 1)
-    yield f"a middle {name}", f"a middle {name}", over(lambda axis, rank, length: 0 < axis < rank - 1)
+    yield Refusal(f"a negative {name}", f"a negative {name}", attribute(name, lambda axis: axis < 0))
+    yield Refusal(f"{name} 0", f"{name} 0 of rank 2 and more", over(lambda axis, rank, length: axis == 0 and rank > 1))
+    yield Refusal(f"a middle {name}", f"a middle {name}", over(lambda axis, rank, length: 0 < axis < rank - 1))
     reduced = over(lambda axis, rank, length: length == 1)
     calls = [call_of(op, shape) for shape in ((1,), (4, 1), (1, 4))]
     if any(reduced(call, call.inputs) and validate(call).ok for call in calls):
-        yield "a reduced axis of 1", "a reduced axis of length 1", reduced
+        yield Refusal("a reduced axis of 1", "a reduced axis of length 1", reduced)
 
 
 # ---- losses over class indices ---------------------------------------------------------------------------------------
@@ -249,30 +245,30 @@ def _axes(op: Operator, name: str) -> Iterator[Refusal]:
 def _losses(op: Operator) -> Iterator[Refusal]:
     main, index = op.main, samples.index_of(op).name
     if 1 in ranks(op):
-        yield f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1)
+        yield Refusal(f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1))
         if accepts_long_index(op):
             long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
-            yield f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long
+            yield Refusal(f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long)
     for p in op.inputs(PER_SAMPLE):
-        yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0)
+        yield Refusal(f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0))
         alone = _one_gradient(op, p.name)
-        yield f"a one-element {p.name} of rank 1", f"a {p.name} (1) with mean or sum", alone
+        yield Refusal(f"a one-element {p.name} of rank 1", f"a {p.name} (1) with mean or sum", alone)
     for p in op.inputs(ONE_VALUE):
         if accepts(op, shapes={p.name: ()}):
-            yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda total: total.rank == 0)
+            yield Refusal(f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda total: total.rank == 0))
         if accepts(op, shapes={p.name: (1, 1)}):
-            yield f"a {p.name} of rank above 1", f"a {p.name} (1, 1)", of(p.name, lambda total: total.rank > 1)
-    yield "a single class", "a single class", of(main, lambda x: _classes(op, x) == 1)
-    yield "more than 1024 classes", "more than 1024 classes", of(main, lambda x: _classes(op, x) > 1024)
+            yield Refusal(f"a {p.name} of rank above 1", f"a {p.name} (1, 1)", of(p.name, lambda total: total.rank > 1))
+    yield Refusal("a single class", "a single class", of(main, lambda x: _classes(op, x) == 1))
+    yield Refusal("more than 1024 classes", "more than 1024 classes", of(main, lambda x: _classes(op, x) > 1024))
     ignored = op.attribute("ignore index")
     if ignored is None:
         return
     name = ignored.name
     beyond = _beyond_classes(op, name)
-    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda given: given < 0)
-    yield f"an {name} of C or more", f"an {name} of C or more", beyond
+    yield Refusal(f"a negative {name}", f"a negative {name}", attribute(name, lambda given: given < 0))
+    yield Refusal(f"an {name} of C or more", f"an {name} of C or more", beyond)
     wide = attribute(name, lambda given: not -(2**31) <= given < 2**31)
-    yield f"an {name} beyond int32", f"an {name} beyond int32", wide
+    yield Refusal(f"an {name} beyond int32", f"an {name} beyond int32", wide)
 
 
 def accepts_long_index(op: Operator) -> bool:

@@ -12,7 +12,7 @@ from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
 from ..base.device import Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Change, Formula, Samples, changing
-from ..one_change.layouts import packed
+from ..one_change.layouts import reading_packed
 
 # The published defects of aclnnNLLLossBackward, N01 to N12.
 
@@ -91,7 +91,7 @@ def beyond(limit: int, *, wraps: bool) -> Change:
 
 def of_nll_loss_backward() -> Iterator[Defect]:
     """Yield N01 to N12."""
-    table: list[tuple[str, str, str, Change | None, str, str]] = [
+    table: list[tuple[str, str, str, Change, str, str]] = [
         ("N01", "IDX", "a negative ignoreIndex is not honoured and negative targets wrap", _negative_targets_wrap,
          "a negative ignoreIndex that stands in the target",
          "DIOPI #1161, PaddleCustomDevice #398 and #1390, pytorch #106118"),
@@ -116,15 +116,15 @@ def of_nll_loss_backward() -> Iterator[Defect]:
          beyond(BEYOND, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
         ("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
          "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
-        ("N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
-         "class of Torch-FL #171, pytorch #175084"),
     ]  # fmt: skip
     op = nll_loss_backward.OPERATOR
     for name, kind, what, change, needs, evidence in table:
-        device = Device(name, plain(op) if change is None else changing(op, change))
-        if name == "N12":
-            device = device.but(read=lambda name, array, call: packed(array) if name == "target" else array)
-        yield Defect(name, op.name, kind, what, device, needs, evidence)
+        yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
+    yield Defect(
+        "N12", op.name, "LAY", "a strided target is read contiguously",
+        Device("N12", plain(op), read=reading_packed("target")), "a target with stride 2",
+        "class of Torch-FL #171, pytorch #175084",
+    )  # fmt: skip
 
 
 # The published defects of aclnnNLLLoss2dBackward, and those of its sibling that a kernel of images shares.

@@ -29,7 +29,6 @@ NUMBERED = "the reductions are numbered from 0"
 MOST_CHANNELS = "A2 and A3 refuse more than 240031 channels"
 ONE_AXIS = "the losses of samples have one axis"
 OWN_PLACE = "only the place of the sample's own class counts, and there the place is the class"
-SQUARED = ("stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)",)
 RANK = "x1 and x2 have one shape, and whichever has rank 0, the other is refused for it"
 IN_BFLOAT16 = (
     "before ascend950 the host chains operators that each round to bfloat16, and what that may lose is more than a last"
@@ -93,6 +92,12 @@ def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
 def _infinities(output: str, changes: Iterable[str], why: Why) -> dict[str, Why]:
     """An output's infinities, of every dtype, that become something else."""
     return {f"spec/*/{kind} inf {to} of {output}": why for kind in FLOATS for to in changes}
+
+
+def _squared(output: str) -> dict[str, Why]:
+    """The difference from the mean the other way round, of the first output and of another one."""
+    change = "formula/*/stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)"
+    return dict.fromkeys((change, f"{change} of {output}"), "the difference is squared, and a square has no sign")
 
 
 NLL_LOSS: dict[str, Why] = {  # the formula of aclnnNLLLoss2d is the same
@@ -219,8 +224,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/self flushed of rstdOut": TINY,
         "operand/*/absent beta as zeros": "an absent beta adds nothing",
         "api/*/writes when empty": "out of an empty call has no element, and the statistics are written",
-        **_each("formula/*/{}", SQUARED, "the difference is squared, and a square has no sign"),
-        **_each("formula/*/{} of rstdOut", SQUARED, "the difference is squared, and a square has no sign"),
+        **_squared("rstdOut"),
     },
     "group_norm_backward": {
         f"cores/*/{name} two tiles before, {each} of {name}": (MOST_CHANNELS, ("ascend910b", "ascend910_93"))
@@ -293,8 +297,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("spec/*/{} inf loses its sign of rstdOutOptional", FLOATS, RSTD),
         "operand/*/input flushed of rstdOutOptional": TINY,
         "operand/*/absent biasOptional as zeros": "an absent biasOptional adds nothing",
-        **_each("formula/*/{}", SQUARED, "the difference is squared, and a square has no sign"),
-        **_each("formula/*/{} of rstdOutOptional", SQUARED, "the difference is squared, and a square has no sign"),
+        **_squared("rstdOutOptional"),
     },
     **dict.fromkeys(
         ("log_sigmoid", "log_sigmoid_forward"),
@@ -355,9 +358,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "num/*/flush float32 of rstdOut": RSTD,
         "spec/*/float32 inf loses its sign of rstdOut": RSTD,
     },
-    "selu": {
-        **_each("formula/*/950: {}", SELU, "of the two clamps either is enough"),
-    },
+    "selu": _each("formula/*/950: {}", SELU, "of the two clamps either is enough"),
     "selu_backward": {
         "formula/*/(y <= 0) -> (y < 0)": ("a result of 0 takes either branch and is unspecified", BEFORE_950)
     },
@@ -393,7 +394,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **{
             f"spec/*/{dtype} inf {what}": "every result is a number between 0 and 1, or NaN"
             for dtype in FLOATS
-            for what in ("to largest", "to nan", "to zero", "loses its sign")
+            for what in INF_TO
         },
         "operand/*/self flushed": NO_DIFFERENCE,
     },

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import Platform
-from ...model.call import Array, Call
+from ...model.call import Array
 from ...numerics.expressions import Expression, equal, where
 from ...operators import hardswish_backward, prelu_backward
 from ..base.device import Defect, Device, Right
 from ..base.elementwise import Arguments, F, Kernel, computing
+from ..one_change.api import merged
 
 # A published defect of aclnnHardswishBackward.
 
@@ -33,6 +34,7 @@ def of_hardswish_backward() -> Iterator[Defect]:
 # How kernels of aclnnPreluBackward go wrong beyond what every elementwise operator faces: channels, sums, masks.
 
 NAME, SUM = prelu_backward.OPERATOR.name, "gradWeight"
+ADDED = merged(lambda old, new: old + new)  # the memory was not cleared
 Terms = Callable[[Array, Array], Array]
 
 
@@ -108,12 +110,6 @@ def whole(t: Array, a: Arguments) -> Array:
     return np.asarray(t.sum(axis=axes(a)))
 
 
-def added(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    """Added to what the memory holds: it was not cleared."""
-    out[...] = out + result
-    return out
-
-
 def last_axis(a: Arguments, target: Platform) -> Array:
     """gradInput with the weights along the last axis where they fit there."""
     x, w = a["self"].astype(F), a["weight"].astype(F).reshape(-1)
@@ -151,7 +147,7 @@ def of_prelu_backward() -> Iterator[Defect]:
         ("gradient alone", "FORM", "gradWeight: the gradient is not multiplied by self",
          Device("alone", summed(whole, lambda g, x: np.where(x > 0, F(0), g)), output=SUM), "any call"),
         ("not cleared", "DET", "gradWeight: added to what its memory held",
-         Device("added", summed(whole), write=added, output=SUM), "any call"),
+         Device("added", summed(whole), write=ADDED, output=SUM), "any call"),
         ("weights last", "IDX", "gradInput: the weights lie along the last axis", Device("last", last_axis),
          "three axes or more, and a weight per channel"),
         ("first weight", "IDX", "gradInput: the first weight is used for all channels", Device("first", first_weight),

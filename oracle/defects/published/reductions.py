@@ -11,11 +11,11 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
-from ..base.device import EVERY_SOC, Defect, Device, Read, Right, plain, store
+from ..base.device import EVERY_SOC, Defect, Device, Right, plain, store
 from ..base.elementwise import Arguments, F, Kernel, row_sum
-from ..base.rows import Formula, Operands, Total, changing, over_axis, with_sum
+from ..base.rows import Formula, Operands, Total, changing, with_sum
 from ..one_change.api import seed_of
-from ..one_change.layouts import packed
+from ..one_change.layouts import packed, reading_packed
 
 # The published defects of aclnnSoftmaxBackward, S01 to S16.
 
@@ -110,15 +110,11 @@ def _returns_float32(out: Array, result: Array, mask: Array | None, call: Call) 
     return result if result.dtype.itemsize != 2 else result.astype(F)
 
 
-def _read(which: str) -> Read:
-    return lambda name, array, call: packed(array) if name == which else array
-
-
 def of_softmax_backward() -> Iterator[Defect]:
     """Yield S01 to S16, but S04 (ops-nn !8895: an empty operand succeeds), which every release of CANN does."""
     op, kernel = softmax_backward.OPERATOR, plain(softmax_backward.OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("S01", "LAY", "output is read as contiguous", kernel, {"read": _read("output")},
+        ("S01", "LAY", "output is read as contiguous", kernel, {"read": reading_packed("output")},
          "output that is not contiguous",
          "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387"),
         ("S02", "LAY", "an expanded gradient is read beyond its one element", kernel, {"read": _expanded_from_one},
@@ -129,9 +125,9 @@ def of_softmax_backward() -> Iterator[Defect]:
          "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
         ("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
          changing(op, _swapped_axes), {}, "dim 0 of rank 3", "triton-ascend #2291"),
-        ("S07", "IDX", "dim is ignored: always the last axis", over_axis(op, lambda dim, rank: -1), {},
+        ("S07", "IDX", "dim is ignored: always the last axis", with_sum(op, lambda p, dim, a: row_sum(p, -1)), {},
          "any axis but the last", "tt-metal #31580"),
-        ("S08", "IDX", "a negative dim becomes 0", over_axis(op, lambda dim, rank: max(dim, 0)), {},
+        ("S08", "IDX", "a negative dim becomes 0", with_sum(op, lambda p, dim, a: row_sum(p, max(a["dim"], 0))), {},
          "a negative dim that is not the first axis", "op-plugin 1d9378ad"),
         ("S09", "TAIL", "rows beyond the last full 32 are never written", kernel, {"written": _beyond_32_rows},
          "a number of rows that is no multiple of 32", "tt-metal #53208"),
@@ -152,8 +148,7 @@ def of_softmax_backward() -> Iterator[Defect]:
         ("S16/last_block", "LAY", "the last block of 64 elements is not written", kernel, {"written": _last_block},
          "more than 64 elements", "Liger-Kernel #1139"),
     ]  # fmt: skip
-    regbase = ("ascend950",)
-    socs: dict[str, tuple[str, ...]] = {"S03": regbase}
+    socs: dict[str, tuple[str, ...]] = {"S03": ("ascend950",)}
     for name, kind, what, made, steps, needs, evidence in table:
         yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
 

@@ -70,7 +70,7 @@ def _mean_factors(op: Operator) -> Iterator[Defect]:
             f"only/{op.slug}/{name} factor tail {tile}", op.name, "TAIL",
             f"{name}: the mean's factor is missing beyond the last full tile of {tile}",
             Device(name, _factor_lost(op, template, tile)), f"a mean of {name} over more than {tile} elements",
-            socs=socs_of(op, kind),
+            socs=socs_of(kind),
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def _losses(op: Operator) -> Iterator[Defect]:
         yield Defect(
             f"only/{slug}/{template} never ignored", op.name, "IDX", f"{template}: the ignored class is not looked at",
             Device(template, _loss(op, holds, _never_ignored)), f"{template} with ignored rows",
-            socs=socs_of(op, kind),
+            socs=socs_of(kind),
         )  # fmt: skip
     for (code, reduction), index, tile in product(enumerate(reductions(op)), index_types(op), TARGET_TILES):
         template = f"{reduction} {index}"
