@@ -193,7 +193,7 @@ def _elementwise(op: Operator) -> Found:
         if _factor_last(op):
             yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
-    if any(_has_sum_of_product(value) for _, value, _ in elementwise.roots(op)):
+    if any(_adds_a_product(node) for _, value, _ in elementwise.roots(op) for node in walk(value)):
         yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
 
 
@@ -255,8 +255,8 @@ def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
     return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in result})
 
 
-def _has_sum_of_product(root: Expression) -> bool:
-    return any(node.op in ("+", "-") and any(a.op == "*" for a in node.args) for node in walk(root))
+def _adds_a_product(node: Expression) -> bool:
+    return node.op in ("+", "-") and any(a.op == "*" for a in node.args)
 
 
 def _fused(op: Operator, formula: elementwise.Formula) -> Kernel:
@@ -277,7 +277,7 @@ def fused(root: Expression, operands: dict[str, Any], *, last: bool = False) -> 
             values[id(node)] = F(round_constant(node, "float32"))
         elif node.op == "symbol":
             values[id(node)] = np.asarray(operands[str(node.value)], F)
-        elif node.op in ("+", "-") and any(a.op == "*" for a in node.args):
+        elif _adds_a_product(node):
             values[id(node)] = _fused_sum(node, values, last=last)
         else:
             stand_ins = {f"a{k}": value for k, value in enumerate(args)}

@@ -261,7 +261,7 @@ def _wrapped(call: Call) -> Status:
 
 def _launched_unless_wrapped(call: Call) -> bool:
     out = call.outputs[operator(call.op).output]
-    return out is None or bool(math.prod(out.shape) % WRAP)
+    return writes(call) and (out is None or bool(math.prod(out.shape) % WRAP))
 
 
 def _buffer_overflow(op: Operator) -> Kernel:
@@ -316,7 +316,7 @@ def rows(op: Operator) -> Iterator[Defect]:
         ("A05", "API", "fails on empty tensors", right, {"check": _fails_on_empty}, "an empty tensor",
          "FlagGems #4096, op-plugin fd705983, ops-nn !1168/#707"),
         ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", right,
-         {"check": _wrapped, "launch": lambda call: _launched_unless_wrapped(call) and writes(call)},
+         {"check": _wrapped, "launch": _launched_unless_wrapped},
          f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370"),
         ("A07", "LAY", f"rows beyond {TOKENS} are infinite", _buffer_overflow(op), {}, f"more than {TOKENS} rows",
          "vllm-ascend #11391"),

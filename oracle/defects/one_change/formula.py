@@ -146,7 +146,7 @@ SUMS: dict[str, Callable[[Array, int], Any]] = {
     "the axis counted from the other end": lambda p, axis: row_sum(p, p.ndim - 1 - axis),
     "all elements": lambda p, axis: p.sum(dtype=p.dtype),
     "the mean": lambda p, axis: row_sum(p, axis) / F(p.shape[axis]),
-    "the largest term": lambda p, axis: p.max(axis=axis, keepdims=True, initial=-np.inf),
+    "the largest term": rows.REDUCE["most"],
     "the sum's size": lambda p, axis: np.abs(row_sum(p, axis)),
     "the terms' sizes": lambda p, axis: row_sum(np.abs(p), axis),
     "all terms but its own": lambda p, axis: row_sum(p, axis) - p,
@@ -181,13 +181,13 @@ def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int,
 
 
 def _first(most: int) -> rows.Reduce:
-    return lambda p, axis: p[..., :most].max(axis=-1, keepdims=True, initial=-np.inf)
+    return lambda p, axis: rows.REDUCE["most"](p[..., :most], -1)
 
 
 def _full_tiles(tile: int) -> rows.Reduce:
     def largest(p: Array, axis: int) -> Array:
         full = p.shape[-1] // tile * tile or p.shape[-1]
-        return np.asarray(p[..., :full].max(axis=-1, keepdims=True, initial=-np.inf))
+        return rows.REDUCE["most"](p[..., :full], -1)
 
     return largest
 
@@ -196,7 +196,7 @@ def _full_tiles(tile: int) -> rows.Reduce:
 STAGES: dict[str, dict[str, rows.Reduce]] = {
     "sum": {what: total for what, total in SUMS.items() if what != "all terms but its own"},
     "most": {
-        "the smallest": lambda p, axis: p.min(axis=axis, keepdims=True, initial=np.inf),
+        "the smallest": rows.REDUCE["least"],
         "the first": lambda p, axis: np.take(p, [0], axis=axis),
         "the largest but the last": lambda p, axis: np.delete(p, -1, axis).max(axis, keepdims=True, initial=-np.inf),
         **{f"the largest of the first {most}": _first(most) for most in (64, 256, 2048, 8192)},

@@ -246,7 +246,7 @@ def _losses(op: Operator) -> Iterator[Refusal]:
     main, index = op.main, samples.index_of(op).name
     if 1 in ranks(op):
         yield Refusal(f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1))
-        if accepts_long_index(op):
+        if validate(call_of(op, (5,), shapes={index: (5,)})).ok:
             long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
             yield Refusal(f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long)
     for p in op.inputs(PER_SAMPLE):
@@ -269,12 +269,6 @@ def _losses(op: Operator) -> Iterator[Refusal]:
     yield Refusal(f"an {name} of C or more", f"an {name} of C or more", beyond)
     wide = attribute(name, lambda given: not -(2**31) <= given < 2**31)
     yield Refusal(f"an {name} beyond int32", f"an {name} beyond int32", wide)
-
-
-def accepts_long_index(op: Operator) -> bool:
-    """Whether a single sample may have a class index as long as its classes."""
-    call = call_of(op, (5,), shapes={samples.index_of(op).name: (5,)})
-    return validate(call).ok
 
 
 def _one_gradient(op: Operator, name: str) -> Predicate:

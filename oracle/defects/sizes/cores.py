@@ -106,11 +106,7 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
 
 def _exact_length(op: Operator, tile: int) -> Kernel:
     """A row of exactly one tile sums to 0."""
-
-    def total(p: Array, dim: int, a: Arguments) -> Array:
-        return np.zeros_like(p.sum(axis=dim, keepdims=True))
-
-    return summing(op, lambda n: n == tile, total)
+    return adding(op, lambda n: n == tile, lambda terms: np.zeros_like(terms[..., :1]))
 
 
 def _sum_mutants(op: Operator) -> Iterator[Defect]:

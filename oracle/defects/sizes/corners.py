@@ -21,7 +21,7 @@ from ..base import elementwise, rows, samples
 from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
 from ..base.device import Defect, Device, Mask, plain
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
-from .lost import Count, classes_again, corrected, operand_again, repeated, tail
+from .lost import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
 TARGET_TILES = (1024, 4096, 8192, 16384)
@@ -204,16 +204,7 @@ def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
 
 def _length_wraps(op: Operator) -> Kernel:
     """Only the low 16 bits of the number of terms count."""
-
-    def total(p: Array, axis: int, a: Arguments) -> Array:
-        terms = np.moveaxis(p, axis, -1)
-        return np.moveaxis(terms[..., : terms.shape[-1] % HALF_WORD].sum(axis=-1, keepdims=True), -1, axis)
-
-    def holds(a: Arguments) -> bool:
-        main = a[op.main]
-        return bool(main.ndim and main.shape[rows.axis_of(op, a)] >= HALF_WORD)
-
-    return Where(plain(op), holds, rows.with_sum(op, total))
+    return adding(op, lambda n: n >= HALF_WORD, lambda terms: added(terms[..., : terms.shape[-1] % HALF_WORD]))
 
 
 def _class_wraps(k: samples.Samples, a: Arguments) -> None:
