@@ -12,11 +12,14 @@ import oracle.power.measure
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
+from oracle.defects.base.device import Device, plain
+from oracle.defects.base.elementwise import Where
 from oracle.defects.meetings.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
 from oracle.power.summary import passed, summarise, wilson
+from oracle.power.trial import Plain
 
 ONLY = "N0"  # N01 to N09
 
@@ -34,6 +37,14 @@ def score(tiny):
 
 def message(score):
     return summarise(score, names=["tiny.yaml"], tier="full", command="aclnn-oracle power tiny.yaml")
+
+
+def test_a_kernel_that_cannot_differ_on_a_call_is_not_computed(prepared, monkeypatch):
+    op = OPERATORS["aclnnNLLLossBackward"]
+    call = next(each for each in map(Plain, prepared(op.name)) if each.launched)
+    monkeypatch.setattr(Device, "result", lambda *given: pytest.fail("computed"))
+    for kernel in (plain(op), Where(plain(op), lambda a: False, lambda a, target: None)):
+        assert not call.differs(Device("right there", kernel))
 
 
 def test_it_tells_noticed_from_survived(score):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...model.dtypes import FLOATS
 from ...operators import mish_backward
 from ...operators.definition.operator import Operator
 from ..base.device import BEFORE_950, EVERY_SOC, Argument
@@ -17,7 +18,6 @@ NO_ZERO = (
     " number of either sign, and what an infinite gradient gives there is unspecified"
 )
 KINDS = ("", "float16 ", "bfloat16 ")
-FLOATS = ("float16", "bfloat16", "float32")
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"
 TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one next to a tie may go to either side"
 RSTD = "rstd lies between 2^-64 and 2^75, or is infinite with its plus sign, or 0"
