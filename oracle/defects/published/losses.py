@@ -65,7 +65,7 @@ def of_samples(op: Operator, evidence: str) -> Iterator[Defect]:
 
 
 def _counting_ignored(op: Operator) -> Kernel:
-    right = staged.plain_stages(op)
+    right = plain(op)
 
     def wrong(a: Arguments, target: Platform) -> Array:
         result, ignored = right(a, target), a["target"] == a["ignoreIndex"]
@@ -84,7 +84,7 @@ def _counting_ignored(op: Operator) -> Kernel:
 
 
 def _cut(op: Operator) -> Kernel:
-    right = staged.plain_stages(op)
+    right = plain(op)
     return lambda a, target: right({**a, "ignoreIndex": int(np.int64(a["ignoreIndex"]).astype(np.int32))}, target)
 
 
@@ -184,7 +184,7 @@ def _last_core() -> Kernel:
         terms.reshape(-1)[: terms.size - -(-terms.size // CORES)] = 0
         return gathered(op, terms, a)
 
-    return Where(elementwise.plain(op), lambda a: a["reduction"] == SUM and op.terms_shape(a) != (), wrong)
+    return Where(plain(op), lambda a: a["reduction"] == SUM and op.terms_shape(a) != (), wrong)
 
 
 # The published defect of aclnnSoftMarginLossBackward.
