@@ -109,20 +109,21 @@ _OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
 
 def is_catalogue(path: PathLike) -> bool:
     """Tell whether a file is a catalogue of this project: its first key is ``aclnn_oracle``. Reads at most 4 KiB."""
-    try:
-        with Path(path).open("rb") as file:
-            return _MARKER.match(file.read(4096)) is not None
-    except OSError:
-        return False
+    return _MARKER.match(_beginning(path)) is not None
 
 
 def operator_of(path: PathLike) -> str:
     """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
+    return _operator_in(_beginning(path))
+
+
+def _beginning(path: PathLike) -> bytes:
+    """The first 4 KiB of a file; nothing of one that cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            return _operator_in(file.read(4096))
+            return file.read(4096)
     except OSError:
-        return ""
+        return b""
 
 
 def _operator_in(beginning: bytes) -> str:

@@ -207,13 +207,9 @@ def _needed(op: str, design: Design) -> dict[str, list[Point]]:
         "scene: dtype, one dim 2^20": [(d,) for d in dtypes],
         "scene: dtype x inputs filled, 4 shapes": list(product(dtypes, FILLS)),
         "view: dtype x tensor not contiguous": list(product(dtypes, tensors)),
-        "optional tensor": [(n, w) for n in inputs if _optional(op, n) for w in ("given", "null")],
+        "optional tensor": [(n, w) for n in inputs if operator.by_name[n].optional for w in ("given", "null")],
     }
     return {name: points for name, points in needed.items() if points}
-
-
-def _optional(op: str, name: str) -> bool:
-    return any(p.name == name and p.optional for p in OPERATORS[op].parameters)
 
 
 def _points(case: Case) -> Iterator[tuple[str, Point]]:

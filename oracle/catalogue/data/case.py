@@ -17,7 +17,7 @@ from ...model.errors import OracleError
 from ...numerics.floats.codes import code, codes, has_nan
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.rounding import rounded_once, unify_nans
-from .generators import GENERATORS
+from .generators import GENERATORS, MODIFIERS
 from .generators.streams import Stream
 from .layout import Buffer, allocate, arrange, describe
 
@@ -101,7 +101,7 @@ class Case:
 
 # From a case to its data: the same bytes for the same case, seed and parameter, on every machine.
 
-_MODIFIERS = frozenset(("gen", "scale", "outliers", "spots", "stream"))
+_NOT_ITS_OWN = frozenset(("gen", *(p.name for p in MODIFIERS)))  # what no generator is called with
 
 
 @ieee_arithmetic
@@ -175,7 +175,7 @@ def _made(plan: TensorPlan, case_id: str, name: str, seed: int, given: Array | N
 def _values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: str, seed: int) -> Array:
     """Return generated values as a contiguous array of the dtype."""
     stream = Stream(seed, case_id, data.get("stream") or name)
-    parameters = {k: v for k, v in data.items() if k not in _MODIFIERS}
+    parameters = {k: v for k, v in data.items() if k not in _NOT_ITS_OWN}
     values = GENERATORS[data["gen"]].make(stream, shape, dtype, **parameters)
     if data.get("scale", 1.0) != 1.0:
         values = values * float(data["scale"])

@@ -35,7 +35,7 @@ from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
 from ..plan.planning import within
-from ..written.layers import Layer, resolve
+from ..written.layers import Draft, Layer
 from .expander import Expander
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class Drawer:
         begin = self._random.randint(1, 5) if self._random.random() < 0.5 else self._random.randint(1, 63)
         if name == "offset":
             return f"offset:{begin}"
-        return f"{name}+{begin}" if self._random.random() < 0.5 else str(name)
+        return f"{name}+{begin}" if self._random.random() < 0.5 else name
 
     # ---- attributes, and the values they decide ----
 
@@ -234,31 +234,32 @@ class Drawer:
         return p.plain
 
     def _edges(self, attrs: Mapping[str, Any]) -> list[float]:
-        """Where a value may be decided: the numbers among the attributes, their quotients, and the formats' ends."""
+        """Where attributes may decide a value: the numbers among them, their quotients, and float16's end beside a
+        number beyond it."""
         numbers = [float(attrs[p.name]) for p in self.op.attributes if p.role == "number" and attrs[p.name] is not None]
         own = [v for v in numbers if math.isfinite(v)]
         own += [65504.0] if any(abs(v) > 65504 for v in numbers) else []
         own += [a / b for a, b in (*combinations(own, 2), *((b, a) for a, b in combinations(own, 2))) if b]
-        return [*(v for v in own if abs(v) < 3e38), *(-v for v in own if v), *EDGES]
+        return [*(v for v in own if abs(v) < 3e38), *(-v for v in own if v)]
 
     def _integers(self, p: Parameter, shape: Shape, attrs: Mapping[str, Any]) -> Data:
         """The usual values of an operand of integers; small ones where none are known."""
         if self.usual is not None:
-            return {k: resolve(v, shape, attrs) for k, v in self.usual.keys["inputs"][p.name].data.items()}
+            usual: Draft = self.usual.keys["inputs"][p.name]
+            return usual.resolved(shape, attrs)
         return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
 
     def _tame(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
         """The usual values, at times with special ones among them; or what attributes decide, at an edge and on both
         sides. Beside a large attribute the main operand is as large: kernels lose the digits of a small one."""
         assert self.usual is not None
-        chance, draft = self._random.random(), self.usual.keys["inputs"][p.name]
-        decided = edges[: len(edges) - len(EDGES)]
-        if p.read and decided and (chance > 0.65 or (p.name == self.op.main and max(decided) > LARGEST_USUAL)):
-            return self._beside(decided, 0.0 if 0.65 < chance < 0.8 else 1.0)
-        data = {k: resolve(v, shape, attrs) for k, v in draft.data.items()}
+        chance, usual = self._random.random(), self.usual.keys["inputs"][p.name]
+        if p.read and edges and (chance > 0.65 or (p.name == self.op.main and max(edges) > LARGEST_USUAL)):
+            return self._beside(edges, 0.0 if 0.65 < chance < 0.8 else 1.0)
+        data: Data = usual.resolved(shape, attrs)
         if chance > 0.1 or not p.read:
             return data
-        return data | {"spots": ((self._random.randrange(8), self._one(SPECIALS)),)}
+        return {**data, "spots": ((self._random.randrange(8), self._one(SPECIALS)),)}
 
     def _values(self, p: Parameter, edges: list[float]) -> Data:
         chance = self._random.random()
@@ -278,7 +279,7 @@ class Drawer:
 
     def _points(self, p: Parameter, edges: list[float]) -> list[float]:
         """Where the values of an operand may be decided: its own points, those of attributes; common ones else."""
-        return [*self.op.points.get(p.symbol, ()), *edges[: len(edges) - len(EDGES)]] or list(EDGES)
+        return [*self.op.points.get(p.symbol, ()), *edges] or list(EDGES)
 
     def _beside(self, points: list[float], between: float) -> Data:
         """Values at points and one ULP beside them; or ``between`` two, so that both sides of an edge are met."""

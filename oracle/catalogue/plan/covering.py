@@ -19,7 +19,7 @@ from ...model.call import Array
 from ...model.classes import few_that_cover
 
 Row = list["int | None"]  # an index per axis; None: any
-Place = tuple[tuple[int, ...], tuple[int, ...]]  # earlier axes, and their values
+Place = tuple[tuple[int, ...], tuple["int | None", ...]]  # earlier axes, and their values
 Whole = tuple[int, ...]  # a row with an index for every axis
 Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
 _TRIES = 100  # rows that are tried for one meeting before it counts as impossible
@@ -94,13 +94,6 @@ def lengthened(
     return list(missing.left())
 
 
-def _places(row: Row, strength: int) -> Iterator[Place]:
-    """Yield what a value of the next axis meets in a row."""
-    known = [i for i, a in enumerate(row) if a is not None]
-    for axes in combinations(known, strength - 1):
-        yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
-
-
 def _rows_of(
     missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]],
     axis: int,
@@ -125,7 +118,8 @@ def _rows_of(
         row[:] = _with_all(row, wanted)
         if None not in row and number in unfinished[v]:
             del unfinished[v][number]
-            for place in _places(row[:axis], len(axes) + 1):
+            for held in combinations(range(axis), len(axes)):
+                place = held, tuple(row[i] for i in held)
                 whole[place, v] = min(number, whole.get((place, v), number))
     return rows
 
@@ -214,30 +208,29 @@ Fits = Callable[[int, int, int], bool]  # a label, an axis, a value of it
 
 
 def covering_classes(
-    classes: Sequence[tuple[str, ...]], sizes: Sequence[int], place: int, strength: int, fits: Fits = lambda *_: True
-) -> list[tuple[int, ...]]:
-    """Return rows of one index per axis, in which any ``strength`` of the classes and of the other axes' values meet
-    wherever a value of the axis at ``place`` has those classes and fits those values; the same rows every time.
+    classes: Sequence[tuple[str, ...]], sizes: Sequence[int], strength: int, fits: Fits = lambda *_: True
+) -> tuple[tuple[int, ...], ...]:
+    """Return rows of a label and one index per other axis, in which any ``strength`` of the classes and of the other
+    axes' values meet wherever a label has those classes and fits those values; the same rows every time.
 
-    ``classes``: one of each kind for every value of that axis. ``fits``: whether one of these goes with another axis'
-    value; the first value of every other axis goes with all.
+    ``classes``: one of each kind for every label. ``sizes``: of the other axes. ``fits``: whether a label goes with
+    another axis' value; the first value of every axis goes with all.
     """
-    if 0 in sizes:
-        return []
-    others = [axis for axis in range(len(sizes)) if axis != place]
+    if not classes or 0 in sizes:
+        return ()
     every = range(len(classes))
     fitting = tuple(
-        tuple(sum(1 << label for label in every if fits(label, axis, value)) for value in range(sizes[axis]))
-        for axis in others
+        tuple(sum(1 << label for label in every if fits(label, axis, value)) for value in range(size))
+        for axis, size in enumerate(sizes)
     )
-    return [(*row[1 : place + 1], row[0], *row[place + 1 :]) for row in _covering(tuple(classes), fitting, strength)]
+    return _covering(tuple(classes), fitting, strength)
 
 
 @cache
 def _covering(
     classes: tuple[tuple[str, ...], ...], fitting: tuple[tuple[int, ...], ...], strength: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the rows, a label first; ``fitting``: for every value of the other axes the labels that it goes with."""
+    """Return the rows; ``fitting``: for every value of the other axes the labels that it goes with."""
     order = sorted(range(len(fitting)), key=lambda axis: -len(fitting[axis]))
     known = _Labels(_numbered(classes))
     rows: list[Row] = [list(label) for label in known.few(strength)]

@@ -178,18 +178,17 @@ class ByClass:
         labels = [self._label(row) for row in joint]
         own = [self._of_their_own(row) for row in joint]
         others = [k for k in range(len(free)) if k not in together]
-        first = len(others) + 1 - len(self._variants)
-        sizes = [len(free[k]) for k in others]
+        first = len(others) - len(self._variants)
         result = covering_classes(
             [(*label, *self._rare_twos(row)) for label, row in zip(labels, joint, strict=True)],
-            [sizes[0], len(joint), *sizes[1:]],
-            place=1,
-            strength=self._strength,
+            [len(free[k]) for k in others],
+            self._strength,
             fits=lambda label, axis, value: axis < first or own[label][axis - first][value],
         )
-        result += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in result})]
-        for dtype, label, *rest in result:
-            yield _with(joint[label], others, (dtype, *rest))
+        for label, *rest in result:
+            yield _with(joint[label], others, rest)
+        for label in self._rare_threes(joint, {row[0] for row in result}):
+            yield joint[label]
 
     def variants_of(self, row: Row) -> list[Layer]:
         """Return a row's variants."""

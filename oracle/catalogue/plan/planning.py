@@ -157,17 +157,14 @@ class _Tensor:
 
     def said(self, shape: Shape, main: Shape, attrs: Mapping[str, Any]) -> Said:
         """Return the shape without leading axes of length 1, the kind of the view, and all else, told apart."""
-        data = repr(self._resolved(main, attrs)) if self.draft.refers else self._data
+        data = repr(self.draft.resolved(main, attrs)) if self.draft.refers else self._data
         first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
         along_one = self._view == "expanded" and -len(shape) <= self._axis < len(shape) and shape[self._axis] == 1
         plain = along_one or first == len(shape)
         return shape[first:], "contiguous" if plain else self._view, self._beside, data
 
     def ignores_some(self, shape: Shape, main: Shape, attrs: Mapping[str, Any], dtype: str) -> bool:
-        return ignores_some(shape, self.draft.plan.get("dtype", dtype), self._resolved(main, attrs))
-
-    def _resolved(self, main: Shape, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {k: resolve(v, main, attrs) for k, v in self.draft.data.items()}
+        return ignores_some(shape, self.draft.plan.get("dtype", dtype), self.draft.resolved(main, attrs))
 
 
 # One case from a merged layer and a point of its axes: every tensor planned, the id told.
@@ -353,13 +350,10 @@ def _plan(
     if view != "contiguous":
         arrange(shape, view)
     storage = plan.get("storage_shape")
-    data: Mapping[str, Any] | None = draft.data if has_data else None
-    if data and draft.refers:
-        data = {k: resolve(v, main, attrs) for k, v in data.items()}
     return TensorPlan(
         shape=shape,
         dtype=promoted or (_other(dtype) if plan.get("dtype") == OTHER else plan.get("dtype", dtype)),
-        data=data,
+        data=draft.resolved(main, attrs) if has_data else None,
         view=view,
         format=plan.get("format", "ND"),
         storage_shape=None if storage is None else tuple(storage),

@@ -111,7 +111,7 @@ def _lengths(entry: Any) -> list[int]:
         if low > high:
             raise OracleError(f"near_powers [{low}, {high}]: the lower power comes first")
         return sorted({n for k in range(low, high + 1) for n in (2**k - 1, 2**k, 2**k + 1) if n > 0})
-    return entry if isinstance(entry, list) else [entry]
+    return listed(entry)
 
 
 def operand_shape(rule: Any, main: Shape, attrs: Attrs) -> Shape:
@@ -148,7 +148,7 @@ def _rule(rule: dict[str, Any], main: Shape, attrs: Attrs) -> Shape:
 def _among(name: str, values: Any, attrs: Attrs) -> bool:
     if name not in attrs:
         raise unknown("attribute", name, attrs)
-    return attrs[name] in (values if isinstance(values, list) else [values])
+    return attrs[name] in listed(values)
 
 
 def _axis(axis: int, main: Shape) -> int:
@@ -272,6 +272,10 @@ class Draft:
     def refers(self) -> bool:
         """Whether a parameter refers to the main shape or an attribute, here or inside a list."""
         return any(isinstance(v, list) or is_reference(v) for v in self.data.values())
+
+    def resolved(self, main: Shape, attrs: Attrs) -> Mapping[str, Any]:
+        """Return the generator and its parameters, references replaced by what they refer to."""
+        return {k: resolve(v, main, attrs) for k, v in self.data.items()} if self.refers else self.data
 
 
 @dataclass(frozen=True)

@@ -132,12 +132,8 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
-            return [self.item(item, (*place, i)) for i, item in enumerate(node.value)]
+            return [self.value(item, (*place, i)) for i, item in enumerate(node.value)]
         return self.scalar(node)
-
-    def item(self, node: Any, place: Where) -> Any:
-        self.lines[place] = node.start_mark.line + 1
-        return self.value(node, place)
 
     def mapping(self, node: Any, place: Where) -> dict[str, Any]:
         result: dict[str, Any] = {}

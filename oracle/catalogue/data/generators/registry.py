@@ -31,7 +31,6 @@ class Generator:
     name: str
     make: Callable[..., Array]
     parameters: tuple[Parameter, ...]
-    doc: str
 
     @cached_property
     def known(self) -> dict[str, Parameter]:
@@ -52,9 +51,7 @@ MODIFIERS = (
 def generator(make: Callable[..., Array]) -> Callable[..., Array]:
     """Register a function; its keyword-only arguments become the catalogue's parameters."""
     written = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    GENERATORS[make.__name__] = Generator(
-        make.__name__, make, tuple(map(_parameter, written)), inspect.getdoc(make) or ""
-    )
+    GENERATORS[make.__name__] = Generator(make.__name__, make, tuple(map(_parameter, written)))
     return make
 
 

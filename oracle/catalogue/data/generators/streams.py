@@ -131,18 +131,17 @@ def _tail(r: Array) -> Array:
     return result
 
 
-def fold_sum(x: Array, axis: int) -> Array:
-    """Sum along an axis (kept, length 1) by halving: the order of additions depends on the length only."""
-    x = np.moveaxis(x, axis, -1)
+def fold_sum(x: Array) -> Array:
+    """Sum each row (kept, length 1) by halving: the order of additions depends on the length only."""
     n = x.shape[-1]
     if n == 0:
-        return np.moveaxis(np.zeros((*x.shape[:-1], 1)), -1, axis)
+        return np.zeros((*x.shape[:-1], 1))
     while n > 1:
         half = (n + 1) // 2
         folded = x[..., :half].copy()
         folded[..., : n - half] += x[..., half:n]
         x, n = folded, half
-    return np.moveaxis(x, -1, axis)
+    return x
 
 
 # Random bits by name: the seed, the case's id and the parameter's name decide every byte.

@@ -100,7 +100,8 @@ def permutation(stream: Stream, shape: Shape, dtype: str, *, count: int) -> Arra
 @generator
 def softmax(stream: Stream, shape: Shape, dtype: str, *, dim: int, std: float = 1.0) -> Array:
     """Softmax along dim of normal logits with the given standard deviation."""
-    return _normalise(std * stream.normal(math.prod(shape)), shape, dim)
+    _, axis = _length(shape, dim)
+    return _softmax_of_rows(_rows_last(std * stream.normal(math.prod(shape)), shape, axis), shape, axis)
 
 
 @generator
@@ -118,11 +119,11 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
     chosen[:, -1] = True
     boost = exp(stream.normal(rows * len(edges)) * 0.5).reshape(rows, len(edges))
     weights = exp(logits)
-    rest = fold_sum(weights, 1) / n
-    heavy = fold_sum(chosen * boost, 1)
+    rest = fold_sum(weights) / n
+    heavy = fold_sum(chosen * boost)
     weights *= (1.0 - share) / (n * rest)
     weights[:, edges] += share * chosen * boost / heavy
-    return _restore(weights / fold_sum(weights, 1), shape, axis)
+    return _restore(weights / fold_sum(weights), shape, axis)
 
 
 @generator
@@ -132,8 +133,7 @@ def onehot(stream: Stream, shape: Shape, dtype: str, *, dim: int, gap: float = 1
     logits = _rows_last(stream.normal(math.prod(shape)), shape, axis)
     hot = stream.below(logits.shape[0], n)
     logits[np.arange(logits.shape[0]), hot] += gap
-    weights = exp(logits - highest_of_rows(logits))
-    return _restore(weights / fold_sum(weights, 1), shape, axis)
+    return _softmax_of_rows(logits, shape, axis)
 
 
 def _full(shape: Shape) -> Shape:
@@ -161,14 +161,10 @@ def _restore(rows: Array, shape: Shape, axis: int) -> Array:
     return np.asarray(np.moveaxis(moved, -1, axis).reshape(-1))
 
 
-def _normalise(logits: Array, shape: Shape, dim: int) -> Array:
-    _, axis = _length(shape, dim)
-    rows = _rows_last(logits, shape, axis)
-    weights = exp(rows - highest_of_rows(rows))
-    return _restore(weights / fold_sum(weights, 1), shape, axis)
+def _softmax_of_rows(logits: Array, shape: Shape, axis: int) -> Array:
+    weights = exp(logits - highest_of_rows(logits))
+    return _restore(weights / fold_sum(weights), shape, axis)
 
-
-# Real numbers and written values.
 
 # ---- real numbers ----------------------------------------------------------------------------------------------------
 
