@@ -23,10 +23,9 @@ from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
 from ..numerics.floats.codes import some
 from ..operators import OPERATORS
-from ..operators.answers.parts import slice_axes
 from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
-from .prepare import OTHER, Memory, Prepared
+from .prepare import OTHER, Memory, Prepared, is_like, sliced_axes
 
 # --invariance: the same call laid out contiguously, and a slice of its batch, must give the same bits.
 
@@ -51,12 +50,8 @@ def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[
 def batch_axis(case: Case) -> int | None:
     """Return an axis of the output, and of every further one, along which the operator works slice by slice, of two or
     more; None if none is."""
-    op = OPERATORS[case.op]
-    plan = case.outputs[op.output]
-    if plan is None:
-        return None
-    shapes = [{n: p.shape for n, p in tensors.items() if p is not None} for tensors in (case.inputs, case.outputs)]
-    return next((k for k in slice_axes(op, shapes[0], shapes[1], case.attrs) if plan.shape[k] > 1), None)
+    plan = case.outputs[OPERATORS[case.op].output]
+    return None if plan is None else next((k for k in sliced_axes(case) if plan.shape[k] > 1), None)
 
 
 def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:
@@ -125,8 +120,7 @@ def _difference(memory: Memory, expected: Mapping[str, Array], run: Run, rule: s
     status = run(memory)
     for name, wanted in expected.items():
         result = memory.call.outputs[name]
-        alike = isinstance(result, np.ndarray) and (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
-        if not status.ok or not alike:
+        if not status.ok or not is_like(result, wanted):
             yield Judgement(False, f"{what}: the device answered {status.name} with another output", rule)
             return
         bad = _bits(result) != _bits(wanted)
@@ -225,7 +219,7 @@ def operands_after(
     result = {name: array for name, array in given.items() if array is not None}
     for operand, name in forward.results.items():
         view, own = memory.outputs[name].view, memory.call.outputs.get(name)
-        if not isinstance(own, np.ndarray) or (own.dtype, own.shape) != (view.dtype, view.shape):
+        if not is_like(own, view):
             raise DeviceError(f"{before.op}, which comes before, gave no {name} of {view.dtype} and shape {view.shape}")
         result[operand] = np.asarray(own)
     return result
@@ -239,7 +233,7 @@ def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, 
     actual = {}
     for name, output in memory.outputs.items():
         result = memory.call.outputs.get(name)
-        if not isinstance(result, np.ndarray) or (result.dtype, result.shape) != (output.view.dtype, output.view.shape):
+        if not is_like(result, output.view):
             return {}
         actual[name] = np.asarray(result)  # not of a class whose operations are the device's
     return actual

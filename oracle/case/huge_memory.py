@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.data.case import Case, TensorPlan, make_values, spec_of_plan, stored_shape
+from ..catalogue.data.case import Case, TensorPlan, make_values, specs_of, stored_shape
 from ..catalogue.data.layout import Buffer, allocate, arrange
 from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, dtype_of
 from ..model.errors import OracleError
 from ..numerics.floats.codes import words
 from ..operators import OPERATORS
-from ..operators.answers.parts import axis_in, slice_axes
+from ..operators.answers.parts import axis_in
 from ..operators.definition.roles import Shape
-from .prepare import PATTERN, Output, holding
+from .prepare import PATTERN, Output, holding, sliced_axes
 
 BLOCK = 1 << 21  # elements of a block, about
 LARGEST_BLOCK = 1 << 23  # of one whose slices are long
@@ -34,7 +34,7 @@ _CHUNK = 1 << 26  # bytes of a storage that are looked at at once
 
 def bytes_of(case: Case) -> int:
     """Return how many bytes the host needs for a case: its tensors, and what is made beside them."""
-    plans = [plan for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None]
+    plans = case.plans.values()
     return BESIDE + sum(arrange(p.shape, p.view).span * dtype_of(p.dtype).numpy.itemsize for p in plans)
 
 
@@ -49,12 +49,9 @@ class Cut:
     @classmethod
     def of(cls, case: Case) -> Cut:
         """Cut along the longest axis. Raises OracleError for a call that no axis allows to be judged by blocks."""
-        op = OPERATORS[case.op]
-        shapes = [{n: p.shape for n, p in some.items() if p is not None} for some in (case.inputs, case.outputs)]
-        shape = shapes[1][op.outputs[0]]
-        axes = slice_axes(op, shapes[0], shapes[1], case.attrs)
+        shape = case.plans[OPERATORS[case.op].outputs[0]].shape
         size = math.prod(shape)
-        axis = max(axes, key=lambda k: shape[k], default=None)
+        axis = max(sliced_axes(case), key=lambda k: shape[k], default=None)
         if axis is None or 3 * size > shape[axis] * LARGEST_BLOCK or shape[axis] < 3:
             raise OracleError(
                 f"{case.op}: an output of shape {shape} cannot be judged by blocks: the huge tier needs an axis along "
@@ -90,7 +87,7 @@ class Input:
     def make(cls, case: Case, name: str, plan: TensorPlan, cut: Cut, seed: int) -> Input:
         """Make a block of values by the case's id, and write it along the tensor."""
         op = OPERATORS[case.op]
-        shape = case.outputs[op.outputs[0]].shape  # type: ignore[union-attr]
+        shape = case.plans[op.outputs[0]].shape
         axis = axis_in(op, name, plan.shape, shape, cut.axis, case.attrs)
         stored = _cut(stored_shape(plan.shape, plan.view), axis, cut.block)
         if math.prod(stored) > LARGEST_BLOCK:
@@ -183,7 +180,7 @@ class HugeMemory:
         outputs = {name: Output.make(plan, POISON) for name, plan in plans.items()}
         shape = plans[op.outputs[0]].shape
         axes = {name: axis_in(op, name, plan.shape, shape, cut.axis, case.attrs) for name, plan in plans.items()}
-        specs = {name: spec_of_plan(plan) for name, plan in {**given, **plans}.items()}
+        specs = specs_of(case)
         arrays: dict[str, Any] = {name: inputs[name].buffer.view if name in inputs else None for name in case.inputs}
         views = {name: output.view for name, output in outputs.items()}
         attrs = dict(case.attrs)

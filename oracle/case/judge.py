@@ -26,7 +26,7 @@ from ..record.types import GIVEN, REFUSED, CaseRecord, CaseStatus, Detail, Layer
 from ..settings.settings import Settings
 from ..verdict import Comparison, Judgement
 from .execute import Execution
-from .prepare import Output, Prepared
+from .prepare import Output, Prepared, is_like
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,8 @@ def _why_left(name: str, prepared: Prepared) -> str:
 
 def _is_left(output: Output, result: object) -> bool:
     """Whether a call left an output as it was. Another array in its place is a result, but of no elements none."""
-    if result is output.view:
-        return output.untouched()
-    same = isinstance(result, np.ndarray) and (result.shape, result.dtype) == (output.view.shape, output.view.dtype)
-    return same and output.view.size == 0 and output.untouched()
+    same = result is output.view or (output.view.size == 0 and is_like(result, output.view))
+    return same and output.untouched()
 
 
 def _output(name: str, given: Output, actual: object, unwritten: Array | None) -> Iterator[Judgement]:

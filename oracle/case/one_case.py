@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -163,8 +164,7 @@ class Ahead:
 
 
 def _bytes_of(case: Case) -> int:
-    plans = (plan for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None)
-    return sum(math.prod(plan.shape) * dtype_of(plan.dtype).numpy.itemsize for plan in plans)
+    return sum(math.prod(plan.shape) * dtype_of(plan.dtype).numpy.itemsize for plan in case.plans.values())
 
 
 @ieee_arithmetic
@@ -209,7 +209,9 @@ def run_case(
     if isinstance(backend, Apart):
         backend.meanwhile = None
         outcome = replace(outcome, notes=backend.taken_notes())
-    return record_of(case, settings, outcome, {**watch.seconds, "duration_s": took}, device=_device_of(backend))
+    return record_of(
+        case, settings, outcome, {**watch.seconds, "duration_s": took}, device=readable(_said_by(backend, "device", ""))
+    )
 
 
 def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> Outcome:
@@ -221,12 +223,13 @@ def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> O
     return outcome
 
 
-def _device_of(backend: Backend) -> str:
+def _said_by(backend: Backend, name: str, otherwise: Any) -> Any:
+    """What a backend says of itself by an attribute; ``otherwise`` where it has none, or that raises."""
     try:
         with guarded():
-            return readable(getattr(backend, "device", ""))
+            return getattr(backend, name, otherwise)
     except DeviceError:
-        return ""
+        return otherwise
 
 
 @ieee_arithmetic
@@ -269,19 +272,10 @@ def _steps(
 def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
     """Return why a backend is not asked for a call that it need not compute: one that must be refused, or that asks for
     its status alone, is for backends that say ``answers_status``. "" for every other call."""
-    if case.computes(settings.soc, settings.cann) or _answers_status(backend):
+    if case.computes(settings.soc, settings.cann) or _said_by(backend, "answers_status", False) is True:
         return ""
     what = "asks for its status alone" if case.asks_status else "must be refused"
     return f"the backend does not answer statuses (answers_status): the call {what}"
-
-
-def _answers_status(backend: Backend) -> bool:
-    """Whether a backend says that it answers calls that must be refused, or that ask for their status alone."""
-    try:
-        with guarded():
-            return getattr(backend, "answers_status", False) is True
-    except DeviceError:
-        return False
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:

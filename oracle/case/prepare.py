@@ -11,18 +11,19 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from .. import verdict
-from ..catalogue.data.case import Case, TensorPlan, make_inputs, spec_of_plan
+from ..catalogue.data.case import Case, TensorPlan, make_inputs, specs_of
 from ..catalogue.data.generators.streams import SCHEME
 from ..catalogue.data.layout import allocate
 from ..catalogue.portable import case_to_json
 from ..model.call import Array, Call, TensorSpec, memory_of, strides_of
 from ..model.dtypes import DTYPES, FORMATS, find
 from ..operators import OPERATORS, Reference, references as references_of
+from ..operators.answers.parts import slice_axes
 from ..record.types import NO_PROOF
 from ..settings.settings import Settings
 from ..system.cache import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store
@@ -45,8 +46,7 @@ _PARTS = {"complex64": "float32", "complex128": "float64"}
 def poison_of(case: Case, soc: str, cann: str = "") -> str:
     """Return the kind of poison of a case's outputs: by its id where a right device computes all of them. Where it
     leaves them alone, the pattern tells what was written."""
-    plans = (*case.inputs.values(), *case.outputs.values())
-    if not case.computes(soc, cann) or any(plan is not None and 0 in plan.shape for plan in plans):
+    if not case.writes(soc, cann):
         return PATTERN
     return KINDS[zlib.crc32(case.id.encode()) % len(KINDS)]
 
@@ -128,6 +128,17 @@ class Output:
     def damaged_before(self) -> int:
         """Return how many of them lie before the view's first element."""
         return self.first - int(np.count_nonzero(holding(PATTERN, self.base[: self.first])))
+
+
+def is_like(result: object, wanted: Array) -> TypeGuard[Array]:
+    """Whether a device's result is an array of the wanted type and shape."""
+    return isinstance(result, np.ndarray) and (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+
+
+def sliced_axes(case: Case) -> list[int]:
+    """Return the axes of a case's first output along which the operator works slice by slice, further outputs too."""
+    inputs, outputs = ({n: p.shape for n, p in some.items() if p is not None} for some in (case.inputs, case.outputs))
+    return slice_axes(OPERATORS[case.op], inputs, outputs, case.attrs)
 
 
 def _fill(view: Array, element: bytes) -> None:
@@ -256,7 +267,7 @@ class GoldenCache:
             inputs[name] = buffer and buffer.view
             if buffer is not None:
                 memory_of(buffer.view)[...] = arrays[_INPUT + name]
-        memory = Memory(case, settings.soc, inputs, _specs(case), under=settings.under)
+        memory = Memory(case, settings.soc, inputs, specs_of(case), under=settings.under)
         result: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
         for name, value in arrays.items():
             if name.startswith(_FIELD):
@@ -286,11 +297,6 @@ class GoldenCache:
     def shrink(self) -> None:
         """Delete what was read longest ago where the folder holds more than its limit."""
         shrink(self.folder.glob("??/*"), self.limit, cost=lambda status: status.st_size)
-
-
-def _specs(case: Case) -> dict[str, TensorSpec]:
-    plans = {**case.inputs, **case.outputs}
-    return {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
 
 
 def packed(values: Mapping[str, Any]) -> bytes:
@@ -405,13 +411,8 @@ def uninformative(prepared: Prepared) -> str:
     """Say why a case proves nothing ("" if it proves something, or says itself why not)."""
     if prepared.case.uninformative or not prepared.values:
         return ""
-    result = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
-    if not all(result.values()):
+    reasons = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
+    if not all(reasons.values()):
         return ""
-    reason = by_output(result)
-    return f"{NO_PROOF}{reason}; change its data, or say why with uninformative:"
-
-
-def by_output(reasons: Mapping[str, str]) -> str:
-    """Return what is to be said of some outputs, each named where there are several."""
-    return "; ".join(reason if len(reasons) == 1 else f"{name}: {reason}" for name, reason in reasons.items())
+    text = "; ".join(reason if len(reasons) == 1 else f"{name}: {reason}" for name, reason in reasons.items())
+    return f"{NO_PROOF}{text}; change its data, or say why with uninformative:"

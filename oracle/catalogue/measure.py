@@ -64,8 +64,7 @@ def constants(op: str) -> tuple[float, float]:
 
 def elements(case: Case) -> int:
     """Return how many elements the largest tensor of a case has."""
-    plans = (*case.inputs.values(), *case.outputs.values())
-    return max((math.prod(plan.shape) for plan in plans if plan is not None), default=0)
+    return max((math.prod(plan.shape) for plan in case.plans.values()), default=0)
 
 
 # How many cases the built-in catalogue has and what they cost, counted when it changes: nobody waits for a count.
@@ -214,8 +213,7 @@ def _needed(op: str, design: Design) -> dict[str, list[Point]]:
 
 def _points(case: Case) -> Iterator[tuple[str, Point]]:
     """Yield (dimension, point) of everything a case shows; of a call that must be refused only its empty tensors."""
-    out, dtype = case.output, case.dtype
-    tensors = {n: p for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
+    out, dtype, tensors = case.output, case.dtype, case.plans
     for name, plan in tensors.items():
         if 0 in plan.shape:  # refused or not: some tensors must not be empty
             yield "scene: dtype x empty tensor", (dtype, name)

@@ -56,14 +56,8 @@ class ChoosingHooks:
         workers = int(getattr(config, "workerinput", {}).get("workercount", 0))
         if workers:
             return longest_first(items, workers, lambda item: cost(item.case))
-        return interleaved(items, lambda item: item.case.op, lambda item: self._writes_nothing(item.case))
-
-    def _writes_nothing(self, case: Case) -> bool:
-        """Whether a right device leaves the outputs of a case alone: it refuses the call, or has nothing to compute."""
-        settings = self.run.settings
-        plans = (*case.inputs.values(), *case.outputs.values())
-        empty = any(plan is not None and 0 in plan.shape for plan in plans)
-        return empty or not case.computes(settings.soc, settings.cann)
+        soc, cann = self.run.settings.soc, self.run.settings.cann
+        return interleaved(items, lambda item: item.case.op, lambda item: not item.case.writes(soc, cann))
 
 
 def case_of(item: Any) -> Case | None:

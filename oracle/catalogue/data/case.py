@@ -84,14 +84,23 @@ class Case:
         """Whether a SoC refuses the call, under whatever version of CANN."""
         return any(self.expected(soc, cann) != SUCCESS.name for cann in CANN)
 
+    @property
+    def plans(self) -> dict[str, TensorPlan]:
+        """The plan of every tensor that is no null pointer, by name."""
+        return {name: plan for name, plan in {**self.inputs, **self.outputs}.items() if plan is not None}
+
     @cached_property
     def asks_status(self) -> bool:
         """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
-        return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))
+        return any(plan.spec_only for plan in self.plans.values())
 
     def computes(self, soc: str, cann: str = "") -> bool:
         """Whether a right device of a SoC accepts the call and goes on to compute it."""
         return self.expected(soc, cann) == SUCCESS.name and not self.asks_status
+
+    def writes(self, soc: str, cann: str = "") -> bool:
+        """Whether a right device of a SoC writes all outputs: it computes, and no tensor is empty."""
+        return self.computes(soc, cann) and not any(0 in plan.shape for plan in self.plans.values())
 
     @property
     def output(self) -> TensorPlan | None:
@@ -127,8 +136,7 @@ def make_inputs(
 
 def specs_of(case: Case) -> dict[str, TensorSpec]:
     """Return what describes every tensor of a case that is no null pointer."""
-    plans = {**case.inputs, **case.outputs}
-    return {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
+    return {name: spec_of_plan(plan) for name, plan in case.plans.items()}
 
 
 def call_for_golden(case: Case, soc: str, inputs: Mapping[str, Any]) -> Call:

@@ -328,7 +328,7 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
         text = hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
         shape = next(iter(case.outputs.values()))
         assert shape is not None
-        narrow = any(plan is not None and plan.dtype == "bfloat16" for plan in tensors.values())
+        narrow = any(plan.dtype == "bfloat16" for plan in case.plans.values())
         case = replace(
             case,
             soc=WITH_BFLOAT16 if narrow else (),
@@ -347,7 +347,7 @@ def _met(case: Case) -> Array:
 
     Threes that share a place count as one: there are few, and nothing but the choice among draws depends on it.
     """
-    plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]
+    plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]  # outputs first
     out = max(plans, key=lambda plan: math.prod(plan.shape))  # where a reduction leaves one value, what it reduces
     size = math.prod(out.shape)
     result: list[Word] = [

@@ -310,7 +310,7 @@ def as_written(case: Case) -> Case:
     for name, plan in case.inputs.items():
         if plan is not None and plan.data:
             _require_room(name, plan)
-    if not case.expect and any(p is not None and p.dtype == "bfloat16" for p in _tensors(case)):
+    if not case.expect and any(plan.dtype == "bfloat16" for plan in case.plans.values()):
         return replace(case, soc=_with_bfloat16(case.soc))
     asked = product(case.soc or PLATFORMS, CANN)
     if case.expect and all(case.expected(soc, cann) != SUCCESS.name for soc, cann in asked):
@@ -327,10 +327,6 @@ def _require_room(name: str, plan: TensorPlan) -> None:
     for place, _ in data.get("spots", ()):
         if size and not -size <= place < size:
             raise OracleError(f"{name}: spot {place} lies outside of the tensor, which has {size} elements")
-
-
-def _tensors(case: Case) -> tuple[TensorPlan | None, ...]:
-    return (*case.inputs.values(), *case.outputs.values())
 
 
 def _plan(
