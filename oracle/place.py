@@ -42,7 +42,7 @@ IN_VAIN, SELDOM = 40, 8
 class Spread:
     """Runs cases elsewhere. They must be asked for in the order in which they are given here.
 
-    ``text``: which workers get no cases; ``lost``: why no further case can be run.
+    ``left_out``: which workers get no cases; ``lost``: why no further case can be run.
     """
 
     def __init__(self, settings: Settings, cases: Sequence[Case]) -> None:
@@ -95,13 +95,11 @@ def parts(cases: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 def run_part(settings: Settings, part: Sequence[Case]) -> list[CaseRecord]:
     """Run some cases, in a worker's process."""
     settings = settings.for_worker(f"{os.uname().nodename}-{os.getpid()}")
-    backend = _backend(settings)
+    backend = _loaded(settings)
     return [run_case(case, backend, settings) for case in part]
 
 
-@lru_cache(maxsize=4)
-def _backend(settings: Settings) -> Backend:
-    return load_backend(settings)
+_loaded = lru_cache(maxsize=4)(load_backend)
 
 
 # A process's place of work: one backend, here or in a process of its own.

@@ -355,7 +355,7 @@ class Apart:
                 known = known and self._process is not None
                 self.open()
                 assert self._process is not None
-                form, memory = (None, -1) if known else (_form(call, shared), shared.descriptor)
+                form, memory = (None, -1) if known else (shared.form(call), shared.descriptor)
                 answer = self._process.ask(Question(do, form), memory, self.settings.case_limit, meanwhile)
                 return self._looked_at(answer, do)
             except NotBegun as error:
@@ -422,15 +422,6 @@ class Apart:
         process, self._process = self._process, None
         if process is not None:
             process.close()
-
-
-def _form(call: Call, shared: Shared) -> Call:
-    """Return a call as it travels: places in the shared memory instead of arrays."""
-    inputs: dict[str, Any] = dict(shared.inputs)
-    return Call(
-        call.op, call.soc, inputs, dict(call.attrs), dict(shared.outputs), dict(call.specs), call.null, call.case_id,
-        call.cann, call.subnormals,
-    )  # fmt: skip
 
 
 def _is_status(said: Any) -> bool:

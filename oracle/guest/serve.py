@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from mmap import mmap
 from os import _exit, getpid  # a device may replace what os has
 from typing import Any, Literal, NamedTuple
@@ -260,10 +261,7 @@ class Guest:
         memory = mapped(descriptor)
         inputs, outputs = there(form.inputs, memory), there(form.outputs, memory)
         self._form, self._memory = form, memory
-        self._call = Call(
-            form.op, form.soc, inputs, form.attrs, outputs, form.specs, form.null, form.case_id, form.cann,
-            form.subnormals,
-        )  # fmt: skip
+        self._call = replace(form, inputs=inputs, outputs=outputs)
         self._given: Mapping[str, Any] = dict(outputs)
 
     def _unsupported(self) -> dict[str, Any]:
@@ -344,8 +342,6 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 def _limit_memory(size: int) -> None:
     """Let allocating fail beyond a size. Raises OracleError where the platform has no such limit."""
-    import resource
-
     if not sys.platform.startswith("linux"):
         raise OracleError("--max-memory: this platform does not limit what a process may allocate; only Linux does")
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]

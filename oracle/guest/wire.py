@@ -21,6 +21,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -228,13 +229,16 @@ class Shared:
     def __init__(self, call: Call) -> None:
         self._size = 0
         self._storages: dict[str, Storage] = {}
-        self.inputs = {name: self._placed(name, value) for name, value in call.inputs.items()}
-        self.outputs = {name: self._with_room(name, self._placed(name, value)) for name, value in call.outputs.items()}
-        self._outputs = tuple(name for name, value in self.outputs.items() if isinstance(value, Place))
+        self.inputs: dict[str, Any] = {n: self._placed(n, value) for n, value in call.inputs.items()}
+        self.outputs: dict[str, Any] = {n: self._with_room(n, self._placed(n, v)) for n, v in call.outputs.items()}
         self.descriptor, self._memory = _made(max(self._size, 1))
         self._bytes = np.frombuffer(self._memory, np.uint8)
         for storage in self._storages.values():
             self._bytes[storage.start : storage.start + storage.own.size] = storage.own
+
+    def form(self, call: Call) -> Call:
+        """Return the call as it travels: places in the shared memory instead of arrays."""
+        return replace(call, inputs=self.inputs, outputs=self.outputs)
 
     def _placed(self, name: str, value: Any) -> Tensor:
         if not isinstance(value, np.ndarray):
@@ -263,8 +267,8 @@ class Shared:
             result = self._bytes[left : left + own.size]
             if name in self.outputs or not np.array_equal(result, own):
                 own[...] = result
-        places = {name: self.outputs[name] for name in self._outputs if others.get(name)}
-        return {name: place.other(self._memory).copy() for name, place in places.items() if isinstance(place, Place)}
+        places = {n: place for n, place in self.outputs.items() if others.get(n) and isinstance(place, Place)}
+        return {name: place.other(self._memory).copy() for name, place in places.items()}
 
     def close(self) -> None:
         """Give up the descriptor; the mappings, here and there, go with the arrays on them."""

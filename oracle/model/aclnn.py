@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from .errors import unknown
 
@@ -30,9 +31,7 @@ class Platform:
     bfloat16: bool  # whether the four operators accept bfloat16
     regbase: bool  # ascend950 only: new host paths (empty softmax is validated, NLL keeps float16)
     saturates: bool  # overflow gives the largest finite value instead of an infinity
-    kernel: (
-        str  # which public kernel form computes: "950", "tbe_a2" (A3's: "tbe_a2_a3"; 310P's: "tbe_a2_310p"), "tbe_910"
-    )
+    kernel: str  # which public kernel form computes: "950", "tbe_a2" ("tbe_a2_a3": A3, "tbe_a2_310p"), "tbe_910"
     device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
     flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results may be 0
     cann: str = NEWEST  # the version whose host code answers
@@ -83,7 +82,7 @@ def platform(soc: str, cann: str | None = None) -> Platform:
     result = PLATFORMS.get(_ALIASES.get(soc, soc)) if isinstance(soc, str) else None
     if result is None:
         raise unknown("SoC", soc, PLATFORMS)
-    return result if not cann or cann == result.cann else _under(result, cann_version(cann))
+    return result if not cann or cann == result.cann else _changed(result, cann=cann_version(cann))
 
 
 def with_subnormals(target: Platform, rule: str) -> Platform:
@@ -93,17 +92,12 @@ def with_subnormals(target: Platform, rule: str) -> Platform:
         return target
     if rule not in SUBNORMALS:
         raise unknown("rule for subnormal numbers", rule, SUBNORMALS)
-    return _with_flushes(target, frozenset() if rule == "keep" else FLUSHING)
+    return _changed(target, flushes=frozenset() if rule == "keep" else FLUSHING)
 
 
-@lru_cache(maxsize=64)
-def _with_flushes(target: Platform, flushes: frozenset[str]) -> Platform:
-    return replace(target, flushes=flushes)
-
-
-@lru_cache(maxsize=64)
-def _under(target: Platform, cann: str) -> Platform:
-    return replace(target, cann=cann)
+@lru_cache(maxsize=128)
+def _changed(target: Platform, **fields: Any) -> Platform:
+    return replace(target, **fields)
 
 
 def cann_version(name: str) -> str:
@@ -209,7 +203,7 @@ def invalid(reason: str) -> Status:
 # On whose authority a rule stands.
 
 
-DOCUMENT, DEVICE, SOURCE, PROJECT = AUTHORITIES = ("document", "device", "source", "project")
+DOCUMENT, DEVICE, SOURCE, PROJECT = "document", "device", "source", "project"
 DEMANDED = (DOCUMENT, DEVICE)  # what the user's documents demand
 PLANS = (DOCUMENT, SOURCE)  # what --authority takes: the first alone, or everything
 

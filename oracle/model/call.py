@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,10 +74,7 @@ class TensorSpec:
     @property
     def size(self) -> int:
         """The number of elements of the view, without overflow."""
-        product = 1
-        for dim in self.shape:
-            product *= dim
-        return product
+        return math.prod(self.shape)
 
     @property
     def dtype_name(self) -> str:

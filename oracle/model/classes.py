@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import combinations, pairwise, product, takewhile
+from itertools import combinations, islice, pairwise, product, takewhile
 from typing import Any
 
 # Few sets that together hold what many hold: greedily, in turn the one that adds most.
@@ -161,8 +161,7 @@ def _candidates(least: int, most: int) -> Iterator[Shape]:
                     inner = (second, *(2,) * min(rank - 3, 1))
                     yield (leading, *inner, *(1,) * (rank - 2 - len(inner)), last)
                     yield (leading, second, *(1,) * (rank - 3), last)
-                    others = (n for n in range(1, 16) if n not in (leading, second, last))
-                    yield (leading, second, *(next(others) for _ in range(rank - 3)), last)
+                    yield (leading, second, *_different(rank - 3, leading, second, last), last)
 
 
 def _matrices() -> Iterator[Shape]:
@@ -186,7 +185,7 @@ def _large(least: int, most: int, above: int) -> Iterator[Shape]:
                 yield leading, above // (leading * last) + 1, last
                 yield from ((leading, n, n) for n in _of_each_class(math.isqrt(above // leading) + 1))
             else:
-                for beside in ((2, *(1,) * (rank - 4)), _different(leading, last, rank - 3)):
+                for beside in ((2, *(1,) * (rank - 4)), _different(rank - 3, leading, last)):
                     long = above // (leading * last * math.prod(beside)) + 1
                     while long in (leading, last, *beside):
                         long += 1
@@ -199,9 +198,9 @@ def _of_each_class(least: int) -> Iterator[int]:
     yield from (n for n in (1025, 8193) if n > least)
 
 
-def _different(leading: int, last: int, count: int) -> Shape:
-    result = (n for n in range(1, 16) if n not in (leading, last))
-    return tuple(next(result) for _ in range(count))
+def _different(count: int, *taken: int) -> Shape:
+    """Some small lengths that differ from those taken."""
+    return tuple(islice((n for n in range(1, 16) if n not in taken), count))
 
 
 # Classes of a reduced axis: what a kernel chooses its way along it by, and small shapes of every class.

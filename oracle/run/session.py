@@ -73,7 +73,7 @@ class Run:
         self.bench = Bench(self.settings)
         self._where = None if self.settings.where is None else Where.of(self.settings.where)
         self.recorder = RecordWriter(self.record)
-        self._active = False
+        self.active = False  # once its record is begun
         self.lost = ""  # why no further case can be run
         self.remarks: list[str] = []  # at the end, of an earlier run
         self._cases: dict[tuple[Path, str | None], list[Case]] = {}
@@ -260,7 +260,7 @@ class Run:
             self.foreign(file)  # a process with workers collects nothing itself
         header = self.header(sorted({*map(Path.resolve, files), *given}))
         self._begin(header, [case_id for _, case_id in planned])
-        self._active = True
+        self.active = True
 
     def _begin(self, header: RunHeader, planned: Sequence[str]) -> None:
         """Start the record, or go on with that of --resume."""
@@ -288,11 +288,6 @@ class Run:
             shard=str(self.settings.shard or ""),
             chosen=shlex.join([*self._chosen, *([] if self.earlier is None else self.earlier.chosen)]),
         )
-
-    @property
-    def active(self) -> bool:
-        """Whether this run has begun its record."""
-        return self._active
 
     def explain(self) -> None:
         """Divide the failures into groups, and write them into the record. Calls beside those of the largest groups are

@@ -139,7 +139,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     standard = text.get("standard", "mixed")
     options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
     _check_standard(standard, options, text.get("third-party"))
-    timeout = _seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None
+    timeout = _seconds(text["timeout-per-case"]) if "timeout-per-case" in text else None
+    layers = _layers(text.get("layers"))
     return Settings(
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
@@ -148,7 +149,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         pairs=pairs,
         where=text.get("where"),
         cases=frozenset(given["case"] or ()),
-        expectations=tuple(_file("--expectations", path) for path in given["expectations"] or ()),
+        expectations=tuple(map(_expectations, given["expectations"] or ())),
         explain=not given["no-explain"],
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
@@ -160,8 +161,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
-        layers=_layers(text.get("layers")),
-        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        layers=layers,
+        gate=_gate(text.get("gate"), layers, text.get("authority")),
         authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         subnormals=_one_of("rule for subnormal numbers", text["subnormals"], SUBNORMALS)
@@ -315,22 +316,24 @@ def _integer(option: str, text: str, *, low: int) -> int:
     return value
 
 
-def _seconds(option: str, text: str) -> float:
+def _seconds(text: str) -> float:
+    """Return what --timeout-per-case says."""
     if text == "none":
         return math.inf
     try:
         value = float(text)
     except ValueError:
-        raise OracleError(f"{option} {text!r}: must be a number of seconds, or none") from None
+        raise OracleError(f"--timeout-per-case {text!r}: must be a number of seconds, or none") from None
     if not 0 < value <= LONGEST:
-        raise OracleError(f"{option} {text}: must be a positive number of seconds, at most {LONGEST:g}, or none")
+        what = f"a positive number of seconds, at most {LONGEST:g}, or none"
+        raise OracleError(f"--timeout-per-case {text}: must be {what}")
     return value
 
 
-def _file(option: str, text: str) -> str:
-    """Return a file that is there."""
+def _expectations(text: str) -> str:
+    """Return a file of --expectations, which is there."""
     if not Path(text).is_file():
-        raise OracleError(f"{option} {text}: there is no such file")
+        raise OracleError(f"--expectations {text}: there is no such file")
     return str(Path(text).resolve())
 
 
@@ -346,22 +349,19 @@ def _folder(option: str, text: str | None) -> str | None:
 
 
 def _memory(text: str) -> int:
-    """Return the bytes of --max-memory, in which Python, NumPy and a small case must find room."""
-    value = _bytes("--max-memory", text)
-    if value < LEAST_MEMORY:
-        raise OracleError(f"--max-memory {text}: must be at least 64M, for the device's process itself")
-    return value
-
-
-def _bytes(option: str, text: str) -> int:
-    """Return a number of bytes: ``2000000000``, ``512M``, ``1.5G`` (1024 each)."""
+    """Return the bytes of --max-memory: ``2000000000``, ``512M``, ``1.5G`` (1024 each). Python, NumPy and a small case
+    must find room in them."""
     digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     try:
         value = float(digits) * _UNITS[unit]
     except (ValueError, KeyError):
-        raise OracleError(f"{option} {text!r}: must be a number of bytes, also with K, M, G or T, e.g. 8G") from None
+        raise OracleError(
+            f"--max-memory {text!r}: must be a number of bytes, also with K, M, G or T, e.g. 8G"
+        ) from None
     if not 0 < value < 2**62:
-        raise OracleError(f"{option} {text}: must be a positive number of bytes below 2^62")
+        raise OracleError(f"--max-memory {text}: must be a positive number of bytes below 2^62")
+    if value < LEAST_MEMORY:
+        raise OracleError(f"--max-memory {text}: must be at least 64M, for the device's process itself")
     return int(value)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from ...model.call import Array, TensorSpec, row_major
 from ...model.dtypes import dtype_of
-from ...model.errors import WORTH_ASKING, OracleError, require_memory, unknown
+from ...model.errors import OracleError, require_memory, unknown
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
 # name -> (default number or None where the name takes none, least rank)
@@ -214,8 +214,7 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     layout, item = arrange(shape, view), dtype_of(dtype).numpy
     guard = max(1, GUARD_BYTES // item.itemsize)
     size = (layout.span + 2 * guard) * item.itemsize
-    if size >= WORTH_ASKING:
-        require_memory(size, f"a tensor of shape {shape} that is {view}")
+    require_memory(size, f"a tensor of shape {shape} that is {view}")
     memory = np.zeros(size, np.uint8)
     base = memory.view(item)
     strides = [s * item.itemsize for s in layout.strides]
