@@ -162,7 +162,7 @@ def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]
 
 def _not_implemented(op: Operator, way: Function, dtype: str) -> str | None:
     """Ask MindSpore with one element whether it has the kernels of a way; its own words if not."""
-    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    attributes = {p.name: p.plain for p in op.attributes}
     tensors: dict[str, Any] = {}
     for parameter in op.inputs():
         shape = op.shape_of(parameter.name, (1, 1), attributes)

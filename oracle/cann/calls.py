@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..model.aclnn import Status
+from ..model.aclnn import CODES, Status
 from ..model.call import Array, Call
 from ..model.dtypes import find
 from ..model.errors import DeviceFault, OracleError
 from ..operators import operator
 from ..operators.definition.parameters import Parameter
 from . import abi
-from .device import WORKSPACE_POISON, Guarded, Session, Tensors
-from .library import Cann, CannError
+from .device import Guarded, Session, Tensors, Workspace
+from .library import Cann, CannError, failures
 
 # A call's attributes as a first phase takes them: numbers and strings by value, aclScalars through their handles.
 
@@ -50,13 +50,10 @@ class Attributes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Destroy the handles. Raises CannError unless another error is on its way."""
-        failures = []
-        for destroy, handle in self._handles:
-            if code := self.cann.status(destroy, handle):
-                failures.append(CannError(destroy, code, self.cann.message()))
+        failed = failures(self.cann, self._handles)
         self._handles, self.values = [], {}
-        if failures and error is None:
-            raise failures[0]
+        if failed and error is None:
+            raise failed[0]
 
     def _passed(self, parameter: Parameter, value: Any) -> Any:
         c = abi.c_type(parameter)
@@ -139,7 +136,7 @@ _CONVERTED: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 # The two phases of an aclnn call: the first plans, the second runs by the executor of the first.
 
-_BROKEN = 361001  # what a phase answers when the runtime under it failed
+_BROKEN = CODES["ACLNN_ERR_RUNTIME_ERROR"]  # what a phase answers when the runtime under it failed
 
 
 class First:
@@ -238,11 +235,11 @@ class _Kept:
 
 @dataclass
 class _Lane:
-    """A second stream, and its workspace."""
+    """A second stream, and a workspace beside the session's: two calls in flight may not share one."""
 
     stream: c_void_p
     opening: int
-    workspace: Guarded | None = None
+    workspace: Workspace
 
 
 class Beside:
@@ -286,22 +283,11 @@ class Beside:
         if self._lane is None or not self._is_alive(self._lane.opening):
             made = c_void_p()
             self.session.call("aclrtCreateStream", byref(made))
-            self._lane = _Lane(made, self.session.opening)
+            self._lane = _Lane(made, self.session.opening, Workspace(self.session))
         kept.tensors.restore(kept.before)
-        status = kept.first.launch(self._workspace(self._lane, kept.first.size), self._lane.stream)
+        status = kept.first.launch(self._lane.workspace.of(kept.first.size), self._lane.stream)
         if not status.ok:
             raise DeviceFault(f"{kept.name}, run a second time by the same executor, answered {status.reason}")
-
-    def _workspace(self, lane: _Lane, size: int) -> Guarded | None:
-        """A workspace beside the session's: two calls in flight may not share one."""
-        if size == 0:
-            return None
-        if lane.workspace is None or lane.workspace.capacity < size:
-            if lane.workspace is not None:
-                self.session.free(lane.workspace.block)
-            lane.workspace = Guarded(self.session, size)
-        lane.workspace.arm(size, WORKSPACE_POISON)
-        return lane.workspace
 
     def _compare(self, kept: _Kept, call: Call) -> None:
         """Raise DeviceFault where the kept call's memories are not what they were after its first run."""
@@ -336,8 +322,8 @@ class Beside:
         lane, self._lane = self._lane, None
         if lane is None or not self._is_alive(lane.opening):
             return
-        if lane.workspace is not None:
-            self.session.free(lane.workspace.block)
+        if lane.workspace.kept is not None:
+            self.session.free(lane.workspace.kept.block)
         self.session.cann.call("aclrtDestroyStream", lane.stream)
 
 

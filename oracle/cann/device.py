@@ -21,7 +21,7 @@ from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, address, memory_o
 from ..model.dtypes import find
 from ..model.errors import DeviceFault
 from . import abi
-from .library import Cann, CannError
+from .library import Cann, CannError, failures
 
 
 class _Health:
@@ -44,7 +44,7 @@ class Session:
         self._health = _HEALTH[device]
         self._stream: c_void_p | None = None
         self._resets = 0
-        self._workspace: Guarded | None = None
+        self._workspace = Workspace(self)
 
     @property
     def stream(self) -> c_void_p:
@@ -75,7 +75,7 @@ class Session:
         if self._health.broken:
             self._reset()
         if self._resets != self._health.resets:
-            self._stream = self._workspace = None
+            self._stream, self._workspace = None, Workspace(self)
         if self._stream is not None:
             return False
         self._open()
@@ -112,16 +112,12 @@ class Session:
         if self._stream is None or self.broken:
             return
         steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
-        if self._workspace is not None:
-            steps.append(("aclrtFree", self._workspace.block))
+        if self._workspace.kept is not None:
+            steps.append(("aclrtFree", self._workspace.kept.block))
         steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # as often as set
-        self._stream = self._workspace = None
-        failures = []
-        for name, argument in steps:
-            if code := self.cann.status(name, argument):
-                failures.append(CannError(name, code, self.cann.message()))
-        if failures:
-            raise failures[0]
+        self._stream, self._workspace = None, Workspace(self)
+        for error in failures(self.cann, steps):
+            raise error
 
     # calls that can break the context --------------------------------------------------------------------------------
 
@@ -154,19 +150,8 @@ class Session:
                 self.call("aclrtFree", block)
 
     def workspace(self, size: int) -> Guarded | None:
-        """Return poisoned workspace of exactly this size between guards; it is kept until one is too small. Raises
-        DeviceFault for a size that no device has."""
-        if size == 0:
-            return None
-        if size >= MOST_WORKSPACE:
-            raise DeviceFault(f"the first phase asks for a workspace of {size} bytes, more than any device has")
-        if self._workspace is None or self._workspace.capacity < size:
-            if self._workspace is not None:
-                old, self._workspace = self._workspace.block, None
-                self.free(old)
-            self._workspace = Guarded(self, size)
-        self._workspace.arm(size, WORKSPACE_POISON)
-        return self._workspace
+        """Return the session's own workspace (:meth:`Workspace.of`)."""
+        return self._workspace.of(size)
 
 
 MOST_WORKSPACE = 1 << 44  # bytes
@@ -212,6 +197,29 @@ class Guarded:
         to, address = result.ctypes.data, c_void_p(self.address + offset)
         self.session.call("aclrtMemcpy", to, GUARD, address, GUARD, abi.DEVICE_TO_HOST)
         return np.flatnonzero(result != PATTERN)
+
+
+class Workspace:
+    """Workspace between guards, for one call at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.kept: Guarded | None = None
+
+    def of(self, size: int) -> Guarded | None:
+        """Return poisoned workspace of exactly this size; it is kept until one is too small. Raises DeviceFault for a
+        size that no device has."""
+        if size == 0:
+            return None
+        if size >= MOST_WORKSPACE:
+            raise DeviceFault(f"the first phase asks for a workspace of {size} bytes, more than any device has")
+        if self.kept is None or self.kept.capacity < size:
+            old, self.kept = self.kept, None
+            if old is not None:
+                self.session.free(old.block)
+            self.kept = Guarded(self.session, size)
+        self.kept.arm(size, WORKSPACE_POISON)
+        return self.kept
 
 
 # A call's tensors on the device: the host memory they lie in is mirrored there, views stay views.
@@ -297,18 +305,16 @@ class Tensors:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Destroy the tensors, then free their memory. Raises CannError unless another error is on its way."""
-        failures = []
-        for handle in self.handles.values():
-            if handle is not None and (code := self.session.cann.status("aclDestroyTensor", handle)):
-                failures.append(CannError("aclDestroyTensor", code, self.session.cann.message()))
+        made = [("aclDestroyTensor", handle) for handle in self.handles.values() if handle is not None]
+        failed = failures(self.session.cann, made)
         for block in self._blocks:
             try:
                 self.session.free(block)
             except CannError as failure:
-                failures.append(failure)
+                failed.append(failure)
         self.handles, self.mirrors, self._blocks = {}, {}, []
-        if failures and error is None:
-            raise failures[0]
+        if failed and error is None:
+            raise failed[0]
 
     def _make(self) -> None:
         sizes: dict[int, int] = {}

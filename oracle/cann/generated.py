@@ -18,7 +18,7 @@ from ..emulator import add_custom, build, build_custom, served
 from ..model.aclnn import DEFAULT_SOC
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
-from ..numerics.expressions import LENGTH, Expression, symbol
+from ..numerics.expressions import LENGTH, Expression
 from ..numerics.orders.formula import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.kernel_orders import graphs_with
 from ..numerics.orders.reducing import Graph, reduces, reducing
@@ -185,14 +185,17 @@ def _output(op: Operator) -> str:
     """The lines that compute one output."""
     mask = op.attribute("mask")
     asked = "" if mask is None else f"      if (v_{mask.name}[{op.outputs.index(op.output)}])\n"
-    reads = [line for p in op.operands for line in _read(op, p)] + _numbers(op)
+    reads = [line for p in op.operands for line in _read(op, p)]
+    if _asks_for_part(op):
+        axis, count = _parts(op)
+        reads.append(f"std::vector<float> x_{PART} = part_numbers(shape, {axis}, {count});")
     return asked + (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
         out=op.output,
         main=op.main,
         over=_over(op),
         terms=_terms(op),
         read="\n".join(f"        {line}" for line in reads),
-        kind=f"{_DTYPES[op.dtype]}" if op.dtype else _kind(op),
+        kind=_DTYPES[op.dtype] if op.dtype else _kind(op),
         count=_count(op),
         fill=_fill(op),
         choices="\n".join(_case(op, name, word) for name, word in KERNELS.items()),
@@ -241,7 +244,7 @@ def _terms(op: Operator) -> str:
 def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
     """A public form with reductions as a C++ function of all operands."""
     texts = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
-    texts |= {p.symbol: f"v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol}
+    texts |= {p.symbol: f"v_{p.symbol}" for p in _attributes(op)}
     texts |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
     body = []
     for stage in graph.stages:
@@ -253,19 +256,14 @@ def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
     body += ["  for (size_t k = 0; k < out.size(); k++) {", "    const size_t i = per_row ? rows.first[k] : k;"]
     body += [*lines, f"    (void)i;\n    out[k] = {result};", "  }", "  return out;"]
     parameters = [f"const std::vector<float>& x_{p.symbol}" for p in op.operands]
-    parameters += [f"aclDataType {_kind_of(symbol(p.symbol))}" for p in op.inputs() if p.symbol]
-    parameters += [f"float v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    parameters += [f"aclDataType k_{p.symbol}" for p in op.inputs() if p.symbol]
+    parameters += [f"float v_{p.symbol}" for p in _attributes(op)]
     unused = " ".join(f"(void){p.rpartition(' ')[2]};" for p in parameters)
     head = (
         f"std::vector<float> form_{op.output}_{kernel}(const Reduced& rows, bool per_row, {', '.join(parameters)}) {{"
     )
     length = "  [[maybe_unused]] const float length = static_cast<float>(rows.length);"
     return "\n".join([head, f"  {unused}", length, *body, "}"])
-
-
-def _kind_of(operand: Expression) -> str:
-    """The C++ variable that holds an operand's type."""
-    return f"k_{operand.value}"
 
 
 def _word(name: str) -> str:
@@ -277,7 +275,7 @@ def _case(op: Operator, kernel: str, word: str) -> str:
     if not reduces(op.computes):
         return f"            case KernelForm::{word}: v = {form}({_given(op)}); break;"
     texts = [f"x_{p.symbol}" for p in op.operands] + [_type_of(op, p) for p in op.inputs() if p.symbol]
-    texts += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    texts += [f"v_{p.name}" for p in _attributes(op)]
     return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(texts)}); break;"
 
 
@@ -316,12 +314,6 @@ def _parts(op: Operator) -> tuple[str, int]:
     return ("" if axis is None else f"a_{axis.name}"), max((len(p.parts) for p in op.inputs()), default=0)
 
 
-def _numbers(op: Operator) -> list[str]:
-    """The line that says in which part of the output each element lies."""
-    axis, count = _parts(op)
-    return [f"std::vector<float> x_{PART} = part_numbers(shape, {axis}, {count});"] if _asks_for_part(op) else []
-
-
 def _asks_for_part(op: Operator) -> bool:
     return isinstance(op.computes, Formula) and PART in op.computes.symbols
 
@@ -358,13 +350,18 @@ def _arrays(op: Operator) -> list[str]:
     return [symbol for p in op.operands for symbol in p.symbols] + ([PART] if _asks_for_part(op) else [])
 
 
+def _attributes(op: Operator) -> list[Parameter]:
+    """The attributes that a formula reads."""
+    return [p for p in op.attributes if p.symbol]
+
+
 def _symbols(op: Operator) -> list[str]:
-    return _arrays(op) + [p.symbol for p in op.parameters if p.kind == "attr" and p.symbol]
+    return _arrays(op) + [p.symbol for p in _attributes(op)]
 
 
 def _given(op: Operator) -> str:
     values = [f"x_{symbol}[i]" for symbol in _arrays(op)]
-    values += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    values += [f"v_{p.name}" for p in _attributes(op)]
     return ", ".join([*values, "n"])
 
 
@@ -405,7 +402,7 @@ def _form(op: Operator, scheme: Formula, kernel: str) -> str:
 
 
 def _lines(root: Expression, texts: Mapping[str, str], indent: str) -> tuple[list[str], str]:
-    """A graph as C++ statements, and the word for its value. ``given``: the words of its symbols."""
+    """A graph as C++ statements, and the word for its value. ``texts``: the words of its symbols."""
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:
@@ -428,10 +425,7 @@ def _written(node: Expression, args: list[str]) -> str:
     if op in _CALLS or op == "abs":
         return f"std::{'fabs' if op == 'abs' else op}({args[0]})"
     if op.startswith("stored"):
-        kind, only = (
-            _kind_of(node.args[1]),
-            {"float16": "ACL_FLOAT16", "bfloat16": "ACL_BF16"}.get(op.partition(" ")[2]),
-        )
+        kind, only = f"k_{node.args[1].value}", _DTYPES.get(op.partition(" ")[2])
         return f"round_to({kind if only is None else f'{kind} == {only} ? {kind} : ACL_FLOAT'}, {args[0]})"
     if op == "neg":
         return f"-{args[0]}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..emulator.toolkit import find_compiler
-from ..model.aclnn import PLATFORMS, Status, platform_of_device
+from ..model.aclnn import CODES, PLATFORMS, Status, platform_of_device
 from ..model.call import FORMAT_ENUM, Call, TensorSpec
 from ..model.dtypes import DTYPES
 from ..model.errors import DeviceFault, OracleError
@@ -40,7 +40,6 @@ from .generated import add_missing
 # The checks of operators from outside, answered to the emulated CANN: their kernels are C++, their checks Python.
 
 _ANSWER = CFUNCTYPE(c_int32, c_char_p, POINTER(c_char), c_size_t, POINTER(c_int32))
-_INNER = 561000  # the checks themselves went wrong
 _DTYPES = {dtype.enum: dtype for dtype in DTYPES.values()}
 _FORMATS = {enum: name for name, enum in FORMAT_ENUM.items()}
 _PYTHON: dict[str, type] = {"bool": bool, "int64": int, "float64": float, "complex128": complex}
@@ -58,7 +57,7 @@ def _answer(call: bytes, message: Any, room: int, runs: Any) -> int:
         status = validate(asked)
         runs[0] = int(status.ok and writes(asked))
     except BaseException as error:  # nothing may leave a function that C calls: it would pass for success
-        status = Status(_INNER, f"the operator's own checks failed: {type(error).__name__}: {error}")
+        status = Status(CODES["ACLNN_ERR_INNER"], f"the operator's own checks failed: {type(error).__name__}: {error}")
     words = status.reason.encode(errors="replace")[: room - 1] + b"\0"
     ctypes.memmove(message, words, len(words))
     return status.code
@@ -115,6 +114,11 @@ class CannError(DeviceFault):
         text = f"{text}: {message}" if message else text
         super().__init__(f"{text} — {advice}" if (advice := remedy(code)) else text)
         self.function, self.code = function, code
+
+
+def failures(cann: Cann, calls: Iterable[tuple[str, object]]) -> list[CannError]:
+    """Make calls that give something back, all of them, and return what failed."""
+    return [CannError(name, code, cann.message()) for name, given in calls if (code := cann.status(name, given))]
 
 
 class Cann:

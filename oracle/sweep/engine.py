@@ -16,7 +16,7 @@ from ..model.aclnn import Status
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..operators import compute, reference
-from ..parallel import HERE, Workers
+from ..parallel import Workers
 from ..system.cache import replace
 from .pairs import CODES, Pairs
 
@@ -133,24 +133,11 @@ def visit(part: Part) -> Progress:
     progress.pairs = len(codes) * CODES
     device = part.device()
     with np.errstate(all="ignore"):
-        (_prove if device is None else _judge)(part.pairs(), codes, device, progress)
+        if device is None:
+            _prove(part.pairs(), codes, progress)
+        else:
+            _judge(part.pairs(), codes, device, progress)
     return progress
-
-
-def run(
-    todo: Pairs,
-    device: Device | None,
-    progress: Progress,
-    *,
-    rows: int = CODES,
-    stop_after: int = 100,
-    checkpoint: Callable[[Progress], None] = lambda progress: None,
-) -> Progress:
-    """Visit the pairs that are left of the first ``rows`` rows; ``device`` None proves the golden itself.
-
-    Stops early once ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
-    """
-    return run_on(HERE, lambda: todo, lambda: device, progress, rows, stop_after, checkpoint)
 
 
 def run_on(
@@ -162,7 +149,11 @@ def run_on(
     stop_after: int,
     checkpoint: Callable[[Progress], None],
 ) -> Progress:
-    """:func:`run` on the workers of a pool: what is found is the same, and is counted in the same order."""
+    """Visit the pairs that are left of the first ``rows`` rows, on the workers of a pool: what is found is the same on
+    every pool, and is counted in the same order. ``device``: None proves the golden itself.
+
+    Stops early once ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
+    """
     starts = range(progress.rows_done, rows, ROWS)
     parts = (Part(pairs, device, start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
     since = time.perf_counter()
@@ -177,7 +168,7 @@ def run_on(
     return progress
 
 
-def _prove(todo: Pairs, codes: Array, device: Device | None, progress: Progress) -> None:
+def _prove(todo: Pairs, codes: Array, progress: Progress) -> None:
     """The golden must lie between the midpoints that enclose the exact result, for every pair."""
     golden = compute(todo.call(codes), numerics="exact")
     low, high = todo.enclose(codes)
@@ -187,21 +178,16 @@ def _prove(todo: Pairs, codes: Array, device: Device | None, progress: Progress)
         expected = todo.expected(int(codes[row]), int(column))
         progress.settled_exactly += expected is not None
         if expected is not None and float(golden[row, column]) != expected:
-            _note(progress, todo, int(codes[row]), int(column), expected, golden[row, column], float("inf"))
+            progress.wrong += 1
+            element = _element(todo, int(codes[row]), int(column), expected, golden[row, column], float("inf"))
+            _keep(progress, element)
 
 
 def midpoints(values: Array) -> tuple[Array, Array]:
-    """Return the midpoints below and above 16-bit values; beyond the largest finite one the format's next step."""
-    table_low, table_high = _midpoint_tables(values.dtype)
-    codes = values.view(np.uint16)
-    return table_low[codes], table_high[codes]
-
-
-def _midpoint_tables(dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Midpoints by code, exact in float64: a code's neighbours in magnitude are the codes beside it."""
-    codes = np.arange(1 << 15, dtype=np.uint16)
+    """Return the midpoints below and above 16-bit values, exact in float64: a code's neighbours in magnitude are the
+    codes beside it. Beyond the largest finite number lies the format's next step."""
     with np.errstate(invalid="ignore"):
-        magnitude = codes.view(dtype).astype(np.float64)
+        magnitude = np.arange(1 << 15, dtype=np.uint16).view(values.dtype).astype(np.float64)
     infinity = int(np.flatnonzero(np.isinf(magnitude))[0])
     magnitude[infinity] = 2 * magnitude[infinity - 1] - magnitude[infinity - 2]
     up = np.full(1 << 15, np.nan)
@@ -210,14 +196,14 @@ def _midpoint_tables(dtype: np.dtype[Any]) -> tuple[Array, Array]:
     down[1 : infinity + 1] = up[:infinity]
     down[0] = -up[0]  # zero, of either sign, is the nearest to everything within half the smallest number
     up[infinity] = np.inf
-    return np.concatenate([down, -up]), np.concatenate([up, -down])
+    codes = values.view(np.uint16)
+    return np.concatenate([down, -up])[codes], np.concatenate([up, -down])[codes]
 
 
-def _judge(todo: Pairs, codes: Array, device: Device | None, progress: Progress) -> None:
+def _judge(todo: Pairs, codes: Array, device: Device, progress: Progress) -> None:
     """The device must stay within the strict bound of every pair, and agree on NaN and infinities."""
     from ..verdict import compare
 
-    assert device is not None
     call = todo.call(codes)
     expected = reference(call)
     status = device.run(call)
@@ -240,11 +226,6 @@ def _judge(todo: Pairs, codes: Array, device: Device | None, progress: Progress)
         row, column = divmod(int(index), CODES)
         golden = expected.golden[row, column]
         _keep(progress, _element(todo, int(codes[row]), column, float(golden), actual[row, column], error[index]))
-
-
-def _note(progress: Progress, todo: Pairs, row: int, column: int, expected: float, actual: Any, share: float) -> None:
-    progress.wrong += 1
-    _keep(progress, _element(todo, row, column, expected, actual, share))
 
 
 def _keep(progress: Progress, element: dict[str, Any]) -> None:

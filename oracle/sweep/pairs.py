@@ -46,7 +46,7 @@ class Pairs:
         self.varying = varying(op)
         self.first, self.second = self.varying[0] if len(self.varying) == 2 else None, self.varying[-1]
         self.rows = 1 if self.first is None else CODES
-        self.attributes = {p.name: attributes.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
+        self.attributes = {p.name: attributes.get(p.name, p.plain) for p in op.attributes}
         reduction = op.reduction
         if reduction is not None and self.attributes[reduction.name] == MEAN:
             raise OracleError(

@@ -15,7 +15,8 @@ from oracle.numerics.exact import enclosures
 from oracle.numerics.exact.rationals import Undefined
 from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
 from oracle.operators import OPERATORS
-from oracle.sweep.engine import SCATTER, Progress, midpoints, run
+from oracle.parallel import HERE
+from oracle.sweep.engine import SCATTER, Progress, midpoints, run_on
 from oracle.sweep.grid import Grid
 from oracle.sweep.pairs import CODES, pairs, sweepable, varying
 
@@ -34,6 +35,10 @@ def test_the_operands_that_vary_are_those_that_decide_and_the_main_one_has_the_c
     }
     assert set(OPS) <= set(sweepable())
     assert not {"aclnnSoftmaxBackward", "aclnnNLLLossBackward", "aclnnGluBackward", "aclnnSwiGlu"} & set(sweepable())
+
+
+def run(todo, device, progress, rows, stop_after=100, checkpoint=lambda progress: None):
+    return run_on(HERE, lambda: todo, lambda: device, progress, rows, stop_after, checkpoint)
 
 
 def proof(op, dtype, rows=32, **more):

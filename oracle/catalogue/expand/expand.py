@@ -216,7 +216,7 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
         raise document.error(str(unknown("input", main, tensors)), ("defaults", "main"))
     if document.data.get("classes"):
         _require_described(document, operator, defaults)
-    plain = {p.name: p.plain for p in operator.parameters if p.kind == "attr"}
+    plain = {p.name: p.plain for p in operator.attributes}
     return replace(defaults, keys={**defaults.keys, "attrs": {**plain, **defaults.keys.get("attrs", {})}})
 
 

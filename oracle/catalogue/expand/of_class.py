@@ -121,9 +121,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
     beside = tuple(n for n in operands if n != op.main)
     plain = op.usual((2, 2, 2))
     attributes: dict[str, tuple[str, ...]] = {}
-    for p in op.parameters:
-        if p.kind == "attr":
-            attributes[str(p.role)] = (*attributes.get(str(p.role), ()), p.name)
+    for p in op.attributes:
+        attributes[str(p.role)] = (*attributes.get(str(p.role), ()), p.name)
     mutual = tuple(p.name for p in op.inputs(MUTUAL))
     broadcast = tuple(p.name for p in op.inputs() if p.role.freedom == "broadcast")  # type: ignore[union-attr]
     inputs, outputs = op.names("input"), op.names("output")

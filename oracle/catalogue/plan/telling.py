@@ -30,9 +30,8 @@ class Telling:
     each of their combinations, and for every case of which an operand is one value, which may be masked."""
 
     def __init__(self, operator: Operator) -> None:
-        attributes = [p for p in operator.parameters if p.kind == "attr"]
-        numbers = any(p.role == "number" for p in attributes)
-        self._switches = [p.name for p in attributes if p.role in _SWITCHES] if numbers else []
+        numbers = any(p.role == "number" for p in operator.attributes)
+        self._switches = [p.name for p in operator.attributes if p.role in _SWITCHES] if numbers else []
         self._leaves: dict[Hashable, bool] = {}
 
     def __call__(self, case: Case, variants: Iterable[Layer]) -> bool:
