@@ -20,6 +20,7 @@ import numpy as np
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
 from ..cann.calls import Beside
+from ..cann.discovery import require_device
 from ..model.aclnn import Status, platform
 from ..model.call import Call
 from ..model.errors import OracleError
@@ -58,10 +59,7 @@ class Backend:
 
     def use_device(self, number: int) -> None:
         """Take a device of those this process sees. OracleError for one that is not there."""
-        count = self.devices()
-        if number >= count:
-            seen = f"0 to {count - 1}" if count else "none"
-            raise OracleError(f"backend aclnn: no device {number}; this process sees {seen}")
+        require_device("aclnn", number, self.devices())
         self.close()
         self._number = number
 

@@ -22,7 +22,7 @@ import torch
 
 from ..cann import find_toolkit, is_emulated, soc_of
 from ..cann.abi import Messages
-from ..cann.discovery import check_visible_devices
+from ..cann.discovery import check_visible_devices, require_device
 from ..model.aclnn import Status
 from ..model.call import Call
 from ..model.errors import DeviceFault, OracleError
@@ -67,10 +67,7 @@ class Backend(on_cpu.Backend):
 
     def use_device(self, number: int) -> None:
         """Take a device of those this process sees. OracleError for one that is not there."""
-        count = self.devices()
-        if number >= count:
-            seen = f"0 to {count - 1}" if count else "none"
-            raise OracleError(f"backend torch_npu: no device {number}; this process sees {seen}")
+        require_device("torch_npu", number, self.devices())
         self.target = torch.device("npu", number)
         torch.npu.set_device(self.target)
         name = str(torch.npu.get_device_name(self.target))

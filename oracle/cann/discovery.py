@@ -132,6 +132,13 @@ def _load_priority(config: Path) -> list[str]:
     return []
 
 
+def require_device(backend: str, number: int, count: int) -> None:
+    """Raise OracleError for a device that is none of the ``count`` that this process sees."""
+    if number >= count:
+        seen = f"0 to {count - 1}" if count else "none"
+        raise OracleError(f"backend {backend}: no device {number}; this process sees {seen}")
+
+
 def check_visible_devices(seen: int | None = None) -> None:
     """Refuse an ASCEND_RT_VISIBLE_DEVICES with which every call of the runtime fails, or half of it is ignored.
 

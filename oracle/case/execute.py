@@ -97,11 +97,6 @@ def _input(case: Case, name: str, value: Any, cut: Cut | None) -> Any:
 Run = Callable[[Memory], Status]
 
 
-def is_repeated(settings: Settings) -> bool:
-    """Whether the settings ask for more runs than one."""
-    return settings.determinism > 1 or settings.invariance
-
-
 def differences(prepared: Prepared, actual: Mapping[str, Array], run: Run) -> Iterator[Judgement]:
     """Run as often as the settings ask and yield what differs from the first run's outputs."""
     settings = prepared.settings
@@ -195,7 +190,8 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution
     if not actual:
         return Execution(memory, status, changed)
     unwritten = _unwritten(memory, {n: a for n, a in actual.items() if n in prepared.values}, run)
-    if is_repeated(prepared.settings):  # the device's own memory, which it may use again in the next run
+    settings = prepared.settings
+    if settings.determinism > 1 or settings.invariance:  # the device's own memory, which it may use in the next run
         actual = {n: a if a is memory.outputs[n].view else a.copy() for n, a in actual.items()}
     differing = tuple(differences(prepared, actual, run))
     return Execution(memory, status, changed, actual, unwritten, differing, third_party_output(prepared))

@@ -158,7 +158,7 @@ class Judged:
             worst=moved,
             bad=self.bad,
             total=self.size,
-            pattern=self._pattern(),
+            pattern="" if self.first is None else f"the first wrong element is {self.first:,} of {self.size:,}",
             cause=cause,
         )
 
@@ -167,9 +167,6 @@ class Judged:
         """Elements of one slice, where slices lie behind each other."""
         axis, shape = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
         return self.size // shape[0] if axis == 0 else 1
-
-    def _pattern(self) -> str:
-        return "" if self.first is None else f"the first wrong element is {self.first:,} of {self.size:,}"
 
 
 def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:

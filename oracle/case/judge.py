@@ -79,7 +79,7 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
     if prepared.values and execution.actual:
         values, layers = judge_outputs(prepared.values, execution.actual, prepared.settings, execution.third)
         problems += [layer for name, layer in layers.items() if name == "structure" and not layer.passed]
-    elif prepared.references and not _as_expected(prepared, execution):
+    elif prepared.references and (prepared.values or execution.status.name != prepared.expected):
         because = Judgement(False, f"not judged: {problems[0].reason}", problems[0].rule)
         layers = {"standard": because, "strict": because}
     problems += execution.differing
@@ -134,11 +134,6 @@ def judge_values(
         name, options = settings.standard, dict(settings.standard_options)
         layers["standard"] = verdict.standard(name, reference, actual, compared, third=third, options=options)
     return compared, layers
-
-
-def _as_expected(prepared: Prepared, execution: Execution) -> bool:
-    """Whether a call without values ended as it should."""
-    return not prepared.values and execution.status.name == prepared.expected
 
 
 # structure, less what reads values ------------------------------------------------------------------------------------

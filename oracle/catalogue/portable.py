@@ -12,7 +12,6 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import unknown_operator
-from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from .data import generators
 from .data.case import Case, TensorPlan, spec_of_plan
@@ -51,30 +50,26 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
         plans = {
             k: {n: None if p is None else _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")
         }
-        expect = dict(data["expect"])
-        for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (data["attrs"], "attr")):
+        expect, attrs = dict(data["expect"]), data["attrs"]
+        for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (attrs, "attr")):
             if set(names) != set(op.names(kind)):
                 raise ValueError(f"{kind}s {sorted(map(str, names))}; {op.name} has {', '.join(op.names(kind))}")
         dtype_of(data["dtype"] or "float32")  # empty: a case whose main operand is a null pointer
         said = data.get("uninformative", "")
         if not all(isinstance(text, str) for text in (*expect, *expect.values(), *data["null"], said)):
             raise ValueError("expect, null and uninformative are texts")
+        attrs = {name: _attribute(op.by_name[name], value) for name, value in attrs.items()}
         return Case(
             id=case_id, op=op.name, family="", why="", tier="full", dtype=data["dtype"], inputs=plans["inputs"],
-            attrs=_attributes(op, data["attrs"]), outputs=plans["outputs"], expect=expect,
+            attrs=attrs, outputs=plans["outputs"], expect=expect,
             null=frozenset(data["null"]), uninformative=said, source=source,
         )  # fmt: skip
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None
 
 
-def _attributes(op: Operator, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as a call has them; in a word ``.nan`` is a word."""
-    parameters = op.by_name
-    return {name: _attribute(parameters[name], value) for name, value in data.items()}
-
-
 def _attribute(parameter: Parameter, value: Any) -> Any:
+    """An attribute as a call has it; in a word ``.nan`` is a word."""
     if parameter.c in ("aclIntArray", "aclBoolArray") and value is not None:
         return tuple(value)
     return value if parameter.c == "char*" else _number(value)

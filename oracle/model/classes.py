@@ -261,7 +261,6 @@ OUTER, INNER, EVERYWHERE = "stride 0 outside", "stride 0 inside", "stride 0 ever
 OF_VECTORS = (IN_ORDER, STRIDED, EVERYWHERE)  # what one axis can be
 OF_OUTPUTS = (IN_ORDER, STRIDED, PADDED, TRANSPOSED)  # in which no two elements share a place
 STRIDES = (*OF_OUTPUTS, OUTER, INNER, EVERYWHERE)
-OTHERWISE = "otherwise"
 # How an operand lies beside the values that it goes into: in memory where it is whole, along which axes where not.
 NOT_CONTIGUOUS, EXPANDED, OF_ONE = "not contiguous", "expanded", "of one element"
 MIDDLE = "along all but a middle axis"
@@ -273,7 +272,7 @@ def offset_class(offset: int) -> str:
     if offset > 65535:
         return BEYOND
     text = f"offset {offset}" if offset else NO_OFFSET
-    return text if text in OFFSETS else OTHERWISE
+    return text if text in OFFSETS else OTHER
 
 
 def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:
@@ -281,7 +280,7 @@ def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:
     axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
     still = [place for place, (_, stride) in enumerate(axes) if stride == 0]
     if still:
-        alone = {0: OUTER, len(axes) - 1: INNER}.get(still[0], OTHERWISE) if len(still) == 1 else OTHERWISE
+        alone = {0: OUTER, len(axes) - 1: INNER}.get(still[0], OTHER) if len(still) == 1 else OTHER
         return EVERYWHERE if len(still) == len(axes) else alone
     if any(one < two for (_, one), (_, two) in pairwise(axes)):
         return TRANSPOSED
@@ -316,4 +315,4 @@ def form_class(shape: Sequence[int], strides: Sequence[int], whole: Sequence[int
         return ALONG[0]
     if lost == {last}:
         return ALONG[1]
-    return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else OTHERWISE
+    return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else OTHER

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..model.call import Array
 from ..model.errors import RANK, OracleError
 
-Array = np.ndarray[Any, Any]
 MAGIC = b"\x93NUMPY"
 HEADER_BYTES = 1 << 16
 

@@ -161,13 +161,13 @@ def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
     if rank:
         strides[order[-1]] *= step
     offset = number if name == "offset" else 0
-    return Layout(tuple(strides), offset, offset + math.prod(tuple(wide)))
+    return Layout(tuple(strides), offset, offset + math.prod(wide))
 
 
 def _explicit(shape: tuple[int, ...], view: str) -> Layout:
     match = _EXPLICIT.match(view)
     assert match is not None  # parse has seen it
-    strides = tuple(map(int, (match["strides"] or "").split(","))) if match["strides"] else ()
+    strides = tuple(map(int, match["strides"].split(","))) if match["strides"] else ()
     offset, span = int(match["offset"]), int(match["span"])
     if len(strides) != len(shape):
         raise OracleError(f"view {view!r} has {len(strides)} strides for shape {shape}")

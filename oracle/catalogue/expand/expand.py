@@ -77,7 +77,7 @@ def design(expander: Expander, family: Layer, volume: Volume, variants: tuple[st
         rank: [
             attrs
             for values in product(*lists)
-            for attrs in planning.values(expander.operator, dict(zip(expander.attrs, values, strict=True)), (1,) * rank)
+            for attrs in planning.values(operator, dict(zip(expander.attrs, values, strict=True)), (1,) * rank)
         ]
         for rank in range(low, high + 1)
     }
@@ -179,8 +179,7 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
 
 def _begins(family: Chosen, defaults: Layer) -> int:
     """Return the first tier in which a family, or a variant of it, may have a case."""
-    written = family.keys.get("variants", ())
-    axes = written if isinstance(written, list) else [written] if written else []
+    axes = listed(family.keys.get("variants") or [])
     own = family.keys.get("tier", defaults.keys.get("tier", "standard"))
     said = [keys["tier"] for axis in axes for keys in axis.values() if "tier" in (keys or ())]
     said += [family.keys["each_dtype"]] if "each_dtype" in family.keys else []

@@ -24,7 +24,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import CLASS_INDEX, HALF, MUTUAL
 from ..data.case import HUGE
-from ..written.layers import PLAN_KEYS
+from ..written.layers import PLAN_KEYS, listed
 from ..written.reading import Document, read
 
 FOLDER = Path(__file__).with_name("classes")
@@ -108,7 +108,7 @@ def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
         several = isinstance(made["variants"], list)
         axes = [
             {name: {k: v for k, v in keys.items() if k != "tier"} for name, keys in axis.items()}
-            for axis in (made["variants"] if several else [made["variants"]])
+            for axis in listed(made["variants"])
         ]
         made["variants"] = axes if several else axes[0]
     return made
@@ -207,7 +207,7 @@ class _Maker:
     def axes(self, written: Any) -> list[dict[str, Any]]:
         """Return the axes of variants; one whose names all hold a role is repeated for each of its parameters."""
         result = []
-        for axis in written if isinstance(written, list) else [written]:
+        for axis in listed(written):
             held = [_ROLE.search(name) for name in axis]
             if isinstance(written, list) and all(held):
                 role = held[0][1]  # type: ignore[index]

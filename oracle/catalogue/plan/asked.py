@@ -16,7 +16,6 @@ from ...operators.answers.api import computes_integers, is_computable, served
 from ...operators.answers.registry import operator_named
 from ...operators.answers.validation import bound, decision, decisions, validate
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import Forward
 from ..data.case import Case, TensorPlan, arguments, arguments_of
 
 ASKED = "validate"  # expect: the status that oracle.validate answers
@@ -54,7 +53,7 @@ class Asker:
         result = self.answers(case, args)
         refusing = {key.partition("@")[0] for key, name in (result | self.later(result, args)).items() if name != _OK}
         accepting = tuple(soc for soc in result if soc not in refusing)
-        if not accepting or self._undefined(args):
+        if not accepting or _undefined(self.operator, args) is not None:
             return None, False
         return case.soc if len(accepting) == len(result) else accepting, self._served(case, args, integers=True)
 
@@ -62,7 +61,7 @@ class Asker:
         """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
         args = arguments(case)
         result = self.answers(case, args)
-        if SUCCESS.name in result.values() and self._undefined(args):
+        if SUCCESS.name in result.values() and _undefined(self.operator, args) is not None:
             return None
         most, _ = Counter(result.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in result.items() if name != most}}
@@ -86,11 +85,6 @@ class Asker:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
         socs = case.soc or SOCS
         return dict(zip(socs, self._answers(socs, args), strict=True))
-
-    def _undefined(self, args: Mapping[str, Any]) -> bool:
-        """Whether a call that passes the checks does what no source tells."""
-        op = self.operator
-        return op.undefined is not None and not op.ends_early(args) and op.undefined(args) is not None
 
     def later(self, expected: Mapping[str, str], args: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
@@ -116,14 +110,16 @@ class Asker:
             served(self.operator, {**dict.fromkeys(self.operator.by_name), **args})
         except OracleError:
             return False
-        asked = [
-            name
-            for name, plan in case.outputs.items()
-            if plan is not None or not self.operator.of(name).skips(case.attrs)
-        ]
         whole = integers and computes_integers(self.operator, args, platform(DEFAULT_SOC))
-        plans = [case.outputs[name] for name in asked]
-        return all(plan is not None and is_computable(plan.dtype, whole=whole) for plan in plans)
+        return all(
+            is_computable(plan.dtype, whole=whole) if plan is not None else self.operator.of(name).skips(case.attrs)
+            for name, plan in case.outputs.items()
+        )
+
+
+def _undefined(op: Operator, args: Mapping[str, Any]) -> str | None:
+    """Why no source tells what a call that passes the checks does; None where one does."""
+    return None if op.undefined is None or op.ends_early(args) else op.undefined(args)
 
 
 def _call(case: Case) -> Hashable:
@@ -220,7 +216,9 @@ def after(case: Case, op: Operator) -> Case:
         else:
             name = forward.inputs.get(p.name, p.name)
             inputs[p.name] = case.inputs.get(name) if p.optional else case.inputs[name]
-    attrs = {p.name: case.attrs.get(p.name, p.plain) for p in op.attributes} | _made(forward, case)
+    attrs = {p.name: case.attrs.get(p.name, p.plain) for p in op.attributes}
+    if forward.attributes is not None:
+        attrs |= forward.attributes(case.attrs)
     args = arguments_of(attrs, inputs)
     outputs = {each.output: TensorPlan(each.output_shape(args), each.output_dtype(args)) for each in op.each}
     main = inputs[op.main]
@@ -230,15 +228,11 @@ def after(case: Case, op: Operator) -> Case:
     )  # fmt: skip
 
 
-def _made(forward: Forward, case: Case) -> dict[str, Any]:
-    return {} if forward.attributes is None else dict(forward.attributes(case.attrs))
-
-
 def refusal(case: Case, soc: str, cann: str) -> str:
     """Say why a gradient does not take a call that its forward took ("" where it does)."""
     op, args = OPERATORS[case.op], arguments(case)
     status = validate(case.op, soc=soc, cann=cann, **args)
     if not status.ok:
         return f"{case.op} refuses what {case.before.op if case.before else 'its forward'} takes: {status.reason}"
-    why = None if op.undefined is None or op.ends_early(args) else op.undefined(args)
+    why = _undefined(op, args)
     return "" if why is None else f"{case.op}: {why}"
