@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
-from misbehaving import Device
+from misbehaving import Device, ModifiesAnInput, WritesPastTheEnd
 
 from oracle.model.aclnn import Status
 from oracle.model.call import Call
@@ -81,6 +81,10 @@ def throws(error: BaseException) -> Do:
 
 def answers(value: Callable[[Doing], Any]) -> Do:
     return lambda doing: doing.call.outputs.__setitem__(doing.name, value(doing))
+
+
+def spoils(device: type[Device]) -> Do:
+    return lambda doing: device().spoil(doing.call, doing.out)
 
 
 def in_a_thread(do: Callable[[], Any]) -> Do:
@@ -234,15 +238,6 @@ class Interrupting(RuntimeError):
         raise KeyboardInterrupt
 
 
-def changes_an_input(doing: Doing) -> None:
-    doing.call.inputs["self"].reshape(-1)[0] += 1
-
-
-def damages_a_guard(doing: Doing) -> None:
-    out = doing.out
-    np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[-1] = 0
-
-
 def takes_memory(doing: Doing) -> None:
     doing.call.outputs[doing.name] = np.broadcast_to(np.float32(0), (1 << 40,))
 
@@ -310,8 +305,8 @@ FAULTS: dict[str, Fault] = {
     "answers_a_copy": Fault(answers(lambda d: d.out.copy()), "pass"),
     "answers_more_than_there_is": Fault(takes_memory, "fail", "shape (1099511627776,)"),
     "clears_the_call": Fault(lambda d: (d.call.inputs.clear(), d.call.outputs.clear())[0], "fail"),
-    "changes_an_input": Fault(changes_an_input, "fail", "modified self"),
-    "damages_a_guard": Fault(damages_a_guard, "fail", "elements outside gradInput were written"),
+    "changes_an_input": Fault(spoils(ModifiesAnInput), "fail", "modified self"),
+    "damages_a_guard": Fault(spoils(WritesPastTheEnd), "fail", "elements outside gradInput were written"),
     "writes_later": Fault(writes_later, "pass"),
     # how it leaves
     "leaves": Fault(lambda _: os._exit(0), "crash", "exit status 0"),

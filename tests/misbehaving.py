@@ -113,11 +113,16 @@ class Then(Device):
 
 
 class Makes(Device):
-    """Writes what a function makes of the call, the right result and what the output held, where it writes at all."""
+    """Writes what ``make`` makes of the call, the right result and what the output held, where it writes at all."""
 
-    def __init__(self, make: Callable[[Call, Any, Any], Any]) -> None:
+    def __init__(self, make: Callable[[Call, Any, Any], Any] | None = None) -> None:
         super().__init__()
-        self._make = make
+        if make is not None:
+            self.make = make  # type: ignore[method-assign]
+
+    def make(self, call: Call, result: Any, held: Any) -> Any:
+        """Return what this device writes."""
+        return result
 
     def run(self, call: Call) -> Status | None:
         (out,) = call.outputs.values()
@@ -125,7 +130,7 @@ class Makes(Device):
         status = Cpu.run(self, call)
         if status is not None and status.ok and writes(call):
             with np.errstate(all="ignore"):
-                out[...] = np.asarray(self._make(call, np.array(out), held)).astype(out.dtype)
+                out[...] = np.asarray(self.make(call, np.array(out), held)).astype(out.dtype)
         return status
 
 
@@ -170,6 +175,21 @@ def _contiguous(out: Any) -> tuple[int, ...]:
     return tuple(int(s) for s in np.empty(out.shape, out.dtype).strides)
 
 
+class ReadsAsContiguous(Device):
+    """Reads an input in the order of its memory, whatever its strides."""
+
+    operand = "self"
+
+    def run(self, call: Call) -> Status | None:
+        read = call.inputs[self.operand]
+        if isinstance(read, np.ndarray):
+            flat = np.lib.stride_tricks.as_strided(read, read.shape, _contiguous(read)).copy()
+            call.inputs[self.operand] = flat
+        status = super().run(call)
+        call.inputs[self.operand] = read
+        return status
+
+
 class ModifiesAnInput(Device):
     def spoil(self, call: Call, out: Any) -> None:
         call.inputs["self"].reshape(-1)[0] += 1
@@ -190,6 +210,11 @@ class Raises(Device):
 class Exits(Device):
     def spoil(self, call: Call, out: Any) -> None:
         sys.exit(3)
+
+
+class Leaves(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        os._exit(7)
 
 
 class WrongDtype(Device):

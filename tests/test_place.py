@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,22 +27,21 @@ def _misbehaving_is_importable(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
+def lines(device, *names, **settings):
+    """The line of a case of each name, on a device of misbehaving.py."""
+    with closing(Bench(Settings(backend=f"misbehaving:{device}", **settings))) as bench:
+        return [bench.run_case(log_sigmoid(name)) for name in names]
+
+
 @in_full_alone
 def test_the_run_goes_on_after_deaths_and_silence():
-    bench = Bench(Settings(backend="misbehaving:Dies", timeout=3.0))
-    bench.open()
-    assert bench.about.name == "device"
-    try:
-        lines = {name: bench.run_case(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
-    finally:
-        bench.close()
-    assert {name: line.status for name, line in lines.items()} == {
-        "plain": "pass", "dies": "crash", "exits": "crash", "hangs": "timeout", "after": "pass",
-    }  # fmt: skip
-    assert "signal 9 (SIGKILL)" in lines["dies"].reason
-    assert "exit status 7" in lines["exits"].reason
-    assert "no answer in 3 s" in lines["hangs"].reason
-    assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+    plain, dies, exits, hangs, after = lines("Dies", "plain", "dies", "exits", "hangs", "after", timeout=3.0)
+    statuses = [line.status for line in (plain, dies, exits, hangs, after)]
+    assert statuses == ["pass", "crash", "crash", "timeout", "pass"]
+    assert "signal 9 (SIGKILL)" in dies.reason
+    assert "exit status 7" in exits.reason
+    assert "no answer in 3 s" in hangs.reason
+    assert hangs.detail.replay.startswith("aclnn-oracle replay ")
 
 
 def test_of_many_failures_in_a_row_without_a_cause_few_are_asked_for_one(monkeypatch):
@@ -65,14 +65,11 @@ def test_of_many_failures_in_a_row_without_a_cause_few_are_asked_for_one(monkeyp
 def test_only_a_case_of_the_run_is_tried_in_a_second_process(monkeypatch):
     started = []
     monkeypatch.setattr(Process, "__init__", _counting(started, Process.__init__))
-    bench = Bench(Settings(backend="misbehaving:Invents"))
     counts = []
-    try:
+    with closing(Bench(Settings(backend="misbehaving:Invents"))) as bench:
         for run in (bench.run_case, bench.further, bench.run_case):  # of a process' first case none is asked
             assert run(log_sigmoid("plain")).status == "fail"
             counts.append(len(started))
-    finally:
-        bench.close()
     assert counts == [1, 1, 2]
 
 
@@ -114,40 +111,23 @@ def test_a_device_that_hangs_is_let_go_when_its_run_is_killed():
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are glibc's")
 def test_what_the_c_library_says_of_a_damaged_heap_is_kept_and_passed_on(capfd):
-    bench = Bench(Settings(backend="misbehaving:DamagesTheHeap", isolate=True))
-    try:
-        lines = [bench.run_case(log_sigmoid(name)) for name in ("plain", "frees", "after")]
-    finally:
-        bench.close()
-    assert [line.status for line in lines] == ["pass", "crash", "pass"]
-    assert lines[1].reason == (
-        "the device's process ended: signal 6 (SIGABRT); its last words: free(): invalid pointer"
-    )
-    assert family_of(lines[1].detail.cause) == "outside"
+    plain, frees, after = lines("DamagesTheHeap", "plain", "frees", "after", isolate=True)
+    assert [line.status for line in (plain, frees, after)] == ["pass", "crash", "pass"]
+    assert frees.reason == "the device's process ended: signal 6 (SIGABRT); its last words: free(): invalid pointer"
+    assert family_of(frees.detail.cause) == "outside"
     assert "a line of a log\nfree(): invalid pointer" in capfd.readouterr().err
 
 
 def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():
-    bench = Bench(Settings(backend="misbehaving:Breaks", isolate=True))
-    try:
-        assert [bench.run_case(log_sigmoid(name)).status for name in ("one", "breaks", "two")] == [
-            "pass",
-            "error",
-            "pass",
-        ]
-    finally:
-        bench.close()
+    result = lines("Breaks", "one", "breaks", "two", isolate=True)
+    assert [line.status for line in result] == ["pass", "error", "pass"]
 
 
 def test_a_device_that_does_not_come_back_makes_errors_and_loses_no_case(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    bench = Bench(Settings(backend="misbehaving:StaysAway", isolate=True))
-    try:
-        lines = [bench.run_case(log_sigmoid(name)) for name in ("dies", "two", "three")]
-    finally:
-        bench.close()
-    assert [line.status for line in lines] == ["crash", "error", "error"]
-    assert "FileExistsError" in lines[2].reason
+    result = lines("StaysAway", "dies", "two", "three", isolate=True)
+    assert [line.status for line in result] == ["crash", "error", "error"]
+    assert "FileExistsError" in result[2].reason
 
 
 @pytest.mark.parametrize("isolate", [True, False])
@@ -171,13 +151,9 @@ def test_a_process_that_dies_while_it_ends_is_told():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process may allocate")
 def test_a_case_that_needs_more_memory_than_allowed_is_an_error_and_the_others_run():
-    bench = Bench(Settings(backend="misbehaving:Allocates", max_memory=2 << 30))
-    try:
-        lines = [bench.run_case(log_sigmoid(name)) for name in ("one", "large", "two")]
-    finally:
-        bench.close()
-    assert [line.status for line in lines] == ["pass", "error", "pass"]
-    assert "MemoryError" in lines[1].reason
+    result = lines("Allocates", "one", "large", "two", max_memory=2 << 30)
+    assert [line.status for line in result] == ["pass", "error", "pass"]
+    assert "MemoryError" in result[1].reason
 
 
 @in_full_alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import processes
@@ -43,12 +44,9 @@ def softmax():
 
 def outcomes(cases, **settings):
     """Run cases in a child on the emulated CANN, return (status, reason) of each; every line names the device."""
-    bench = Bench(Settings(backend="aclnn", emulate=True, **{"isolate": True, **settings}))
-    bench.open()
-    try:
+    with closing(Bench(Settings(backend="aclnn", emulate=True, **{"isolate": True, **settings}))) as bench:
+        bench.open()
         lines = [bench.run_case(case) for case in cases]
-    finally:
-        bench.close()
     assert {line.device for line in lines} == {"emulated npu:0"}
     return [(line.status, line.reason) for line in lines]
 

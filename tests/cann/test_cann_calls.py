@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -187,14 +188,11 @@ def survives(emulator, device, lost=0):
 
 
 def test_a_kernel_that_does_not_end_is_told_in_time_and_the_next_call_runs(emulator):
-    device = load("aclnn", {"timeout": "0.3"})
-    try:
+    with closing(load("aclnn", {"timeout": "0.3"})) as device:
         emulator.inject(f"{SOFTMAX}#1=hang")
         with pytest.raises(CannError, match="507046"):
             device.run(softmax())
         survives(emulator, device)
-    finally:
-        device.close()
 
 
 @pytest.mark.parametrize(("fault", "guards"), [("overrun", True), ("underrun", True), ("wrong", False)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -74,7 +75,6 @@ def generated(tmp_path_factory):
 @pytest.mark.parametrize("given", [True, False])
 def test_a_generated_kernel_gives_the_declared_orders_bits(generated, emulator, tree, dtype, given):
     add_custom(build_custom(generated.slug, {"generated.cpp": source(generated)}, toolkit=tree))
-    device = load("aclnn", {"timeout": "20"})
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 4, (5, 7)).astype(dtype)
     x[0, :6] = [3, 2, -1, 0, -0.0, np.nan]
@@ -82,10 +82,8 @@ def test_a_generated_kernel_gives_the_declared_orders_bits(generated, emulator, 
     inputs["scale"] = inputs["scale"] if given else None
     attrs = {"beta": 0.3 if given else None, "keep": given, "reduction": 1 if given else 0}
     call = Call(generated.name, "ascend910b", inputs, attrs, {"out": np.zeros_like(x)})
-    try:
+    with closing(load("aclnn", {"timeout": "20"})) as device:
         assert device.run(call).ok
-    finally:
-        device.close()
     np.testing.assert_array_equal(call.outputs["out"], compute(call, numerics="kernel"))
 
 

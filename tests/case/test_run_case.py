@@ -192,24 +192,19 @@ def test_the_detail_names_worst_elements_pattern_and_inputs():
     assert record.inputs["self"] == "float32[6,9] normal"
 
 
-class OneUlpOff:
+def one_ulp_off(call, result, held):
     """The golden, one element moved to the next number: outside the strict bound of float16, inside the standard."""
-
-    name = "one-ulp-off"
-
-    def run(self, call):
-        (name,) = call.outputs
-        out = call.outputs[name]
-        out[...] = golden(call)[name]
-        out[0, 0] = np.nextafter(out[0, 0], out.dtype.type(np.inf))
+    (moved,) = golden(call).values()
+    moved[0, 0] = np.nextafter(moved[0, 0], moved.dtype.type(np.inf))
+    return moved
 
 
 def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
     case = log_sigmoid(dtype="float16")
-    failed = run_case(case, OneUlpOff(), Settings(seed=1))
+    failed = run_case(case, m.Makes(one_ulp_off), Settings(seed=1))
     assert (failed.status, failed.reason.partition(":")[0]) == ("fail", "strict")
     assert (failed.kernel_share or 0) > 1
-    passed = run_case(case, OneUlpOff(), Settings(gate=("structure", "standard"), seed=1))
+    passed = run_case(case, m.Makes(one_ulp_off), Settings(gate=("structure", "standard"), seed=1))
     assert (passed.status, passed.reason.startswith("outside the gate: strict: ")) == ("pass", True)
     assert [name for name, layer in passed.verdicts.items() if not layer.passed] == ["strict"]
     expected = Expectation(case.id, ("fail",), "a rounding", "here:1")

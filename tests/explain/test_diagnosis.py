@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from misbehaving import FlipsOneSign, log_sigmoid
+from misbehaving import FlipsOneSign, ModifiesAnInput, ReadsAsContiguous, log_sigmoid
 
 from oracle.case.one_case import AGAIN, ALONE, run_case
 from oracle.defects.base.elementwise import public
@@ -241,11 +242,9 @@ def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
     assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
     assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    bench = Bench(Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True))
-    try:
+    settings = Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True)
+    with closing(Bench(settings)) as bench:
         first, second = (bench.run_case(log_sigmoid(name)) for name in ("one", "two"))
-    finally:
-        bench.close()
     assert (first.status, second.status) == ("pass", "fail")
     assert second.detail.cause == ALONE
     assert {family_of(AGAIN), family_of(ALONE)} == {"state"}
@@ -365,25 +364,10 @@ def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numb
     assert cause(lambda v: np.roll(v, 1), two) == ""
 
 
-class IgnoresStrides:
-    name = "ignores"
-
-    def run(self, call):
-        wide = call.inputs["self"]
-        start = wide.__array_interface__["data"][0]
-        memory = wide.base if wide.base is not None else wide
-        while memory.base is not None and isinstance(memory.base, np.ndarray):
-            memory = memory.base
-        flat = memory.reshape(-1).view(wide.dtype)
-        begin = (start - memory.__array_interface__["data"][0]) // wide.itemsize
-        call.inputs["self"] = flat[begin : begin + wide.size].reshape(wide.shape)
-        call.outputs["gradInput"][...] = compute(call)
-
-
 @pytest.mark.parametrize("view", ["transposed", "strided:2"])
 def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_are_shown(view):
     """Also where the memory between its elements is read, which is NaN."""
-    record = run_case(log_sigmoid(self=view), IgnoresStrides(), Settings())
+    record = run_case(log_sigmoid(self=view), ReadsAsContiguous(), Settings())
     assert record.detail is not None
     assert record.detail.cause == "self is read as if it were contiguous: its strides are ignored"
     assert {*record.detail.worst[0].operands} == {"gradOutput", "self"}
@@ -399,14 +383,7 @@ def test_what_the_output_held_is_recognised_in_the_result():
 
 
 def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
-    class Scratches:
-        name = "scratches"
-
-        def run(self, call):
-            call.outputs["gradInput"][...] = compute(call)
-            call.inputs["self"][0, 0] += 1
-
-    record = run_case(log_sigmoid(), Scratches(), Settings())
+    record = run_case(log_sigmoid(), ModifiesAnInput(), Settings())
     assert record.detail is not None
     assert (record.detail.pattern, record.detail.bad) == ("", 0)
     assert family_of(record.detail.cause) == "changed input"

@@ -10,6 +10,7 @@ import os
 import sys
 import textwrap
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +52,9 @@ def wrong(name: str, line: CaseRecord) -> list[str]:
 
 
 def test_a_fault_is_a_status_of_its_case_and_nothing_of_it_survives():
-    bench = Bench(Settings(backend="faults:Faulty", timeout=5.0))
     cases = [log_sigmoid(each) for name in NAMES for each in (name, f"after_{name}")]
-    try:
+    with closing(Bench(Settings(backend="faults:Faulty", timeout=5.0))) as bench:
         lines = [bench.run_case(case, None, then) for case, then in zip(cases, [*cases[1:], None], strict=True)]
-    finally:
-        bench.close()
     assert [problem for name, line in zip(NAMES, lines[::2], strict=True) for problem in wrong(name, line)] == []
     after = dict(zip(NAMES, lines[1::2], strict=True))
     assert {name: (line.status, line.reason, line.notes) for name, line in after.items()} == dict.fromkeys(
@@ -104,11 +102,8 @@ def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tm
 def cheat(way: str, *, isolate: bool | None) -> str:
     """Return the status of a case whose device looks for the golden instead of computing it."""
     case = log_sigmoid(way, (5, 20 + len(way)))  # a shape that no other test has left behind
-    bench = Bench(Settings(backend="misbehaving:Cheats", isolate=isolate))
-    try:
+    with closing(Bench(Settings(backend="misbehaving:Cheats", isolate=isolate))) as bench:
         return bench.run_case(case).status
-    finally:
-        bench.close()
 
 
 @pytest.mark.parametrize("way", ["frames", "gc", "freed"])
@@ -136,12 +131,9 @@ def test_the_memory_of_the_device_holds_no_golden(monkeypatch, tmp_path):
 
 @in_full_alone
 def test_a_process_that_is_killed_between_two_cases_costs_none():
-    bench = Bench(Settings(backend="faults:Faulty"))
-    try:
+    with closing(Bench(Settings(backend="faults:Faulty"))) as bench:
         for number in range(3):
             assert bench.run_case(log_sigmoid(f"plain{number}")).status == "pass"
             os.kill(bench._backend._process._keeper.pid, 9)
             time.sleep(0.05)
         assert bench.run_case(log_sigmoid("last")).status == "pass"
-    finally:
-        bench.close()

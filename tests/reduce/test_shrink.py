@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
+from misbehaving import Device, Makes, ModifiesAnInput, ReadsAsContiguous, WrongDtype
 from ordinary import in_full_alone
 
 from oracle.case.one_case import run_case
@@ -21,7 +23,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.cli import main
 from oracle.defects.registry import defects
 from oracle.model.errors import OracleError
-from oracle.operators import OPERATORS, compute, validate, writes
+from oracle.operators import OPERATORS, compute, validate
 from oracle.place import Bench
 from oracle.power.failures import failures, rate_of
 from oracle.reduce.script import script
@@ -38,67 +40,24 @@ def cases(op: str) -> list[Case]:
     return [c for c in result if all(p is None or math.prod(p.shape) <= 2**9 for p in c.inputs.values())]
 
 
-class Device:
-    """A right device whose subclasses do one thing wrong."""
-
-    name = "device"
-
-    def run(self, call):
-        status = validate(call)
-        if status.ok and writes(call):
-            (name,) = call.outputs
-            call.outputs[name][...] = self.answer(call)
-        return status
-
-    def answer(self, call):
-        return compute(call)
-
-
-class ShortSum(Device):
+class ShortSum(Makes):
     """Softmax sums only the first 64 elements of a row."""
 
-    def answer(self, call):
+    def make(self, call, result, held):
         dim = call.attrs["dim"]
         g, y = (np.atleast_1d(call.inputs[n]).astype(np.float64) for n in ("gradOutput", "output"))
         part = np.take(g * y, np.arange(min(64, g.shape[dim])), axis=dim)
-        return (g * y - y * part.sum(axis=dim, keepdims=True)).reshape(call.inputs["output"].shape)
+        return (g * y - y * part.sum(axis=dim, keepdims=True)).reshape(result.shape)
 
 
-class IgnoresNothing(Device):
+class IgnoresNothing(Makes):
     """NLLLossBackward writes -1 into rows it should leave alone."""
 
-    def answer(self, call):
-        out, ignored = compute(call), call.attrs["ignoreIndex"]
-        if out.ndim == 2 and 0 <= ignored < out.shape[1]:
-            out[np.atleast_1d(call.inputs["target"]) == ignored, ignored] = -1
-        return out
-
-
-class Strides(Device):
-    """Reads self as if it were contiguous."""
-
-    def answer(self, call):
-        x = call.inputs["self"]
-        if not x.size or x.flags.c_contiguous:
-            return compute(call)
-        flat = np.lib.stride_tricks.as_strided(x, (x.size,), (x.itemsize,)).reshape(x.shape).copy()
-        return compute(replace(call, inputs={**call.inputs, "self": flat}))
-
-
-class Modifies(Device):
-    def answer(self, call):
-        out = compute(call)
-        call.inputs["gradOutput"][...] = 0
-        return out
-
-
-class WrongType(Device):
-    def run(self, call):
-        status = validate(call)
-        if status.ok and writes(call):
-            (name,) = call.outputs
-            call.outputs[name] = compute(call).astype(np.float32)
-        return status
+    def make(self, call, result, held):
+        ignored = call.attrs["ignoreIndex"]
+        if result.ndim == 2 and 0 <= ignored < result.shape[1]:
+            result[np.atleast_1d(call.inputs["target"]) == ignored, ignored] = -1
+        return result
 
 
 class Refuses(Device):
@@ -110,11 +69,15 @@ class Refuses(Device):
         return super().run(call)
 
 
-class Raises(Device):
-    def answer(self, call):
+class Raises(Makes):
+    def make(self, call, result, held):
         if call.inputs["output"].shape[-1] > 8:
             raise ValueError("too wide")
-        return compute(call)
+        return result
+
+
+def backend_of(device: type[Device]) -> str:
+    return f"{device.__module__}:{device.__name__}"
 
 
 @cache
@@ -122,7 +85,7 @@ def failing(op: str, device: type[Device]) -> Case:
     """The first small case of an operator that a device fails."""
     for case in cases(op):
         strided = any(p is not None and p.view != "contiguous" for p in case.inputs.values())
-        if strided or device is not Strides:
+        if strided or device is not ReadsAsContiguous:
             line = run_case(case, device(), Settings())
             if line.status in ("fail", "error"):
                 return case
@@ -136,10 +99,10 @@ def sizes(case: Case) -> list[int]:
 WRONG = [
     (ShortSum, "aclnnSoftmaxBackward", 65),
     (IgnoresNothing, "aclnnNLLLossBackward", 1),
-    (Strides, "aclnnLogSigmoidBackward", 4),
-    (Strides, "aclnnBinaryCrossEntropyBackward", 4),
-    (Modifies, "aclnnLogSigmoidBackward", 1),
-    (WrongType, "aclnnSoftmaxBackward", 1),
+    (ReadsAsContiguous, "aclnnLogSigmoidBackward", 4),
+    (ReadsAsContiguous, "aclnnBinaryCrossEntropyBackward", 4),
+    (ModifiesAnInput, "aclnnLogSigmoidBackward", 1),
+    (WrongDtype, "aclnnSoftmaxBackward", 1),
     (Refuses, "aclnnSoftmaxBackward", 5),
     (Raises, "aclnnSoftmaxBackward", 9),
 ]
@@ -148,7 +111,7 @@ IDS = [f"{device.__name__}-{op}" for device, op, _ in WRONG]
 
 @pytest.mark.parametrize(("device", "op", "largest"), WRONG, ids=IDS)
 def test_what_is_left_fails_alike_and_is_minimal(device, op, largest):
-    settings = Settings(backend=f"test_shrink:{device.__name__}")
+    settings = Settings(backend=backend_of(device))
     case = failing(op, device)
     before = run_case(case, device(), settings)
     shrunk = shrink(case, device(), settings)
@@ -160,8 +123,8 @@ def test_what_is_left_fails_alike_and_is_minimal(device, op, largest):
 
 def test_a_layout_stays_only_where_it_matters():
     settings = Settings()
-    case = failing("aclnnLogSigmoidBackward", Strides)
-    views = {n: p.view for n, p in shrink(case, Strides(), settings).case.inputs.items() if p is not None}
+    case = failing("aclnnLogSigmoidBackward", ReadsAsContiguous)
+    views = {n: p.view for n, p in shrink(case, ReadsAsContiguous(), settings).case.inputs.items() if p is not None}
     assert [n for n, view in views.items() if view != "contiguous"] == ["self"]
     plain = failing("aclnnSoftmaxBackward", ShortSum)
     strided = replace(plain, inputs={n: replace(p, view="strided:2") for n, p in plain.inputs.items()})
@@ -198,8 +161,8 @@ def test_the_budget_of_runs_is_kept(runs):
     assert shrink_with(run, case, settings, runs=runs).runs == count <= runs
 
 
-class IgnoresSlope(Device):
-    def answer(self, call):
+class IgnoresSlope(Makes):
+    def make(self, call, result, held):
         return compute(replace(call, attrs={**call.attrs, "slope": 0.0}))
 
 
@@ -232,12 +195,9 @@ def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     settings = Settings(backend="crashing:Device", isolate=True)
-    bench = Bench(settings)
     case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id)
-    try:
+    with closing(Bench(settings)) as bench:
         shrunk = shrink_with(bench.run_case, case, settings, runs=30)
-    finally:
-        bench.close()
     assert shrunk.record.status == "crash"
     assert shrunk.case.inputs["output"].shape[-1] == 4
 
@@ -259,28 +219,25 @@ SCRIPTS = slice(1, None, 2) if "ACLNN_TEST_SCRIPTS" in os.environ else slice(1, 
 
 @pytest.mark.parametrize(("device", "op", "largest"), WRONG[SCRIPTS], ids=IDS[SCRIPTS])
 def test_the_script_finds_the_failure_and_passes_a_right_device(device, op, largest, tmp_path):
-    settings = Settings(backend=f"test_shrink:{device.__name__}")
+    settings = Settings(backend=backend_of(device))
     text = script(shrink(failing(op, device), device(), settings))
     wrong = executed(text, tmp_path)
     assert wrong.returncode == 1, wrong.stderr
     assert "WRONG" in wrong.stdout or "ValueError: too wide" in wrong.stderr
-    right = executed(text.replace(f"test_shrink:{device.__name__}", "test_shrink:Device"), tmp_path)
+    right = executed(text.replace(backend_of(device), "misbehaving:Device"), tmp_path)
     assert right.returncode == 0, right.stdout + right.stderr
     assert right.stdout.endswith("right\n")
 
 
+ZEROING = "class Device:\n    name = 'zeroing'\n    def run(self, call):\n        call.outputs['out'][...] = 0\n"
+
+
 def test_the_script_needs_numpy_and_the_backend_only(tmp_path):
-    (tmp_path / "plain.py").write_text(
-        "class Device:\n    name = 'plain'\n    def run(self, call):\n        call.outputs['out'][...] = 0\n", "utf-8"
-    )
-    settings = Settings(backend="plain:Device")
+    (tmp_path / "zeroing.py").write_text(ZEROING, "utf-8")
+    settings = Settings(backend="zeroing:Device")
     case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
-
-    class Zeros(Device):
-        def answer(self, call):
-            return np.zeros_like(call.outputs["out"])
-
-    made = executed(script(shrink(case, Zeros(), settings)), tmp_path, without_oracle=True)
+    zeros = Makes(lambda call, result, held: 0 * result)
+    made = executed(script(shrink(case, zeros, settings)), tmp_path, without_oracle=True)
     assert made.returncode == 1, made.stderr
     assert "WRONG out[" in made.stdout
 
@@ -296,9 +253,7 @@ def test_a_large_case_is_packed(tmp_path):
 
 
 def test_replay_shrinks(tmp_path, monkeypatch, capsys):
-    (tmp_path / "zeroing.py").write_text(
-        "class Device:\n    name = 'plain'\n    def run(self, call):\n        call.outputs['out'][...] = 0\n", "utf-8"
-    )
+    (tmp_path / "zeroing.py").write_text(ZEROING, "utf-8")
     monkeypatch.chdir(tmp_path)
     case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
     assert main(["replay", case.id, "--backend", "zeroing:Device", "--shrink", "--no-isolate"]) == 1

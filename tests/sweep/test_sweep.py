@@ -240,51 +240,20 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
     assert wide <= low.size // 50, wide
 
 
-DEVICES = """
-import os
-import numpy as np
-import oracle
-
-class Half:
-    name = "half"
-    def run(self, call):
-        x = call.inputs["self"]
-        np.copyto(call.outputs["out"], x, where=x > 0)
-        return oracle.Status(0)
-
-class Raises(Half):
-    def run(self, call):
-        raise ValueError("no")
-
-class Dies(Half):
-    def run(self, call):
-        os._exit(7)
-
-class NotToday(Half):
-    def unsupported(self, call):
-        return "not today"
-
-class Number(Half):
-    def run(self, call):
-        return 42
-"""
-
-
 @pytest.mark.parametrize(
-    ("words", "status", "says"),
+    ("device", "status", "says"),
     [
-        (["--backend", "devices:Half"], 1, "got nan"),
-        (["--backend", "devices:Raises"], 2, "sweep: devices:Raises: ValueError: no"),
-        (["--backend", "devices:Dies"], 2, "sweep: devices:Dies: the device's process ended: exit status 7"),
-        (["--backend", "devices:NotToday"], 2, "devices:NotToday does not take aclnnRelu: not today"),
-        (["--backend", "devices:Number"], 2, "42"),
+        ("WritesNothing", 1, "got nan"),
+        ("Raises", 2, "sweep: misbehaving:Raises: RuntimeError: the stream is gone"),
+        ("Leaves", 2, "sweep: misbehaving:Leaves: the device's process ended: exit status 7"),
+        ("Unsupporting", 2, "misbehaving:Unsupporting does not take aclnnRelu: not on Sundays"),
+        ("AnswersANumber", 2, "run() returned 0"),
     ],
 )
-def test_a_device_that_fails_ends_the_sweep_with_one_line(tmp_path, monkeypatch, capsys, words, status, says):
-    (tmp_path / "devices.py").write_text(DEVICES)
-    monkeypatch.syspath_prepend(str(tmp_path))
+def test_a_device_that_fails_ends_the_sweep_with_one_line(tmp_path, monkeypatch, capsys, device, status, says):
     monkeypatch.chdir(tmp_path)
-    assert main(["sweep", "aclnnRelu", "--dtype", "float16", "--quiet", *words]) == status
+    words = ["--dtype", "float16", "--quiet", "--backend", f"misbehaving:{device}"]
+    assert main(["sweep", "aclnnRelu", *words]) == status
     text = capsys.readouterr()
     assert says in text.out + text.err
 
