@@ -12,7 +12,7 @@ import pytest
 
 from oracle.cli import main
 from oracle.emulator import DEVICES, build, environment
-from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, STAMP, find_compiler, served, unserved
+from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, STAMP, served, unserved
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
 
@@ -171,22 +171,3 @@ def test_nothing_that_is_served_says_that_it_is_not(tree):
     assert not set(served()) & set(unserved())
     assert set(unserved()) <= exported(tree, "libopapi_math.so")
     assert exported(tree, "libopapi.so") == exported(tree, "libopapi_nn.so") | exported(tree, "libopapi_math.so")
-
-
-@pytest.mark.parametrize(
-    "libraries", [("acl_rt", "nnopbase", "opapi"), ("ascendcl", "nnopbase", "opapi_nn", "opapi_math")]
-)
-def test_a_program_links_with_either_layout_of_the_libraries(tree, tmp_path, libraries):
-    source = tmp_path / "p.cpp"
-    source.write_text(
-        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n#include "aclnnop/aclnn_add.h"\n'
-        '#include "aclnnop/aclnn_sigmoid_backward.h"\n'
-        "int main() { uint64_t size; aclOpExecutor* made; if (aclInit(nullptr) || aclrtSetDevice(0)) return 1;\n"
-        "if (aclnnAddGetWorkspaceSize(nullptr, nullptr, nullptr, nullptr, &size, &made) != 161001) return 3;\n"
-        "return aclnnSigmoidBackwardGetWorkspaceSize(nullptr, nullptr, nullptr, &size, &made) == 161001 ? 0 : 2; }\n"
-    )
-    program = tmp_path / "p"
-    command = [find_compiler(), "-std=c++17", f"-I{tree}/include", str(source), "-o", str(program), f"-L{tree}/lib64"]
-    subprocess.run([*command, *(f"-l{name}" for name in libraries)], check=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("ACLNN_EMULATOR_")} | environment(tree)
-    assert subprocess.run([str(program)], env=env, check=False).returncode == 0
