@@ -16,6 +16,15 @@ defaults:
   output: {}
 families:
 """  # 8 lines: a family begins on line 9
+LOG_SIGMOID = """\
+aclnn_oracle: 1
+operator: aclnnLogSigmoidBackward
+defaults:
+  main: self
+  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
+  output: {}
+families:
+"""
 
 
 def catalogue(folder: Path, families: str, head: str = HEAD, name: str = "c.yaml") -> Path:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from oracle.explain.groups import groups
+from oracle.record.codec import parse_object
+from oracle.record.reader import Record
+from oracle.record.types import CaseRecord, RunHeader
 
 DTYPES = ("float32", "float16", "bfloat16")
 OPERATORS = {
@@ -119,6 +125,14 @@ def write(path: Path, cases: list[dict[str, Any]], *, died: bool = False, **chan
     lines = [header(**{"planned": len(cases), **changes}), *cases, *([] if died else [end(cases)])]
     path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+def grouped(cases: Iterable[CaseRecord]) -> Record:
+    """The record of a run that had these cases, its failures in groups."""
+    made = list(cases)
+    run = RunHeader.of(parse_object(json.dumps(header(planned=len(made))), "here"))
+    record = Record(Path("run.jsonl"), run, made, True, 1.0)
+    return replace(record, groups=tuple(groups(record)))
 
 
 def catalogue(n: int, *, seed: int = 0) -> list[dict[str, Any]]:

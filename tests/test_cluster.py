@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from ordinary import in_full_alone
-from small import HEAD
+from small_catalogues import LOG_SIGMOID as HEAD
 
 import oracle.place
 from oracle.catalogue import load

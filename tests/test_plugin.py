@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from ordinary import in_full_alone, some
-from small import HEAD
+from small_catalogues import LOG_SIGMOID as HEAD
 
 import oracle.backends.replay
 import oracle.cli
@@ -577,6 +577,34 @@ def test_the_records_of_all_shards_make_that_of_the_whole_run(project):
     merged, whole = record_of(project.path / "merged.jsonl"), record_of(project.path / "whole.jsonl")
     assert {case["id"] for case in merged[1]} == {case["id"] for case in whole[1]} == {IDS[1], LARGER}
     assert merged[0]["catalogue_sha256"] == whole[0]["catalogue_sha256"]
+
+
+ENDS_ONCE = """\
+import os
+from pathlib import Path
+from oracle.place import Bench
+
+run_case = Bench.run_case
+def ends(self, case, *others):
+    if "/larger" in case.id and "PYTEST_XDIST_WORKER" in os.environ and not Path("ended").exists():
+        Path("ended").touch()
+        os._exit(1)
+    return run_case(self, case, *others)
+Bench.run_case = ends
+"""
+
+
+@in_full_alone
+def test_a_case_whose_worker_is_lost_is_not_run_and_resume_repeats_it(project):
+    """A worker that is lost says nothing of the device."""
+    project.makeconftest(ENDS_ONCE)
+    assert run(project, "-n", "1", "--record", "r.jsonl").ret == 1
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts == {"pass": 3, "notrun": 1}
+    (lost,) = (case for case in cases if case["status"] == "notrun")
+    assert lost["reason"].endswith("ended while it had this case; --resume repeats it")
+    assert project.runpytest_subprocess("--resume", "r.jsonl").ret == 0
+    assert record_of(project.path / "r.jsonl")[2] == {"pass": 4}
 
 
 def cut(path: Path, lines: int) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import misbehaving
 import mistaken
 import numpy as np
 import pytest
-import synthetic
 from ordinary import FULL, in_full_alone
+from synthetic import grouped
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
@@ -21,21 +19,12 @@ from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
 from oracle.explain.conditions import contrast, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
-from oracle.explain.groups import groups
-from oracle.record.codec import parse_object
 from oracle.record.reader import Record
-from oracle.record.types import CaseRecord, Detail, RunHeader, WorstElement
+from oracle.record.types import CaseRecord, Detail, WorstElement
 from oracle.reporting.clusters import shared_text
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
-
-
-def recorded(cases: Iterable[CaseRecord]) -> Record:
-    made = list(cases)
-    header = RunHeader.of(parse_object(json.dumps(synthetic.header(planned=len(made))), "here"))
-    record = Record(Path("run.jsonl"), header, made, True, 1.0)
-    return replace(record, groups=tuple(groups(record)))
 
 
 def case(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **changes: object) -> CaseRecord:
@@ -56,7 +45,7 @@ def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Recor
         shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
         dtype = draw.choice(("float32", "float16", "bfloat16"))
         cases.append(case(number, fails(dtype, shape), dtype, shape))
-    return recorded(cases)
+    return grouped(cases)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +85,7 @@ def test_calls_that_compute_nothing_are_no_passing_cases_of_those_that_do() -> N
     small = [case(n + 9, False, "float32", (3, 4), elements=None) for n in range(9)]
     refused = [replace(each, inputs={n: f"{w} (no data)" for n, w in each.inputs.items()}) for each in small]
     empty = [case(n + 18, False, "float32", (n, 0), elements=None) for n in range(3)]
-    (group,) = recorded([*wrong, *refused, *empty]).groups
+    (group,) = grouped([*wrong, *refused, *empty]).groups
     assert not group.where
 
 
@@ -105,7 +94,7 @@ def test_operators_that_share_condition_or_cause_are_one_group() -> None:
         return replace(made, id=made.id.replace("softmax", "log_softmax"), op="aclnnLogSoftmaxBackward")
 
     one = drawn(lambda dtype, shape: dtype == "float16").cases
-    (group,) = recorded([*one, *map(other, one)]).groups
+    (group,) = grouped([*one, *map(other, one)]).groups
     assert group.operators == ("aclnnLogSoftmaxBackward", "aclnnSoftmaxBackward")
     assert group.failures == 2 * sum(not each.ok for each in one)
     assert group.failed == group.inside
@@ -116,7 +105,7 @@ def test_two_bugs_with_different_causes_are_two_groups() -> None:
         cause = "wrong sign" if each.dtype == "float16" else "all wrong by the factor 2"
         return each if each.detail is None else replace(each, detail=replace(each.detail, cause=cause))
 
-    record = recorded(map(message, drawn(lambda dtype, shape: dtype == "float16" or shape[-1] == 256).cases))
+    record = grouped(map(message, drawn(lambda dtype, shape: dtype == "float16" or shape[-1] == 256).cases))
     assert {group.cause: group.where for group in record.groups} == {
         "wrong sign": "the type is float16",
         "all wrong by the factor 2": "the reduced axis is a multiple of 256",
@@ -128,7 +117,7 @@ def test_every_failure_is_in_one_group() -> None:
     draw = random.Random(3)
     statuses = ("pass", "fail", "error", "crash", "xpass")
     cases = [case(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
-    record = recorded(cases)
+    record = grouped(cases)
     ids = [case_id for group in record.groups for case_id in group.cases]
     assert sorted(ids) == sorted(each.id for each in cases if not each.ok)
 
@@ -166,7 +155,7 @@ def ran(backend: object, slug: str, every: int) -> Record:
         each for n, (each, shape) in enumerate(zip(cases, shapes, strict=True))
         if (n % every == 0 and np.prod(shape) < 1 << 14) or 8191 <= max(shape[-1:], default=0) <= 8193
     ]  # fmt: skip
-    return recorded(run_case(each, backend, Settings()) for each in chosen)  # type: ignore[arg-type]
+    return grouped(run_case(each, backend, Settings()) for each in chosen)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +208,7 @@ def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_exp
         result = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
         cases += [c for c in result if c.output is not None and np.prod(c.output.shape) < 1 << 12][::6]
     native = Backend(numerics="native")
-    record = recorded(run_case(each, native, Settings()) for each in cases)
+    record = grouped(run_case(each, native, Settings()) for each in cases)
     failures_of = [group.failures for group in record.groups]
     assert 1 <= len(failures_of) <= 5
     assert failures_of[0] >= 0.8 * sum(failures_of)
@@ -246,7 +235,7 @@ def wrong_at(number: int, value: float, lambd: float = 0.5, generator: str = "no
 )
 def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseRecord], cause: str) -> None:
     passing = [case(number, False, "float32", (64,)) for number in range(10, 20)]
-    (group,) = recorded([*cases, *passing]).groups
+    (group,) = grouped([*cases, *passing]).groups
     assert group.cause == cause
     assert group.explained == (len(cases) if cause else 0)
 

@@ -19,7 +19,7 @@ import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
 from ordinary import FULL, in_full_alone
-from small import HEAD
+from small_catalogues import LOG_SIGMOID as HEAD
 
 from oracle.case.prepare import Prepared
 from oracle.place import Bench

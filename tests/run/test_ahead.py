@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small import HEAD
+from small_catalogues import LOG_SIGMOID as HEAD
 
 from oracle.catalogue import load, loader as catalogue
 from oracle.catalogue.loader import is_kept

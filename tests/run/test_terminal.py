@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
 
-from oracle.explain.groups import groups
 from oracle.model.errors import OracleError
 from oracle.record.codec import parse_object
-from oracle.record.reader import Record
 from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter
 from oracle.reporting.language.translate import CHINESE, ENGLISH, _
@@ -82,18 +79,14 @@ def failed(number: int, **changes: Any) -> CaseRecord:
     return CaseRecord(id=f"x_backward/f[{number}]", detail=detail, **given)
 
 
-def of(cases: list[CaseRecord]) -> Record:
-    header = RunHeader.of(parse_object(json.dumps(synthetic.header(planned=len(cases))), "here"))
-    record = Record(Path("run.jsonl"), header, cases, True, 1.0)
-    return replace(record, groups=tuple(groups(record)))
-
-
 def test_the_verdict_stands_first_then_few_failures_in_full_and_many_by_their_groups() -> None:
-    assert failures(of([failed(0, status="pass")]), ENGLISH, MIDDLE) == []
-    one = failures(of([failed(0, reason="expected ACLNN_SUCCESS")]), ENGLISH, MIDDLE)
+    assert failures(synthetic.grouped([failed(0, status="pass")]), ENGLISH, MIDDLE) == []
+    one = failures(synthetic.grouped([failed(0, reason="expected ACLNN_SUCCESS")]), ENGLISH, MIDDLE)
     assert one[0] == "1 of 1 case failed."
     assert "  reason   expected ACLNN_SUCCESS" in one
-    many = of([failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)])
+    many = synthetic.grouped(
+        [failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)]
+    )
     lines = failures(many, ENGLISH, MIDDLE, _("-v shows each failure in full"))
     assert lines[0] == "3,000 of 3,000 cases failed."
     assert lines[1].split()[:4] == ["1,875", "fail", "aclnnXBackward", "float32:"]

@@ -6,7 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from small import HEAD
+from small_catalogues import LOG_SIGMOID as HEAD
 
 from oracle.catalogue import load, loader as module
 from oracle.system.cache import sealed

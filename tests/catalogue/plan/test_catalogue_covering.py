@@ -1,12 +1,13 @@
-"""Covering arrays: the values of every two, or three, axes meet, in few rows, the same ones every time."""
+"""Covering arrays: the values of every two, or three, axes meet, in few rows, the same every time; and taking turns."""
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import pytest
 
 from oracle.catalogue.plan.covering import covering, covering_accepted
+from oracle.catalogue.plan.families import turns
 
 SIZES = [(), (1,), (5,), (2, 3), (1, 1, 4), (3, 3, 3, 3), (2,) * 10, (18, 3, 3, 6, 4, 6, 8, 3), (3, 24, 2, 7)]
 
@@ -64,3 +65,14 @@ def test_the_first_wish_holds_for_every_meeting_that_it_lets_be() -> None:
 def test_nothing_accepted_leaves_nothing() -> None:
     assert covering_accepted((3, 2), lambda row: False) == []
     assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # an axis without values is never asked of
+
+
+@pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])
+def test_in_turn_every_value_occurs_once_the_longest_axis_is_through(sizes: tuple[int, ...]) -> None:
+    rows = list(islice(turns(sizes), max(sizes)))
+    assert [set(column) for column in zip(*rows, strict=True)] == [set(range(n)) for n in sizes]
+
+
+def test_axes_of_one_length_do_not_stay_in_step() -> None:
+    assert len(set(islice(turns((3, 3)), 9))) >= 6
+    assert len(set(islice(turns((3, 6)), 18))) >= 12

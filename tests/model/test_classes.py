@@ -1,4 +1,5 @@
-"""Classes of shapes: their words are what they say, and small shapes are of every class that meets another."""
+"""Classes of shapes, of a reduced axis and of layouts: their words are what they say, and small shapes are of every
+class that meets another."""
 
 from __future__ import annotations
 
@@ -7,7 +8,28 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.model.classes import LARGE, OTHER, SHAPE_FACTORS, few_shapes, only_in_large, shape_classes, small_shapes
+from oracle.catalogue.data.layout import arrange
+from oracle.model.classes import (
+    LARGE,
+    OFFSETS,
+    OTHER,
+    OTHER,
+    PLACES,
+    SHAPE_FACTORS,
+    STRIDES,
+    axis_classes,
+    few_shapes,
+    offset_class,
+    only_in_large,
+    place,
+    reduced_shapes,
+    shape_classes,
+    small_shapes,
+    stride_class,
+)
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
 
 KINDS = tuple(SHAPE_FACTORS)
 
@@ -88,3 +110,69 @@ def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
     assert twos(few) == twos(small_shapes(2, most))
     assert len(few) < 70
     assert OTHER not in {name for shape in few for name in shape_classes(shape)}
+
+
+# a reduced axis -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "expected"),
+    [
+        ((3, 1), 1, ("of one element", "nothing", "last")),
+        ((7, 16), 0, ("up to 16", "otherwise", "first")),
+        ((2, 33, 5, 13), 1, ("odd", "above 64 and no multiple of it", "middle")),
+        ((2, 128, 3), 1, ("a multiple of 64", "below 16", "middle")),
+        ((100, 64), 0, ("65 to 128", "otherwise", "first")),
+        ((2049, 1), 0, ("above 2048", "nothing", "first")),
+        ((16385,), 0, ("above 16384", "nothing", "last")),
+    ],
+)
+def test_an_axis_has_one_class_of_every_kind(shape, axis, expected):
+    assert (*axis_classes(shape, axis), place(shape, axis)) == expected
+
+
+def test_every_three_of_length_columns_and_place_that_meet_do_so_in_a_small_shape():
+    lengths, behind = (1, 2, 15, 33, 99, 100, 128, 640, 2049, 4096, 20001), (1, 2, 15, 65, 100)
+    shapes = [(leading, n, b) for leading, n, b in product((1, 2), lengths, behind) if leading * n * b > 1]
+    shapes += [shape[1:] for shape in shapes if shape[0] == 1] + [shape[:-1] for shape in shapes if shape[-1] == 1]
+    result = {(*axis_classes(s, axis), place(s, axis)) for s in shapes for axis in range(len(s))}
+    result = {each for each in result if "otherwise" not in each}
+    own = {(*axis_classes(s, axis), place(s, axis)) for s, axis in reduced_shapes()}
+    assert {each[2] for each in own} == {*PLACES}
+    assert result - {each for each in result if each[:2] == ("of one element", "nothing")} <= own
+    assert all(1 < math.prod(shape) < 1 << 21 for shape, _ in reduced_shapes())
+
+
+# layouts --------------------------------------------------------------------------------------------------------------
+
+
+VIEWS = {
+    "contiguous": "in order",
+    "offset:16": "in order",
+    "strided:3": "a strided last axis",
+    "padded": "gaps between rows",
+    "transposed": "axes out of order",
+    "permuted": "axes out of order",
+    "expanded:0": "stride 0 outside",
+    "expanded:1": OTHER,
+    "expanded:-1": "stride 0 inside",
+    "repeated": "stride 0 everywhere",
+}
+
+
+@pytest.mark.parametrize(("view", "expected"), VIEWS.items())
+def test_every_view_has_a_class_that_no_axis_of_length_1_changes(view: str, expected: str) -> None:
+    assert expected in (*STRIDES, OTHER)
+    strides = arrange((2, 3, 4), view).strides
+    assert stride_class((2, 3, 4), strides) == expected
+    assert stride_class((1, 2, 1, 3, 4, 1), (7, strides[0], 0, *strides[1:], 99)) == expected
+
+
+def test_a_vector_is_in_order_strided_or_one_element() -> None:
+    assert [stride_class((5,), (stride,)) for stride in (1, 2, 0)] == [STRIDES[0], STRIDES[1], STRIDES[-1]]
+    assert stride_class((), ()) == stride_class((1, 1), (0, 5)) == STRIDES[0]
+
+
+def test_every_offset_that_is_asked_for_has_a_class_of_its_own() -> None:
+    assert [offset_class(k) for k in (0, 1, 2, 3, 4, 5, 8, 16, 65536)] == list(OFFSETS)
+    assert {offset_class(k) for k in (6, 7, 15, 17, 65535)} == {OTHER}
