@@ -10,6 +10,9 @@ from typing import Any
 from oracle.interop import load
 from oracle.interop.foreign import Loaded
 
+DATA = Path(__file__).parent / "data"
+SMALL = ("atk_small.json", "ttk_kernel_small.csv", "ttk_aclnn_small.csv")
+
 
 def tensor(name: str | None, values: Any, dtype: str = "fp32", shape: tuple[int, ...] = (300,)) -> dict[str, Any]:
     return {"name": name, "type": "tensor", "dtype": dtype, "shape": list(shape), "range_values": values}

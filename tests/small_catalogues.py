@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oracle.catalogue import Case, load
+from oracle.catalogue import Case, default_dir, load
 
 HEAD = """\
 aclnn_oracle: 1
@@ -16,6 +16,11 @@ defaults:
   output: {}
 families:
 """  # 8 lines: a family begins on line 9
+# The operators whose catalogues are whole; those at the lean level generate fewer cases than the standard has points.
+WHOLE = [
+    default_dir() / f"{name}_backward.yaml"
+    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
+]
 LOG_SIGMOID = """\
 aclnn_oracle: 1
 operator: aclnnLogSigmoidBackward

@@ -6,9 +6,11 @@ import ctypes
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from oracle.backends import load
 from oracle.emulator import activate
 
 KINDS = ("tensors", "executors", "streams", "allocations")
@@ -66,3 +68,13 @@ def emulator(tree: Path) -> Iterator[Emulator]:
     made.trace(None)
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture
+def device(emulator: Emulator) -> Iterator[Any]:
+    """The aclnn backend, which forgets afterwards how it has declared the functions of a test's own operators."""
+    made = load("aclnn", {"timeout": "20"})
+    yield made
+    emulator.clear()
+    made.close()
+    made.cann._declared.clear()

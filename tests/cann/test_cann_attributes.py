@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.backends import load
 from oracle.cann import CannError, abi
 from oracle.cann.calls import Attributes, by_value, scalar
 from oracle.model.call import Call
@@ -35,16 +34,11 @@ def page(name, parameters):
     return SimpleNamespace(name=name, parameters=parameters, is_built_in=False)
 
 
-@pytest.fixture
-def device(emulator, monkeypatch):
-    """The aclnn backend, with two operators more: one with aclScalars in libopapi_math.so, one with two outputs."""
+@pytest.fixture(autouse=True)
+def _operators(monkeypatch):
+    """Two operators more: one with aclScalars in libopapi_math.so, one with two outputs."""
     for name, parameters in (("aclnnAdds", ADDS), ("aclnnNLLLoss", NLL)):
         monkeypatch.setitem(OPERATORS._all(), name, page(name, parameters))
-    made = load("aclnn", {"timeout": "20"})
-    yield made
-    emulator.clear()
-    made.close()
-    made.cann._declared.clear()
 
 
 def add(other, alpha=1):

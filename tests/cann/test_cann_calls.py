@@ -22,14 +22,6 @@ SHAPE = (5, 7)
 SOFTMAX = "aclnnSoftmaxBackward"
 
 
-@pytest.fixture
-def device(emulator):
-    made = load("aclnn", {"timeout": "20"})
-    yield made
-    emulator.clear()
-    made.close()
-
-
 def softmax(view="contiguous", out_view=None, dim=-1, seed=0):
     """A right call with its tensors in guarded memory; ``view`` lays out the inputs."""
     random = np.random.default_rng(seed)

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 
-from oracle.backends import load
 from oracle.cann import library
 from oracle.emulator import add_custom, build_custom
 from oracle.model.aclnn import SUCCESS, Status
@@ -94,23 +93,14 @@ class Checks:
 
 
 @pytest.fixture
-def checks(monkeypatch):
+def checks(emulator, tree, monkeypatch):
+    """The operator with its package, and its checks; of a test, it comes before the device."""
+    monkeypatch.setitem(OPERATORS._all(), NAME, DIFFERENCE)
+    add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
     made = Checks()
     monkeypatch.setattr(library, "validate", made.validate)
     monkeypatch.setattr(library, "writes", lambda call: made.writes)
     return made
-
-
-@pytest.fixture
-def device(emulator, tree, monkeypatch, checks):
-    monkeypatch.setitem(OPERATORS._all(), NAME, DIFFERENCE)
-    add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
-    made = load("aclnn", {"timeout": "20"})
-    yield made
-    emulator.clear()
-    made.close()
-    for name in (NAME, f"{NAME}GetWorkspaceSize"):
-        made.cann._declared.pop(name, None)
 
 
 def difference(shape=(3, 2), **attrs):
@@ -125,7 +115,7 @@ def expected(call, alpha=0.1):
     return -(difference.astype(np.float64) * 0.5 + 0.25).astype(np.float32)
 
 
-def test_its_kernel_runs_with_all_that_the_call_holds(device, checks):
+def test_its_kernel_runs_with_all_that_the_call_holds(checks, device):
     call = difference()
     assert device.run(call).ok
     np.testing.assert_array_equal(call.outputs["out"], expected(call))
@@ -138,7 +128,7 @@ def test_its_kernel_runs_with_all_that_the_call_holds(device, checks):
         assert (received.shape, received.dtype, received.format) == (given.shape, given.dtype, given.format)
 
 
-def test_a_null_scalar_and_a_null_string_arrive(device, checks):
+def test_a_null_scalar_and_a_null_string_arrive(checks, device):
     call = difference(alpha=None, mode=None)
     assert device.run(call).ok
     np.testing.assert_array_equal(call.outputs["out"], expected(call, 1))
@@ -146,7 +136,7 @@ def test_a_null_scalar_and_a_null_string_arrive(device, checks):
 
 
 @pytest.mark.parametrize("alpha", [True, 3, -0.5, float("inf"), 1 + 2j, np.float32(0.1), np.uint64(2**64 - 1)])
-def test_the_checks_see_a_scalar_as_it_was_given(device, checks, alpha):
+def test_the_checks_see_a_scalar_as_it_was_given(checks, device, alpha):
     checks.writes = False
     call = difference(alpha=alpha)
     assert device.run(call).ok
@@ -156,21 +146,21 @@ def test_the_checks_see_a_scalar_as_it_was_given(device, checks, alpha):
     assert (call.outputs["out"] == 7).all()  # succeeded without a kernel
 
 
-def test_a_refusal_has_the_checks_status_and_words(device, checks):
+def test_a_refusal_has_the_checks_status_and_words(checks, device):
     checks.status = Status(161002, "mode is 'x'; it must be 'plain' — or nothing")
     status = device.run(difference())
     assert status.code == 161002
     assert "mode is 'x'; it must be 'plain' — or nothing" in status.reason
 
 
-def test_checks_that_fail_are_an_inner_error_with_their_words(device, checks):
+def test_checks_that_fail_are_an_inner_error_with_their_words(checks, device):
     checks.status = RuntimeError("the checks are broken")
     status = device.run(difference())
     assert status.code == 561000
     assert "RuntimeError: the checks are broken" in status.reason
 
 
-def test_tensors_without_data_are_described_with_format_strides_and_storage(device, checks):
+def test_tensors_without_data_are_described_with_format_strides_and_storage(checks, device):
     checks.status = Status(161002, "no")
     call = difference()
     spec = TensorSpec((3, 2), "complex64", format="NCHW", strides=(1, 3), offset=4, storage_shape=(40,))

@@ -9,21 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ordinary import in_full_alone, some
+from small_catalogues import WHOLE
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.catalogue.measure import Dimension, Information, coverage, information
 from oracle.cli import main
 
-# The operators whose catalogues are whole; those at the lean level generate fewer cases than the standard has points.
-FILES = [
-    default_dir() / f"{name}_backward.yaml"
-    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
-]
-
 
 @cache
 def catalogue() -> tuple[Case, ...]:
-    return tuple(case for file in FILES for case in load(file))
+    return tuple(case for file in WHOLE for case in load(file))
 
 
 def row(table: list[Dimension], name: str) -> Dimension:

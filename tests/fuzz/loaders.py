@@ -24,31 +24,28 @@ DATA = Path(__file__).parents[1] / "data"
 SMALL = 1 << 12  # elements of tensors whose data is made too
 
 
-def catalogue(content: bytes, folder: Path) -> None:
-    path = folder / "c.yaml"
+def written(content: bytes, path: Path) -> Path:
     path.write_bytes(content)
-    for case in load(path)[:3]:
+    return path
+
+
+def catalogue(content: bytes, folder: Path) -> None:
+    for case in load(written(content, folder / "c.yaml"))[:3]:
         plans = [plan for plan in case.inputs.values() if plan is not None]
         if all(math.prod(plan.shape) <= SMALL and plan.view.partition(":")[0] != "as" for plan in plans):
             make_inputs(case, seed=0)
 
 
 def expectations(content: bytes, folder: Path) -> None:
-    path = folder / "cpu.yaml"
-    path.write_bytes(content)
-    load_expectations(path)
+    load_expectations(written(content, folder / "cpu.yaml"))
 
 
 def atk(content: bytes, folder: Path) -> None:
-    path = folder / "x.json"
-    path.write_bytes(content)
-    load_foreign(path)
+    load_foreign(written(content, folder / "x.json"))
 
 
 def ttk(content: bytes, folder: Path) -> None:
-    path = folder / "x.csv"
-    path.write_bytes(content)
-    load_foreign(path)
+    load_foreign(written(content, folder / "x.csv"))
 
 
 def array(content: bytes, folder: Path) -> None:
@@ -56,18 +53,15 @@ def array(content: bytes, folder: Path) -> None:
 
 
 def manifest(content: bytes, folder: Path) -> None:
-    written = folder / "fixtures"
     for name, file in _fixtures().items():
-        path = written / name
+        path = folder / "fixtures" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if name == fixtures.MANIFEST else file)
-    verifying.verify(written)
+    verifying.verify(folder / "fixtures")
 
 
 def record(content: bytes, folder: Path) -> None:
-    path = folder / "r.jsonl"
-    path.write_bytes(content)
-    result = read(path)
+    result = read(written(content, folder / "r.jsonl"))
     assert result.planned == sum(result.counts.values())
 
 

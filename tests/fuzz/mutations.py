@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from random import Random
 
 # What loaders stumble over: numbers beyond every type, other kinds of value, paths, text no file can hold.
@@ -68,14 +69,6 @@ def _swap(pattern: re.Pattern[bytes], random: Random, content: bytes) -> bytes:
     return content[: match.start()] + other + content[match.end() :]
 
 
-def _number(random: Random, content: bytes) -> bytes:
-    return _swap(NUMBER, random, content)
-
-
-def _word(random: Random, content: bytes) -> bytes:
-    return _swap(WORD, random, content)
-
-
 def _lines(random: Random, content: bytes) -> bytes:
     lines = content.splitlines(keepends=True)
     if len(lines) < 2:
@@ -85,4 +78,5 @@ def _lines(random: Random, content: bytes) -> bytes:
     return b"".join(lines)
 
 
-STEPS = [_byte, _insert, _cut, _repeat, _end, _number, _number, _number, _word, _word, _word, _lines]
+NUMBERS, WORDS = partial(_swap, NUMBER), partial(_swap, WORD)
+STEPS = [_byte, _insert, _cut, _repeat, _end, *[NUMBERS] * 3, *[WORDS] * 3, _lines]

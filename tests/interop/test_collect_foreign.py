@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
+from foreign import DATA, SMALL
 from ordinary import in_full_alone
 
 import oracle.backends.cpu
 import oracle.run.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
 from oracle.interop import load
-
-DATA = Path(__file__).parents[1] / "data"
-SMALL = ("atk_small.json", "ttk_kernel_small.csv", "ttk_aclnn_small.csv")
 
 
 @pytest.fixture

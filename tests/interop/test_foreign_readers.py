@@ -8,12 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from foreign import atk, tensor, ttk
+from foreign import DATA, SMALL, atk, tensor, ttk
 
 from oracle.backends import load as load_backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import make_inputs
-from oracle.catalogue.data.layout import arrange, as_view, shares_elements
+from oracle.catalogue.data.layout import arrange, as_view
 from oracle.interop import is_foreign_catalogue, kind_of, load
 from oracle.interop.names import dtype_named, socs_named
 from oracle.model.aclnn import PLATFORMS
@@ -21,9 +21,7 @@ from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 
-DATA = Path(__file__).parents[1] / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
-SMALL = ("atk_small.json", "ttk_kernel_small.csv", "ttk_aclnn_small.csv")
 SAMPLES = sorted(SHARED.glob("[at]tk/*tk_*"))
 
 
@@ -188,13 +186,6 @@ def test_a_layout_has_its_name_or_is_explicit(shape, strides, offset, span, view
     assert as_view(shape, strides, offset, span) == view
     made = arrange(shape, view)
     assert (made.strides, made.offset, made.span) == (strides, offset, span)
-
-
-@pytest.mark.parametrize(
-    ("view", "shared"), [("as:4,1@0/8", False), ("as:1,1@0/4", True), ("as:0,1@0/3", True), ("as:1,2@0/6", False)]
-)
-def test_overlap(view, shared):
-    assert shares_elements((2, 3), view) is shared
 
 
 # run ------------------------------------------------------------------------------------------------------------------

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from foreign import atk, tensor, ttk
+from foreign import DATA, atk, tensor, ttk
 
 from oracle.catalogue import make_inputs
 from oracle.interop import load
 from oracle.interop.foreign import Loaded
 from oracle.model.dtypes import dtype_of
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 def drawn(loaded: Loaded) -> np.ndarray:

@@ -91,6 +91,8 @@ def test_outputs_whose_elements_share_memory_are_known() -> None:
         places = _places(allocate(shape, "uint8", view).view, allocate(shape, "uint8", view).base)
         shared = len(set(places)) < len(places)
         assert not shared or shares_elements(shape, view), (shape, view)
+    for view, shared in (("as:4,1@0/8", False), ("as:1,1@0/4", True), ("as:0,1@0/3", True), ("as:1,2@0/6", False)):
+        assert shares_elements((2, 3), view) is shared, view
     assert shares_elements((3, 4), "expanded")
     assert shares_elements((3, 4), "repeated+2")
     assert not any(shares_elements((3, 4), v) for v in ("padded", "transposed", "strided:3", "permuted", "offset"))

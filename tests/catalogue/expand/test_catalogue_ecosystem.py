@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from ordinary import FULL, in_full_alone, some
+from small_catalogues import WHOLE
 
 from oracle.catalogue import Case, load, make_inputs, spec_of_plan
 from oracle.catalogue.data.case import outliers
@@ -23,17 +24,12 @@ from oracle.operators import validate
 
 pytestmark = pytest.mark.slow
 
-# The operators whose catalogues are whole; those at the lean level have a part of the same sequences.
-FILES = [
-    default_dir() / f"{name}_backward.yaml"
-    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
-]
-OPS = sorted(map(operator_of, FILES))
+OPS = sorted(map(operator_of, WHOLE))
 
 
 @cache
 def generated(cases: int = 1200 if FULL else 300, rule: str = "ecosystem") -> tuple[Case, ...]:
-    return tuple(case for file in FILES for case in load(file, Volume(rule, cases)))
+    return tuple(case for file in WHOLE for case in load(file, Volume(rule, cases)))
 
 
 def main_shape(case: Case) -> tuple[int, ...]:
@@ -54,7 +50,7 @@ def test_a_shorter_sequence_is_the_beginning_of_a_longer_one(rule: str) -> None:
 
 @in_full_alone
 def test_the_full_tier_holds_the_beginning_of_the_sequence() -> None:
-    written = {c.id: c for file in FILES for c in load(file) if c.family == "ecosystem"}
+    written = {c.id: c for file in WHOLE for c in load(file) if c.family == "ecosystem"}
     by_rule = {c.id: c for c in generated()}
     assert written
     assert all(by_rule[case_id] == case for case_id, case in written.items())
