@@ -1,32 +1,44 @@
-"""Python in a process of its own, as a user starts it: without what this run has set for itself."""
+"""Programs in a process of their own, as a user starts them: without what this run has set for itself."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 OWN = ("ASCEND_", "ACLNN_EMULATOR_", "PYTEST_XDIST_WORKER")
+TORCH_NPU_PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
 
 
-def python(
-    *words: str,
-    cwd: Path | None = None,
-    path: Iterable[str | Path] = (TESTS, ROOT),
-    timeout: float = 600,
-    **variables: str,
+def run(
+    *command: str | Path, cwd: Path | None = None, said: str = "", timeout: float = 600, **variables: str
 ) -> subprocess.CompletedProcess[str]:
+    """Run a program that gets ``said`` as its standard input."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
-    env = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTEST_ADDOPTS": "-p no:hypothesispytest"} | variables
     return subprocess.run(
-        [sys.executable, *words], cwd=cwd, env=kept | env, capture_output=True, text=True, timeout=timeout, check=False
+        command, cwd=cwd, input=said, env=kept | variables, capture_output=True, text=True, timeout=timeout, check=False
     )
+
+
+def python(*words: str, path: Iterable[str | Path] = (TESTS, ROOT), **options) -> subprocess.CompletedProcess[str]:
+    env = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    return run(sys.executable, *words, **env | options)
 
 
 def oracle(*words: str, **options) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
     return python("-m", "oracle.cli", *words, **options)
+
+
+def need_torch_npu() -> None:
+    """Skip the module where torch_npu is neither in this interpreter nor in the one that TORCH_NPU_PYTHON names."""
+    if sys.executable == TORCH_NPU_PYTHON and importlib.util.find_spec("torch_npu") is None:
+        text = "pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)"
+        pytest.skip(f"torch_npu is not installed here: {text}", allow_module_level=True)

@@ -5,48 +5,31 @@ Runs where torch_npu is installed: in this interpreter, or in the one that ACLNN
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import processes
 import pytest
 
-PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
-ROOT = Path(__file__).parents[2]
+processes.need_torch_npu()
 
-if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
-    pytest.skip(
-        "torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
-        allow_module_level=True,
-    )
-
-
-def environment(**variables: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | variables
+HERE = {"PYTHONPATH": str(processes.ROOT), "COLUMNS": "200"}
 
 
 def python(code: str, **variables: str) -> str:
-    command = [PYTHON, "-c", "from oracle.emulator import activate; activate('ascend910b')\n" + code]
-    done = subprocess.run(
-        command, env=environment(**variables), capture_output=True, text=True, timeout=300, check=False
-    )
+    code = f"from oracle.emulator import activate; activate('ascend910b')\n{code}"
+    done = processes.run(processes.TORCH_NPU_PYTHON, "-c", code, timeout=300, **HERE | variables)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def oracle(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, list[dict]]:
     record = tmp_path / "run.jsonl"
-    command = [PYTHON, "-m", "oracle.cli", "run", "--backend", "torch_npu", "--record", str(record), "-q", *arguments]
-    run = subprocess.run(
-        command, cwd=tmp_path, env=environment(**variables), capture_output=True, text=True, timeout=600, check=False
-    )
+    words = ("-m", "oracle.cli", "run", "--backend", "torch_npu", "--record", record, "-q", *arguments)
+    done = processes.run(processes.TORCH_NPU_PYTHON, *words, cwd=tmp_path, **HERE | variables)
     lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
-    return run.returncode, run.stdout + run.stderr, [line for line in lines if line["type"] != "group"]
+    return done.returncode, done.stdout + done.stderr, [line for line in lines if line["type"] != "group"]
 
 
 @pytest.mark.parametrize("options", [["--soc", "ascend950"], ["-n", "2", "--devices", "2,5"]])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import processes
 import pytest
 from ordinary import in_full_alone, some
 
@@ -46,14 +46,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(tmp_path: Path, written: Path) -> Command:
     """A command in an empty folder; the operator's module can be imported, and a folder of packages is installed."""
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join([str(tmp_path / "site"), str(written)])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
-        environment.pop("PYTEST_XDIST_WORKER", None)  # of these tests' own workers
-        whole = [sys.executable, "-m", "oracle.cli", *words]
-        return subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-
-    return run
+    return partial(processes.oracle, cwd=tmp_path, path=(tmp_path / "site", written, processes.ROOT))
 
 
 @pytest.fixture
@@ -188,14 +181,7 @@ def test_an_exported_golden_py_makes_an_operator_from_outside_known(command: Com
     done = command("export-golden", "out", *BROUGHT, "--op", NAME)
     assert done.returncode == 0, done.stderr
     asked = f"import golden, numpy as np; x = np.ones(3, 'float32'); print(golden.{SLUG}_kernel(x, x)[0])"
-    path = os.pathsep.join([str(tmp_path / "out"), str(written)])
-    result = subprocess.run(
-        [sys.executable, "-c", asked],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = processes.python("-c", asked, path=(tmp_path / "out", written, processes.ROOT))
     assert result.stdout == "2.7182817\n", result.stderr
 
 
@@ -229,8 +215,7 @@ def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
     package = build_custom(SLUG, {f"{SLUG}.cpp": wrong}, toolkit=tree)
     words = ("run", *BROUGHT, "--backend", "aclnn", "--emulate", "--tier", "smoke", "-q")
     assert command(*words).returncode == 0
-    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", str(package))
-    done = command(*words)
+    done = command(*words, ASCEND_CUSTOM_OPP_PATH=str(package))
     assert done.returncode == 1
     assert "sign" in done.stdout, done.stdout
     assert f"env ASCEND_CUSTOM_OPP_PATH={package} aclnn-oracle replay" in done.stdout  # else CANN's own kernel answers

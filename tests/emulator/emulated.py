@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 
 from oracle.cann.abi import c_type
 from oracle.cann.calls import scalar
@@ -50,11 +50,9 @@ def run_program(
     tree: Path, program: Path, *arguments: str, soc: str = "ascend910b", timeout: float = 60, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with LD_LIBRARY_PATH=lib64 and the given ACLNN_EMULATOR_* settings (by their last word)."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ACLNN_EMULATOR_", "ASCEND_"))}
-    env |= environment(tree, soc=soc)
+    env = environment(tree, soc=soc)
     env |= {k if k.startswith("ASCEND") else f"ACLNN_EMULATOR_{k}": v for k, v in variables.items()}
-    command = [str(program), *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+    return processes.run(program, *arguments, timeout=timeout, **env)
 
 
 @dataclass
@@ -142,11 +140,9 @@ def drive(
     tree: Path, jobs: Iterable[Job], soc: str = "ascend910b", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the jobs one after the other in a fresh process."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("ACLNN_EMULATOR_")}
-    env |= environment(tree, soc=soc) | {f"ACLNN_EMULATOR_{k}": v for k, v in variables.items()}
+    env = environment(tree, soc=soc) | {f"ACLNN_EMULATOR_{k}": v for k, v in variables.items()}
     lines = "".join(job.json() + "\n" for job in jobs)
-    command = [sys.executable, str(HERE / "emulator_driver.py"), str(tree / "lib64")]
-    return subprocess.run(command, input=lines, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return processes.run(sys.executable, HERE / "emulator_driver.py", tree / "lib64", said=lines, timeout=120, **env)
 
 
 def call(tree: Path, jobs: Iterable[Job], soc: str = "ascend910b", **variables: str) -> list[Answer]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 from oracle.cli import main
@@ -144,10 +144,7 @@ except OracleError as error:
 
 
 def test_a_process_puts_itself_on_one_emulated_soc(tree):
-    env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH" and not k.startswith("ACLNN_EMULATOR_")}
-    env["PYTHONPATH"] = str(Path(__file__).parents[2])
-    done = subprocess.run([sys.executable, "-c", ACTIVATION], env=env, capture_output=True, text=True, check=True)
-    name, refusal = done.stdout.splitlines()
+    name, refusal = processes.python("-c", ACTIVATION, LD_LIBRARY_PATH="").stdout.splitlines()
     assert name == "Ascend950PR_9589"
     assert "already runs on an emulated Ascend950PR_9589" in refusal
 

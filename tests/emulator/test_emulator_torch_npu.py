@@ -6,18 +6,13 @@ Runs where torch_npu is installed: in this interpreter, or in the one that ACLNN
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
-
+import processes
 import pytest
 from emulated import HERE
 
 from oracle.emulator import environment
 from oracle.operators import OPERATORS
 
-PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
 CHECKS = (
     "tensors_on_the_device",
     "streams_and_events",
@@ -27,19 +22,13 @@ CHECKS = (
     "errors",
 )
 
-if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
-    pytest.skip(
-        "torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
-        allow_module_level=True,
-    )
+processes.need_torch_npu()
 
 
 def run(tree, check, soc, **variables):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ACLNN_EMULATOR_", "ASCEND_"))}
-    env |= environment(tree, soc=soc, torch_npu=True) | variables
     gradients = [name for name, op in OPERATORS.items() if op.gradient is not None]
-    command = [PYTHON, str(HERE / "torch_npu_program.py"), check, *gradients]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
+    command = (processes.TORCH_NPU_PYTHON, HERE / "torch_npu_program.py", check, *gradients)
+    done = processes.run(*command, timeout=180, **environment(tree, soc=soc, torch_npu=True) | variables)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-3000:]
 
 
