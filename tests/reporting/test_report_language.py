@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import runpy
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,17 +28,12 @@ ENGLISH_WORDS = re.compile("[a-z]+ [a-z]{2,}")
 
 
 @pytest.fixture(scope="module")
-def messages() -> ModuleType:
+def messages() -> SimpleNamespace:
     pytest.importorskip("babel")
-    spec = importlib.util.spec_from_file_location("messages", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(TOOL)))
 
 
-def test_every_text_of_the_sources_is_translated_and_compiled(messages: ModuleType) -> None:
+def test_every_text_of_the_sources_is_translated_and_compiled(messages: SimpleNamespace) -> None:
     assert messages.problems() == []
 
 
@@ -49,7 +44,7 @@ def test_no_text_hides_in_an_f_string_where_babel_does_not_look() -> None:
     assert hidden == []
 
 
-def test_a_translation_keeps_every_place(messages: ModuleType) -> None:
+def test_a_translation_keeps_every_place(messages: SimpleNamespace) -> None:
     places = re.compile(r"\{(\w+)\}")
     for message in messages.merged("zh"):
         if not message.id:

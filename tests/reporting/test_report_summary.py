@@ -184,17 +184,13 @@ def test_the_equation_names_all_that_happened(record: Any) -> None:
     assert equation(record(of(**{"pass": 3}, fail=1), planned=6)) == "6 planned = 3 pass + 2 notrun + 1 fail"
 
 
-def valued(case_id: str, **changes: Any) -> dict[str, Any]:
-    return synthetic.case(case_id, **changes)
-
-
 def refused(dtype: str) -> dict[str, Any]:
     verdicts = {"structure": {"passed": True, "reason": "", "metrics": {}}}
     return synthetic.case(f"softmax_backward/invalid[{dtype}-2x3]", dtype=dtype, budget_used=None, verdicts=verdicts)
 
 
 def test_types_that_exist_only_to_be_refused_share_the_last_column(tmp_path: Path) -> None:
-    cases = [valued("softmax_backward/a[float32-3]"), refused("int8"), refused("complex64"), refused("bool")]
+    cases = [synthetic.case("softmax_backward/a[float32-3]"), refused("int8"), refused("complex64"), refused("bool")]
     summary = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))
     assert columns([summary]) == [("float32",), ("bool", "complex64", "int8")]
     cell = summary.cell_of("aclnnSoftmaxBackward", ("bool", "complex64", "int8"))
@@ -204,14 +200,16 @@ def test_types_that_exist_only_to_be_refused_share_the_last_column(tmp_path: Pat
 
 def test_a_type_whose_refusal_crashed_keeps_its_column(tmp_path: Path) -> None:
     crashed = {**refused("int8"), "status": "crash", "verdicts": {}}
-    cases = [valued("softmax_backward/a[float32-3]"), crashed, refused("complex64"), refused("bool")]
+    cases = [synthetic.case("softmax_backward/a[float32-3]"), crashed, refused("complex64"), refused("bool")]
     assert ("int8",) in columns([Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))])
 
 
 def test_every_layer_is_counted_by_itself(tmp_path: Path) -> None:
     bad = synthetic.failing("softmax_backward/a[float32-3]")
     bad["verdicts"]["standard"]["passed"] = True
-    summary = Summary(read(synthetic.write(tmp_path / "run.jsonl", [bad, valued("softmax_backward/b[float32-3]")])))
+    summary = Summary(
+        read(synthetic.write(tmp_path / "run.jsonl", [bad, synthetic.case("softmax_backward/b[float32-3]")]))
+    )
     assert summary.layers == {"structure": (1, 1), "standard": (2, 2), "strict": (0, 1)}
     assert summary.cell_of("aclnnSoftmaxBackward", ("float32",)).objections == {"strict": 1}
     assert summary.clusters[0].layers == [("structure", 0, 1), ("standard", 0, 1), ("strict", 1, 1)]
@@ -237,7 +235,10 @@ def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Pa
 
 
 def test_the_kernels_own_share_is_shown_where_a_record_has_it(tmp_path: Path) -> None:
-    cases = [valued("softmax_backward/a[float32-3]", kernel_share=0.4), valued("softmax_backward/b[float32-3]")]
+    cases = [
+        synthetic.case("softmax_backward/a[float32-3]", kernel_share=0.4),
+        synthetic.case("softmax_backward/b[float32-3]"),
+    ]
     record = read(synthetic.write(tmp_path / "run.jsonl", cases))
     cell = Summary(record).cell_of("aclnnSoftmaxBackward", ("float32",))
     assert cell is not None
