@@ -155,7 +155,7 @@ def test_what_is_kept_between_processes_is_named_by_all_the_code_that_makes_it(k
 # The pages, what stands with them, and the kernels that the emulated CANN has by hand.
 PAGES = {"operators", "emulator"}
 # Parameters' names that are other things' names too, and the rooms in which they are.
-OTHER = {
+OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
@@ -193,7 +193,7 @@ def test_no_operator_or_parameter_is_known_by_name() -> None:
             continue
         for text in texts(path):
             where = f"{path.relative_to(PACKAGE.parent)}:{text.lineno}"
-            if text.value in parameters and room not in OTHER.get(text.value, ()):
+            if text.value in parameters and room not in OTHERWISE.get(text.value, ()):
                 wrong.append(f"{where} knows the parameter {text.value!r}; ask the operator's roles")
             if not operators.isdisjoint(re.findall(r"\w+", text.value)):
                 wrong.append(f"{where} knows an operator by name: {text.value!r}")

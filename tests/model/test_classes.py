@@ -13,7 +13,6 @@ from oracle.model.classes import (
     LARGE,
     OFFSETS,
     OTHER,
-    OTHER,
     PLACES,
     SHAPE_FACTORS,
     STRIDES,

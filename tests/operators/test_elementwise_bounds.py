@@ -73,7 +73,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
 
 
 # What PyTorch is known to do otherwise in float32, and for which inputs.
-OTHER: dict[str, Any] = {
+OTHERWISE: dict[str, Any] = {
     "gelu_backward": lambda t: t["self"] < -2,  # 1 + tanh loses the tail
     "gelu_backward_v2": lambda t: np.abs(t["self"]) > 2,  # 1 + erf, 1 + tanh in single steps
     "gelu": lambda t: t["self"] < -2,  # 1 + tanh loses the tail
@@ -96,6 +96,6 @@ def test_pytorch_in_float32_stays_within_the_bound(slug: str) -> None:
         tensors = {n: None if v is None else torch.from_numpy(v) for n, v in given.inputs.items()}
         actual = op.aten.call(torch.ops.aten, {**tensors, **given.attrs}).numpy()
         wrong = violations(judged, actual)
-        if slug in OTHER:
-            wrong = wrong[~OTHER[slug](given.inputs)[wrong]]
+        if slug in OTHERWISE:
+            wrong = wrong[~OTHERWISE[slug](given.inputs)[wrong]]
         assert not wrong.size, summary(judged, given, actual, wrong)
