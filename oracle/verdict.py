@@ -50,7 +50,7 @@ class Judgement:
 
     def of(self, output: str) -> Judgement:
         """Return the same of an output."""
-        return Judgement(self.passed, self.reason, self.rule, self.metrics, self.bad, output)
+        return replace(self, output=output)
 
 
 @dataclass
@@ -71,10 +71,16 @@ class Comparison:
     unspecified: int = 0
 
 
+def _format(dtype: np.dtype[Any]) -> FloatFormat | None:
+    """Return the float format of a dtype, None where float64 does not hold its numbers."""
+    result = find(dtype)
+    return None if result is None else FORMATS.get(result.name)
+
+
 def overflow_threshold(dtype: np.dtype[Any]) -> float:
     """Return the smallest magnitude that rounds to infinity in a dtype; infinity where that is no float64."""
-    result = find(dtype)
-    return FORMATS[result.name].overflow if result is not None and result.name in FORMATS else math.inf
+    result = _format(dtype)
+    return math.inf if result is None else result.overflow
 
 
 @ieee_arithmetic
@@ -106,6 +112,9 @@ def _compare_integers(reference: Reference, actual: Array) -> Comparison:
     return Comparison(math.inf if wrong else 0.0, strict_bad=bad.reshape(-1) if wrong else None, unspecified=unknown)
 
 
+OF_REFERENCE = ("golden", "value", "bound", "unspecified", "zeros", "exact", "lost", "undecided")  # its arrays
+
+
 @dataclass
 class _Flat:
     """The arrays of a comparison, flattened, or one block of them."""
@@ -130,36 +139,16 @@ class _Flat:
                 return None if array is None else array.reshape(-1)
             return np.broadcast_to(array, shape).reshape(-1)
 
-        return cls(
-            actual.reshape(-1),
-            flat(reference.golden),
-            flat(reference.value),
-            flat(reference.bound),
-            flat(reference.unspecified),
-            flat(reference.zeros),
-            flat(reference.exact),
-            flat(reference.lost),
-            flat(reference.undecided),
-            FORMATS[reference.coarser] if reference.coarser not in ("", dtype_of(actual.dtype).name) else None,
-        )
+        grid = FORMATS[reference.coarser] if reference.coarser not in ("", dtype_of(actual.dtype).name) else None
+        return cls(actual.reshape(-1), **{name: flat(getattr(reference, name)) for name in OF_REFERENCE}, grid=grid)
 
     @property
     def size(self) -> int:
         return self.actual.size
 
     def block(self, part: slice) -> _Flat:
-        return _Flat(
-            self.actual[part],
-            self.golden[part],
-            self.value[part],
-            self.bound[part],
-            None if self.unspecified is None else self.unspecified[part],
-            None if self.zeros is None else self.zeros[part],
-            None if self.exact is None else self.exact[part],
-            None if self.lost is None else self.lost[part],
-            None if self.undecided is None else self.undecided[part],
-            self.grid,
-        )
+        arrays: dict[str, Any] = {name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)}
+        return replace(self, **{name: array[part] for name, array in arrays.items()})
 
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
@@ -258,9 +247,8 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
     clipped = np.zeros(block.size, bool)
     if saturates:
-        largest = (
-            FORMATS[result.name].max if (result := find(block.golden.dtype)) and result.name in FORMATS else math.inf
-        )
+        form = _format(block.golden.dtype)
+        largest = math.inf if form is None else form.max
         stored = largest if block.grid is None else block.grid.max  # by the host, before the cast
         clipped = both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
         near |= clipped
