@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 import ml_dtypes
@@ -106,18 +105,11 @@ class OutputType:
     format: FloatFormat | None
 
 
-def _output_types() -> dict[str, OutputType]:
-    types = {
-        name: OutputType(name, np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name), "float", f)
-        for name, f in FORMATS.items()
-        if name != "hifloat32"
-    }
-    types["hifloat32"] = OutputType("hifloat32", np.dtype(np.float32), "float", FORMATS["hifloat32"])
-    types |= {d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.is_whole}
-    return types
-
-
-OUTPUT_TYPES: dict[str, OutputType] = _output_types()
+OUTPUT_TYPES: dict[str, OutputType] = {
+    **{n: OutputType(n, DTYPES[n].numpy, "float", form) for n, form in FORMATS.items() if n in DTYPES},
+    "hifloat32": OutputType("hifloat32", np.dtype(np.float32), "float", FORMATS["hifloat32"]),
+    **{d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.is_whole},
+}
 
 
 @dataclass(frozen=True)
@@ -167,10 +159,6 @@ class Standard:
     options: Mapping[str, Option] = field(default_factory=dict)
     third: bool = False
 
-    @cached_property
-    def _defaults(self) -> Mapping[str, Any]:
-        return {name: option.default for name, option in self.options.items()}
-
     def judge(self, golden: Any, actual: Any, dtype: Any, third: Any, options: Mapping[str, Any]) -> Verdict:
         """Check the arguments and apply the rule; see ``oracle.standards.judge``."""
         kind = self._output_type(dtype)
@@ -199,7 +187,7 @@ class Standard:
 
     def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option's value, checked and converted; OracleError for an unknown option or a wrong value."""
-        settings = dict(self._defaults)
+        settings = {name: option.default for name, option in self.options.items()}
         for name, value in options.items():
             if name not in self.options:
                 raise unknown(f"option of standard {self.name!r}:", name, self.options or "none, it takes no option")

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..numerics.floats.rounding import quantize
 from .base import OUTPUT_TYPES, Array, Sample, Standard, Verdict, blocks, choice, flag, stored_blocks
-from .commercial import LEVELS
+from .commercial import LEVELS, SMALL_RATIO
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ TABLE: dict[str, Constants] = {
     "float32": Constants(2**-20, 2**-30, 2**-30, 2**-14, 2**-52),
 }
 TABLE["float64"] = TABLE["float32"]  # the code's default; stage 2 skips it
-SMALL_RATIO = 2.0
-DTYPES = tuple(TABLE)
 VERSION = choice("26.2.0", "99c2e0f")
 
 
@@ -231,7 +229,7 @@ STANDARDS = (
     Standard(
         "msprobe-benchmark",
         judge_benchmark,
-        dtypes=DTYPES,
+        dtypes=tuple(TABLE),
         options={"level": choice("L0", "L1", "L2"), "small_atol": choice("code", "document"), "version": VERSION},
         third=True,
     ),
