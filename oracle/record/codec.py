@@ -48,7 +48,11 @@ def _shown(value: Any) -> Any:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    return clipped(repr(value))
+
+
+def clipped(text: str) -> str:
+    """Return a text, of a long one the beginning."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -183,13 +187,11 @@ _KEY = "record"  # of our entry in a field's metadata
 
 
 class Way(NamedTuple):
-    """How one field travels. ``beside``: written only where the field of that name holds something. ``needed``: it has
-    no default."""
+    """How one field travels. ``beside``: written only where the field of that name holds something."""
 
     read: Callable[[Fields, str], Any]
     write: Callable[[Any], Any] | None = None
     beside: str = ""
-    needed: bool = False
 
 
 def way(
@@ -256,18 +258,16 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
     """Return the fields of a dataclass that travel, in their order."""
     result = _ways.get(kind)
     if result is None:
-        result = _ways[kind] = {
-            f.name: f.metadata[_KEY]._replace(needed=f.default is f.default_factory is MISSING)
-            for f in fields(kind) if _KEY in f.metadata
-        }  # fmt: skip
-        _needed[kind] = tuple(name for name, how in result.items() if how.needed)
+        known = [f for f in fields(kind) if _KEY in f.metadata]
+        result = _ways[kind] = {f.name: f.metadata[_KEY] for f in known}
+        _needed[kind] = tuple(f.name for f in known if f.default is f.default_factory is MISSING)
     return result
 
 
 def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
     result: dict[str, Any] = {}
-    for name, (_, write, other, _needed) in ways(type(value)).items():
+    for name, (_, write, other) in ways(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
             result[name] = plain if write is None else write(plain)

@@ -19,39 +19,20 @@ from typing import Any, BinaryIO
 
 from ..model.errors import OracleError
 from ..system.process import collector_paused
-from .codec import Fields, Number, from_json, parse_object
+from .codec import Fields, Number, clipped, from_json, parse_object
 from .types import (
     GIVEN,
     GOOD,
     STATUSES,
     CaseRecord,
-    Detail,
     Group,
-    LayerVerdict,
     RunEnd,
     RunHeader,
-    WorstElement,
     brief_of,
-    budget_of,
     judged_of,
-    split_id,
     told_of_changes,
     unjudged_of,
 )
-
-__all__ = [
-    "CaseRecord",
-    "Detail",
-    "Group",
-    "LayerVerdict",
-    "Record",
-    "RunHeader",
-    "WorstElement",
-    "budget_of",
-    "read",
-    "split_id",
-]
-
 
 _RULE = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
 CATALOGUE = b"aclnn_oracle:"  # what a line of every file of cases begins with, and none of a record
@@ -239,11 +220,7 @@ class Lines:
 
 def _half(line: bytes, number: int) -> str:
     """Return a sentence about a last line without its end, "" where only the newline is missing."""
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return f"line {number} is half-written ({len(line)} bytes) and is left out"
-    return ""
+    return "" if _is_whole(line) else f"line {number} is half-written ({len(line)} bytes) and is left out"
 
 
 def _first(path: Path, line: bytes, where: str, others: Iterable[bytes]) -> Fields:
@@ -356,7 +333,7 @@ def cut(path: Path) -> None:
 def _is_whole(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -391,5 +368,4 @@ def _short(value: Any) -> str:
         value = " ".join(value)
     elif isinstance(value, dict):
         value = ", ".join(f"{k} {v}" for k, v in value.items())
-    text = str(value) or "none"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return clipped(str(value) or "none")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..record.codec import Number
-from ..record.reader import CaseRecord, Group, Record
-from ..record.types import GOOD
+from ..record.reader import Record
+from ..record.types import GOOD, CaseRecord, Group
 from .language.translate import FIGURE, Text, _, shape
 from .language.words import ORDER, known, objections, scores
 

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from ..record.codec import Number
-from ..record.reader import CaseRecord, Record
+from ..record.reader import Record
+from ..record.types import CaseRecord
 from ..system.strictjson import finite
 from .language.translate import ENGLISH, Language, Listing, Phrase, Text, _
 from .language.words import clip, percent, plain, verdict

@@ -17,7 +17,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ..record.codec import Number, to_json
-from ..record.reader import CaseRecord, Record
+from ..record.reader import Record
+from ..record.types import CaseRecord
 from ..system.strictjson import finite
 from .language.words import DID, equation, figure, index, objections, scores, verdict
 from .summary import command_for

@@ -13,7 +13,8 @@ from functools import cached_property
 from ..model.aclnn import PLATFORMS
 from ..model.errors import fit
 from ..record.codec import Number
-from ..record.reader import CaseRecord, Record, RunHeader
+from ..record.reader import Record
+from ..record.types import CaseRecord, RunHeader
 from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_order, group, ranked, shared_text, sum_of
 from .language.translate import ENGLISH, Language, Phrase, Text, _, _n, shape
 from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, scores, seconds, verdict

@@ -10,8 +10,8 @@ import pytest
 import synthetic
 
 from oracle.model.errors import OracleError
-from oracle.record.reader import budget_of, read, split_id
-from oracle.record.types import STATUSES
+from oracle.record.reader import read
+from oracle.record.types import STATUSES, budget_of, split_id
 from oracle.reporting.language.words import percent, verdict
 
 

@@ -25,8 +25,8 @@ from markupsafe import Markup, escape
 
 from ...model.errors import OracleError
 from ...record.codec import Number
-from ...record.reader import CaseRecord, Record, read, split_id
-from ...record.types import LAYERS, STATUSES
+from ...record.reader import Record, read
+from ...record.types import LAYERS, STATUSES, CaseRecord, split_id
 from ...system.strictjson import finite
 from .. import diff
 from ..clusters import Cluster, sum_of

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ...record.codec import Number
-from ...record.reader import CaseRecord
-from ...record.types import ULPS, ErrorGrid
+from ...record.types import ULPS, CaseRecord, ErrorGrid
 from ..clusters import dtype_order, ranked
 from ..language.translate import Text, _
 from ..language.words import percent, seconds

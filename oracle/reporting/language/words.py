@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...record.codec import Number
-from ...record.reader import CaseRecord, Record
-from ...record.types import GOOD, LAYERS
+from ...record.reader import Record
+from ...record.types import GOOD, LAYERS, CaseRecord
 from .translate import Listing, Phrase, Text, _, _n
 
 # From the worst to the best: the order in which statuses are listed.
