@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..model.errors import OracleError
 
 if TYPE_CHECKING:
     from .foreign import Loaded
 
-__all__ = ["SUFFIXES", "Loaded", "is_foreign_catalogue", "load"]
+__all__ = ["SUFFIXES", "is_foreign_catalogue", "load"]
 
 
 # Which files are other tools' catalogues: told by their first bytes, with the standard library only.
@@ -80,11 +80,3 @@ def load(path: PathLike, *, limit: int | None = None) -> Loaded:
 def is_foreign_catalogue(path: PathLike) -> bool:
     """Tell by its content whether a file is an ATK or TTK catalogue; False for one that cannot be read."""
     return kind_of(Path(path)) is not None
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Loaded":
-        from .foreign import Loaded
-
-        return Loaded
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -50,27 +50,28 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each element of the list with the line it begins on."""
     name = display(path)
-    text, space = errors.decoded(errors.read_bytes(path, errors.FOREIGN_BYTES, name), name), " \t\r\n"
+    text = errors.decoded(errors.read_bytes(path, errors.FOREIGN_BYTES, name), name)
     read = decoder(constants=True).raw_decode
-    at = _skip(text, 0, space)
+    at = _skip(text, 0)
     if text[at : at + 1] != "[":
         raise OracleError(f"{name}:1: not an ATK catalogue: a list of cases is needed")
-    at, line, seen = _skip(text, at + 1, space), 1, 0
+    at, line, seen = _skip(text, at + 1), 1, 0
     while text[at : at + 1] != "]":
         line, seen = line + text.count("\n", seen, at), at
         entry, at = guarded(partial(read, idx=at), text, f"{name}:{line}", file=name)
         yield f"{name}:{line}", entry
-        at = _skip(text, at, space)
+        at = _skip(text, at)
         if text[at : at + 1] == ",":
-            at = _skip(text, at + 1, space)
+            at = _skip(text, at + 1)
         elif text[at : at + 1] != "]":
             raise OracleError(
                 f"{name}:{line + text.count(chr(10), seen, at)}: not JSON: expected ',' or ']' after a case"
             )
 
 
-def _skip(text: str, at: int, blanks: str) -> int:
-    while at < len(text) and text[at] in blanks:
+def _skip(text: str, at: int) -> int:
+    """Return where what follows the blanks at a place begins."""
+    while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
 

@@ -24,7 +24,6 @@ from ..operators.definition.operator import Operator
 
 LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
 UNINFORMATIVE = "as the vendor ships it"
-Inputs = Mapping[str, TensorPlan | None]
 
 
 @dataclass

@@ -128,7 +128,7 @@ def _kernel_text(op: Operator) -> str:
     inputs = [f"{name}=None" if name in optional else name for name in op.kernel.inputs]
     values = {name: name for name in op.kernel.inputs}
     values |= {aclnn: _given(op.by_name[aclnn], name) for name, (aclnn, _default) in named.items()}
-    values |= {p.name: repr(p.plain) for p in _attributes(op) if p.name not in values and p.plain is not None}
+    values |= {p.name: repr(p.plain) for p in op.attributes if p.name not in values and p.plain is not None}
     # what aclnn takes and the kernel does not is never read: any tensor of the right shape will do
     values |= {name: op.main for name in op.names("input") if name not in values and not op.by_name[name].optional}
     signature = ", ".join([*inputs, *(["*", attributes] if attributes else []), "**given"])
@@ -143,15 +143,11 @@ def _given(parameter: Parameter, name: str) -> str:
     return f"_attribute({name}{words})"
 
 
-def _attributes(op: Operator) -> list[Parameter]:
-    return [p for p in op.parameters if p.kind == "attr"]
-
-
 def _aclnn_text(op: Operator) -> str:
     inputs = op.names("input")
     optional = {name for name in inputs if op.by_name[name].optional}
     signature = ", ".join([*(f"{n}=None" if n in optional else n for n in inputs), "**given"])
-    attributes = tuple(p.name for p in _attributes(op))
+    attributes = op.names("attr")
     return f"""\
 class {class_of(op)}:
     @staticmethod

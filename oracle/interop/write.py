@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ class Format:
 
     file: Callable[[Operator], str]
     refuses: Callable[[Case, Operator], str]
-    entry: Callable[[Case, Operator, int, list[Range]], Any]
+    entry: Callable[[Case, Operator, int, Mapping[str, Range]], Any]
     text: Callable[[list[Any]], str]
     must: bool  # whether a range may name values that must appear
 
@@ -85,8 +85,8 @@ def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
         if reason := form.refuses(case, op):
             written.left_out[reason] += 1
             continue
-        ranges = [_range(case, op, name, seed) for name in op.names("input")]
-        for simplified in _plainer(case, op, ranges, form):
+        ranges = {name: _range(case, op, name, seed) for name in op.names("input")}
+        for simplified in _plainer(case, ranges, form):
             written.plainer[simplified] += 1
         entries.append(form.entry(case, op, len(entries), ranges))
     written.text, written.count = form.text(entries), len(entries)
@@ -101,10 +101,10 @@ def _range(case: Case, op: Operator, name: str, seed: int) -> Range:
     return range_of(plan, case.id, name, ignored=None if ignore is None else case.attrs[ignore.name], seed=seed)
 
 
-def _plainer(case: Case, op: Operator, ranges: list[Range], form: Format) -> set[str]:
+def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
     """What the ranges of a case say less than its generators, in the words of a count."""
     simplified = set()
-    for name, result in zip(op.names("input"), ranges, strict=True):
+    for name, result in ranges.items():
         plan = case.inputs[name]
         if plan is not None and plan.data and not result.exact:
             simplified.add(f"with {plan.data['gen']} data, written as the range that spans it")
@@ -179,14 +179,13 @@ def _not_aclnn(case: Case, op: Operator) -> str:
 # ATK ------------------------------------------------------------------------------------------------------------------
 
 
-def _atk(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, Any]:
-    of = dict(zip(op.names("input"), ranges, strict=True))
+def _atk(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> dict[str, Any]:
     inputs = []
     for parameter in op.parameters:
         if parameter.kind == "input":
             if case.inputs[parameter.name] is not None or not parameter.optional:
                 inputs.append(
-                    _atk_tensor(parameter.name, case.inputs[parameter.name], of[parameter.name], parameter.optional)
+                    _atk_tensor(parameter.name, case.inputs[parameter.name], ranges[parameter.name], parameter.optional)
                 )
         elif parameter.kind == "attr":
             inputs.append(_atk_attribute(parameter, case.attrs[parameter.name]))
@@ -253,8 +252,8 @@ def _atk_text(entries: list[Any]) -> str:
 # TTK ------------------------------------------------------------------------------------------------------------------
 
 
-def _kernel(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
-    kernel, of = op.kernel, dict(zip(op.names("input"), ranges, strict=True))
+def _kernel(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> dict[str, str]:
+    kernel = op.kernel
     assert kernel is not None  # left out before
     plans = [case.inputs[name] for name in kernel.inputs]
     outputs = [case.outputs[name] for name in op.outputs]
@@ -270,15 +269,14 @@ def _kernel(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[
         "output_formats": _cell(p and p.format for p in outputs),
         "attributes": repr(attrs),
         "input_data_ranges": _cell(
-            _range_cell(of[name], plan) for name, plan in zip(kernel.inputs, plans, strict=True)
+            _range_cell(ranges[name], plan) for name, plan in zip(kernel.inputs, plans, strict=True)
         ),
         **_common(case),
     }
 
 
-def _aclnn(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
+def _aclnn(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> dict[str, str]:
     names = (*op.names("input"), *op.outputs)
-    of = dict(zip(op.names("input"), ranges, strict=True))
     tensors = {**case.inputs, **case.outputs}
     plans = [tensors[name] for name in names]
     layouts = [None if p is None else arrange(p.shape, p.view) for p in plans]
@@ -295,7 +293,7 @@ def _aclnn(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[s
         "attributes": repr(dict(case.attrs)),
         **_scalars(case, op),
         "input_data_ranges": _cell(
-            _range_cell(of[n], p) if n in of else None for n, p in zip(names, plans, strict=True)
+            _range_cell(ranges[n], p) if n in ranges else None for n, p in zip(names, plans, strict=True)
         ),
         **_common(case),
     }
@@ -310,8 +308,7 @@ def _scalars(case: Case, op: Operator) -> dict[str, str]:
 
 def _kernel_name(op: Operator) -> str:
     """The kernel's name; the operator's own where several operators share the kernel, as each needs a file."""
-    shared = op.kernel is None or len(operators_of_kernel(op.kernel.name)) > 1
-    return op.slug if shared or op.kernel is None else op.kernel.name
+    return op.slug if op.kernel is None or len(operators_of_kernel(op.kernel.name)) > 1 else op.kernel.name
 
 
 def _name(case: Case) -> str:

@@ -49,7 +49,7 @@ from .before import Earlier
 from .terminal import by_layer, further, summary
 
 if TYPE_CHECKING:
-    from ..interop import Loaded
+    from ..interop.foreign import Loaded
 
 
 OF_SCRIPTS = 0.4  # of the seconds for further calls: the largest groups' smallest cases are shrunk
