@@ -6,13 +6,13 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..catalogue.data.case import Case, TensorPlan
 from ..model.call import Array, Call
-from ..model.dtypes import find
 from ..numerics.orders.formula import picks
 from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
@@ -63,15 +63,9 @@ def replay_command(case: Case, settings: Settings) -> str:
     words = ["env", f"ASCEND_CUSTOM_OPP_PATH={custom}"] if custom else []  # else CANN's own kernel answers the replay
     words += ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
     file = case.source.rpartition(":")[0]
-    if file and not _inside(file, str(default_dir())):
+    if file and not Path(file).resolve().is_relative_to(default_dir().resolve()):
         words += ["--catalogue", file]
     return shlex.join(words)
-
-
-def _inside(file: str, folder: str) -> bool:
-    from pathlib import Path
-
-    return Path(file).resolve().is_relative_to(Path(folder).resolve())
 
 
 def elements(
@@ -101,9 +95,7 @@ def elements(
     if bad is None:
         bad = (score > 0) & judged
     wrong = wrong | bad if wrong.any() else bad
-    distance = (
-        ulp_distance(actual, golden) if find(actual.dtype) and is_float(actual) else _integer_distance(actual, golden)
-    )
+    distance = ulp_distance(actual, golden) if is_float(actual) else _integer_distance(actual, golden)
     places, cause = "", ""
     shape = actual.shape
     if bad.any() and explained:
@@ -133,8 +125,12 @@ def error_map(score: Array, slices: int = 64) -> list[float]:
     flat = np.nan_to_num(score.reshape(-1), nan=np.inf, posinf=np.inf)
     if not flat.size:
         return []
-    starts = np.unique(np.linspace(0, flat.size, min(slices, flat.size), endpoint=False).astype(np.int64))
-    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, starts)]
+    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, _starts(flat.size, slices))]
+
+
+def _starts(size: int, most: int) -> Array:
+    """Where so many equal slices of a length begin, at most one for each element."""
+    return np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
 
 
 def error_grid(score: Array, height: int = 16, width: int = 48) -> ErrorGrid | None:
@@ -143,9 +139,7 @@ def error_grid(score: Array, height: int = 16, width: int = 48) -> ErrorGrid | N
         return None
     matrix = np.nan_to_num(score.reshape(rows, -1), nan=np.inf, posinf=np.inf)
     for axis, most in ((0, height), (1, width)):
-        size = matrix.shape[axis]
-        starts = np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
-        matrix = np.maximum.reduceat(matrix, starts, axis=axis)
+        matrix = np.maximum.reduceat(matrix, _starts(matrix.shape[axis], most), axis=axis)
     values = tuple(float(f"{x:.3g}") for x in matrix.reshape(-1))
     high, wide = matrix.shape
     return ErrorGrid(rows, score.shape[-1], high, wide, values)
@@ -213,9 +207,9 @@ def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: in
     """Return the operands that meet at one element of an output, by name; none of one in which many are summed."""
     if call is None or call.op not in OPERATORS:
         return {}
-    if OPERATORS[call.op].of(output).kept is not None or picks(OPERATORS[call.op].of(output).computes):
-        return {}
     op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
+    if op.of(output).kept is not None or picks(op.of(output).computes):
+        return {}
     for name, array in call.inputs.items():
         if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):
             continue
@@ -224,8 +218,7 @@ def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: in
             places = zip(axes, array.shape, strict=True)
             at = tuple(0 if axis is None or n == 1 else int(index[axis]) for axis, n in places)
             if all(i < n for i, n in zip(at, array.shape, strict=True)) and array.dtype.kind != "c":
-                value = array[at]
-                result[name] = int(value) if array.dtype.kind in "iub" else float(value)
+                result[name] = _number(array[at])
     return result
 
 

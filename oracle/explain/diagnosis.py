@@ -405,8 +405,8 @@ def _stale(findings: Findings) -> Iterator[str]:
 
 def _tiny_operand(findings: Findings) -> bool:
     """Whether an operand has no number that is normal in its type, or in float16."""
-    for array in () if findings.call is None else findings.call.inputs.values():
-        if isinstance(array, np.ndarray) and str(array.dtype) in FORMATS and array.size:
+    for array in findings.inputs.values():
+        if str(array.dtype) in FORMATS and array.size:
             largest = float(np.max(np.abs(array.astype(np.float64))))
             if 0 < largest < max(FORMATS[str(array.dtype)].tiny, FORMATS["float16"].tiny):
                 return True
@@ -426,8 +426,8 @@ def _is_box(findings: Findings) -> bool:
 
 def _may_be_of_operands(findings: Findings) -> bool:
     """Whether a pattern may come of an operand: of its values, or of how a view of it is read."""
-    given = [v for v in findings.call.inputs.values() if isinstance(v, np.ndarray)] if findings.call is not None else []
-    return any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in given)
+    arrays = findings.inputs.values()
+    return any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays)
 
 
 def _is_share(places: str) -> bool:
@@ -469,10 +469,8 @@ def _special_inputs(findings: Findings) -> bool:
         return True
     if OPERATORS[call.op].class_index is not None:
         return False
-    arrays = [v for v in call.inputs.values() if isinstance(v, np.ndarray)]
-    return all(array.flags.c_contiguous for array in arrays) and not any(
-        offset_of(call, name) for name, v in call.inputs.items() if v is not None
-    )
+    arrays = findings.inputs.items()
+    return all(array.flags.c_contiguous and not offset_of(call, name) for name, array in arrays)
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (

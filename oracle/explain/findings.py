@@ -34,6 +34,12 @@ class Findings:
     def golden(self) -> Array:
         return self.reference.golden
 
+    @property
+    def inputs(self) -> dict[str, Array]:
+        """The call's tensors that are read, by name; none without a call."""
+        given = {} if self.call is None else self.call.inputs
+        return {name: array for name, array in given.items() if isinstance(array, np.ndarray)}
+
 
 def near(a: Array, g: Array, units: int = NEAR) -> Array:
     """Where two arrays of one float type are the same to within units in the last place; NaN is near NaN."""

@@ -158,12 +158,11 @@ def read_elsewhere(findings: Findings) -> Iterator[Explanation]:
     call = findings.call
     if call is None or findings.actual.size > LARGEST or (np.count_nonzero(findings.bad) < 2 < findings.bad.size):
         return  # one wrong element of many tells nothing of places
-    for name, array in call.inputs.items():
-        if not isinstance(array, np.ndarray) or not array.size:
-            continue
+    arrays = {name: array for name, array in findings.inputs.items() if array.size}
+    for name, array in arrays.items():
         for text, changed in _readings(call, name, array):
             yield from _proved(call, name, text, changed, findings)
-    views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
+    views = {name: array for name, array in arrays.items() if not array.flags.c_contiguous}
     if len(views) > 1:
         every = but(call, **{n: packed(v) for n, v in views.items()})
         text = "are read as if they were contiguous: their strides are ignored"
@@ -244,7 +243,7 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
         yield p.name, "counts as absent", but(call, **{p.name: None})
     main = call.inputs[op.main]
     rank = main.ndim if isinstance(main, np.ndarray) else 0
-    for p in (p for p in op.parameters if p.kind == "attr"):
+    for p in op.attributes:
         for value in _others(p, call.attrs.get(p.name), rank):
             other = replace(call, attrs={**call.attrs, p.name: value})
             yield f"the attribute {p.name}", f"is read as {value!r}", other
@@ -349,8 +348,8 @@ def errors_as_in(findings: Findings) -> Iterator[str]:
 
 def _follow(errors: Array, findings: Findings) -> bool:
     """Whether errors go along with an operand: those of a wrong formula, or of an operand a little off, do."""
-    for array in () if findings.call is None else findings.call.inputs.values():
-        if isinstance(array, np.ndarray) and array.size > 1 and spreads(array.shape, errors.shape):
+    for array in findings.inputs.values():
+        if array.size > 1 and spreads(array.shape, errors.shape):
             values = np.broadcast_to(array, errors.shape).astype(np.float64)
             good = np.isfinite(errors) & np.isfinite(values)
             inward = errors[good][np.argsort(values[good], kind="stable")]

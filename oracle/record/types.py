@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -340,6 +341,32 @@ class RunEnd:
         result = line.mapping("counts") if line.data.get("counts") else line
         counts: dict[str, int] = {status: n for status in STATUSES if (n := result.count(status)) is not None}
         return cls(counts, line.number("duration_s"), line.count("judged"))
+
+
+# What the layers (structure, standard, strict) say of cases.
+
+
+def objections(case: CaseRecord) -> tuple[str, ...]:
+    """Names of the layers that reject a case, in the order they are judged."""
+    result = [name for name, verdict in case.verdicts.items() if not verdict.passed]
+    return tuple(known(result)) if result else ()
+
+
+def known(names: Iterable[str]) -> list[str]:
+    """Layers in the order they are judged; names this version does not know come last."""
+    rank = {name: place for place, name in enumerate(LAYERS)}
+    return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+def scores(cases: Iterable[CaseRecord]) -> dict[str, tuple[int, int]]:
+    """Per layer (accepted, judged), each layer by itself, whatever the others say of the same case."""
+    accepted: Counter[str] = Counter()
+    judged: Counter[str] = Counter()
+    for case in cases:
+        for name, verdict in case.verdicts.items():
+            judged[name] += 1
+            accepted[name] += verdict.passed
+    return {name: (accepted[name], judged[name]) for name in known(judged)}
 
 
 def judged_of(cases: Iterable[CaseRecord]) -> int:

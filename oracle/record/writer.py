@@ -21,7 +21,7 @@ from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
 from .codec import from_json, parse_object
 from .reader import Lines, Record, case_lines, counts_of, cut, differences, lines_of, spent
-from .types import GOOD, LAYERS, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
+from .types import GOOD, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, scores, unjudged_of
 
 # The file of a record: lines appended one by one, by one run, and kept in memory while the disk takes none.
 
@@ -232,12 +232,7 @@ class RecordWriter:
 
     def layers(self) -> dict[str, tuple[int, int]]:
         """Return per layer how many cases it accepts of those that it judged."""
-        accepted: Counter[str] = Counter()
-        judged: Counter[str] = Counter()
-        for case in self._said.cases.values():
-            judged.update(list(case.verdicts))
-            accepted.update(name for name, said in case.verdicts.items() if said.passed)
-        return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
+        return scores(self._said.cases.values())
 
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:

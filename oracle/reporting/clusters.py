@@ -11,9 +11,9 @@ from functools import cached_property
 
 from ..record.codec import Number
 from ..record.reader import Record
-from ..record.types import GOOD, CaseRecord, Group
+from ..record.types import GOOD, CaseRecord, Group, known, objections, scores
 from .language.translate import FIGURE, Text, _, shape
-from .language.words import ORDER, known, objections, scores
+from .language.words import ORDER
 
 # Cells of a report's matrix: a group of cases, how many of them ended how, and the worst error among them.
 
@@ -75,26 +75,21 @@ def cell(cases: Iterable[CaseRecord]) -> Cell:
     return Cell(dict(counts), worst if worst_id else None, worst_id, max(shares, default=None), rejected)
 
 
-def merge(cells: Sequence[Cell]) -> Cell:
-    """One cell out of several."""
-    if len(cells) == 1:
-        return cells[0]
+def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
+    """The sum of the cells that have some names, None where there are none."""
+    chosen = [cells[name] for name in names if name in cells]
+    if len(chosen) < 2:
+        return chosen[0] if chosen else None
     counts: Counter[str] = Counter()
     objecting: Counter[str] = Counter()
-    for each in cells:
+    for each in chosen:
         counts.update(each.counts)
         objecting.update(each.objections)
-    worst = max((each for each in cells if each.worst is not None), key=lambda each: each.worst or 0.0, default=None)
-    shares = [each.worst_share for each in cells if each.worst_share is not None]
+    worst = max((each for each in chosen if each.worst is not None), key=lambda each: each.worst or 0.0, default=None)
+    shares = [each.worst_share for each in chosen if each.worst_share is not None]
     rejected = {name: objecting[name] for name in known(objecting)}
     where = (None, "") if worst is None else (worst.worst, worst.worst_id)
     return Cell(dict(counts), *where, max(shares, default=None), rejected)
-
-
-def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
-    """The sum of the cells that have some names, None where there are none."""
-    result = [cells[name] for name in names if name in cells]
-    return merge(result) if result else None
 
 
 def ranked(value: Number) -> float:
@@ -230,13 +225,15 @@ def clusters(record: Record) -> list[Cluster]:
     if not record.groups:
         return alike(record.cases)
     return [
-        Cluster(
-            number, ", ".join(group.operators), ", ".join(dtype_order(c.dtype for c in result)), group.status,
-            rule_of(result), _pattern(result), result, group,
-        )
+        _cluster(number, ", ".join(group.operators), group.status, result, group)
         for number, group in enumerate(record.groups, 1)
         if (result := [record.by_id[case_id] for case_id in group.cases if case_id in record.by_id])
-    ]  # fmt: skip
+    ]
+
+
+def _cluster(number: int, op: str, status: str, cases: Sequence[CaseRecord], group: Group | None = None) -> Cluster:
+    dtypes = ", ".join(dtype_order(case.dtype for case in cases))
+    return Cluster(number, op, dtypes, status, rule_of(cases), _pattern(cases), cases, group)
 
 
 def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
@@ -249,18 +246,7 @@ def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
             groups[case.op, dtype, case.status, rule].append(case)
     rank = {status: i for i, status in enumerate(ORDER)}
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
-    return [
-        Cluster(
-            number,
-            op,
-            ", ".join(dtype_order(c.dtype for c in result)),
-            status,
-            rule_of(result),
-            _pattern(result),
-            result,
-        )
-        for number, ((op, _, status, _), result) in enumerate(ordered, 1)
-    ]
+    return [_cluster(number, op, status, own) for number, ((op, _, status, _), own) in enumerate(ordered, 1)]
 
 
 def bug_of(cause: str) -> str:

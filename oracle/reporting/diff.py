@@ -19,7 +19,6 @@ from .summary import code, escape, table
 
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound a change is the noise of the data, not of the kernel
-GROUPS = ("newly failing", "fixed", "changed", "budget regressions", "added", "removed")
 NAME = {
     "newly failing": _("newly failing"), "fixed": _("fixed"), "changed": _("changed"),
     "budget regressions": _("budget regressions"), "added": _("added"), "removed": _("removed"),
@@ -45,7 +44,7 @@ class Change:
 
     @property
     def group(self) -> str:
-        """The group of GROUPS the change belongs to, or "" if nothing is different."""
+        """The group of NAME the change belongs to, or "" if nothing is different."""
         old, new = self.old, self.new
         if new is None:
             return "removed" if not self.lost else "newly failing" if old is not None and old.ok else "changed"
@@ -106,8 +105,8 @@ class Difference:
 
     @cached_property
     def groups(self) -> dict[str, list[Change]]:
-        """Changes by group, every group of GROUPS present; the order of the records within each."""
-        result: dict[str, list[Change]] = {name: [] for name in GROUPS}
+        """Changes by group, every group of NAME present; the order of the records within each."""
+        result: dict[str, list[Change]] = {name: [] for name in NAME}
         for change in self._changes():
             name = change.group or ("budget regressions" if self._worse(change) else "")
             if name:

@@ -18,9 +18,9 @@ from typing import Any
 
 from ..record.codec import Number, to_json
 from ..record.reader import Record
-from ..record.types import CaseRecord
+from ..record.types import CaseRecord, objections, scores
 from ..system.strictjson import finite
-from .language.words import DID, equation, figure, index, objections, scores, verdict
+from .language.words import DID, equation, figure, index, verdict
 from .summary import command_for
 
 # XML 1.0 has no way to write these; lone surrogates cannot be encoded either.

@@ -14,10 +14,10 @@ from ..model.aclnn import PLATFORMS
 from ..model.errors import fit
 from ..record.codec import Number
 from ..record.reader import Record
-from ..record.types import CaseRecord, RunHeader
+from ..record.types import CaseRecord, RunHeader, scores
 from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_order, group, ranked, shared_text, sum_of
 from .language.translate import ENGLISH, Language, Phrase, Text, _, _n, shape
-from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, scores, seconds, verdict
+from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, seconds, verdict
 
 # Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
 _VERDICT = re.compile(r": (?:structure|standard|strict): ")

@@ -18,6 +18,7 @@ from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import STATUSES
 from oracle.reporting import diff, summary
+from oracle.reporting.formats import write
 from oracle.reporting.html import page as html, pictures
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \\u2028 ]]>"
@@ -35,7 +36,7 @@ def page(tmp_path: Path) -> Any:
             for cases in runs
         ]
         output = tmp_path / "report.html"
-        html.write(paths, output)
+        write([read(path, brief=True) for path in paths], output)
         return Page(output.read_text(encoding="utf-8"))
 
     return make
@@ -227,14 +228,14 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
         html.render([])
     path = synthetic.write(tmp_path / "run.jsonl", [])
     with pytest.raises(OracleError, match="cannot be written"):
-        html.write([path], path / "below" / "a-file.html")
+        write([read(path)], path / "below" / "a-file.html")
 
 
 @in_full_alone
 def test_thirty_thousand_cases_stay_small(tmp_path: Path) -> None:
     """Under 6 MB; today a third. What writing costs is measured by benchmarks/reports.py."""
     path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(30_000))
-    html.write([path], tmp_path / "report.html")
+    write([read(path, brief=True)], tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
 
 
@@ -244,7 +245,7 @@ def test_failures_beyond_the_full_views_cost_a_line_each(tmp_path: Path) -> None
     sizes = []
     for n in (1000, 3000):
         cases = [synthetic.failing(case["id"], op=case["op"], dtype=case["dtype"]) for case in synthetic.catalogue(n)]
-        html.write([synthetic.write(tmp_path / "run.jsonl", cases)], tmp_path / "report.html")
+        write([read(synthetic.write(tmp_path / "run.jsonl", cases))], tmp_path / "report.html")
         sizes.append((tmp_path / "report.html").stat().st_size)
     a_case = (sizes[1] - sizes[0]) / 2000
     assert sizes[1] + 27_000 * a_case < 6_000_000

@@ -22,7 +22,7 @@ from ..language.translate import ENGLISH, Language, Text, _
 from ..language.words import NONE, percent
 from ..summary import Summary
 from .page import Bilingual, render_page
-from .pictures import BOTTOM, HEIGHT, LEFT, WIDTH, Panel
+from .pictures import LEFT, WIDTH, Panel, axis, height_of, mark
 
 SHOWN = 200  # flaky cases, and clusters of present failures
 
@@ -188,7 +188,7 @@ STYLES = ("trend-0", "trend-1", "trend-2", "trend-3")  # solid, dashed, dotted, 
 
 def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]) -> Panel:
     """The share of cases that each layer accepts, from none at the ground to all at the top."""
-    drawn = [_axis()]
+    drawn = [axis()]
     for style, values in zip(STYLES, trend.values(), strict=False):
         drawn.append(_line(values, style))
     text = ", ".join(f"{name} {percent(values[0])} → {percent(values[-1])}" for name, values in trend.items())
@@ -197,11 +197,10 @@ def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]
 
 def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:
     """The worst error, logarithmic from a hundredth of the bound to a hundred times it; the rule marks the bound."""
-    rule = f'<path class="rule" d="M{LEFT} {_y(0.5):.1f}H{WIDTH - LEFT}"/>'
     points = [None if v is None else _log(v) for v in values]
     first, last = (percent(values[place]) if values else NONE for place in (0, -1))
     text = _("worst error of the bound: {before} → {last}", before=first, last=last)
-    return Panel(op, dtype, _axis() + rule + _line(points, STYLES[0]), text)
+    return Panel(op, dtype, axis() + mark(height_of(0.5)) + _line(points, STYLES[0]), text)
 
 
 def _log(value: Number) -> float:
@@ -209,15 +208,6 @@ def _log(value: Number) -> float:
     if not math.isfinite(value):
         return 1.0
     return 0.0 if value <= 0.01 else min(1.0, (math.log10(value) + 2) / 4)
-
-
-def _axis() -> str:
-    return f'<path class="line" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - LEFT}"/>'
-
-
-def _y(share: float) -> float:
-    ground = HEIGHT - BOTTOM
-    return ground - (ground - 6) * share
 
 
 def _line(points: Sequence[float | None], style: str) -> str:
@@ -228,7 +218,7 @@ def _line(points: Sequence[float | None], style: str) -> str:
         if point is None:
             pen = "M"
             continue
-        x, y = LEFT + place * step, _y(point)
+        x, y = LEFT + place * step, height_of(point)
         path, pen = f"{path}{pen}{x:.1f} {y:.1f}", "L"
         dots += f'<rect class="dot" x="{x - 1.5:.1f}" y="{y - 1.5:.1f}" width="3" height="3"/>'
     return (f'<path class="{style}" d="{path}"/>' if path else "") + dots

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from itertools import islice, zip_longest
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -25,15 +24,13 @@ from markupsafe import Markup, escape
 
 from ...model.errors import OracleError
 from ...record.codec import Number
-from ...record.reader import Record, read
-from ...record.types import LAYERS, STATUSES, CaseRecord, split_id
+from ...record.reader import Record
+from ...record.types import LAYERS, STATUSES, CaseRecord, known, objections, split_id
 from ...system.strictjson import finite
 from .. import diff
 from ..clusters import Cluster, sum_of
-from ..formats import save
 from ..language import words
 from ..language.translate import CHINESE, ENGLISH, LANGUAGES, Language, Phrase, Text, _, _n, shape
-from ..language.words import known, objections
 from ..summary import Summary, columns, command_for, suffix
 from .pictures import bars, grid_paths, map_parts, pictures
 
@@ -268,11 +265,6 @@ class RunView:
         """Every status that occurs, with its count and its share of the planned cases."""
         counts, planned = self.record.counts, self.record.planned
         return [(s, counts[s], counts[s] / planned) for s in reversed(words.ORDER) if counts[s]]
-
-
-def write(records: Sequence[Path], output: Path, language: Language = ENGLISH) -> None:
-    """Write the report of one or more record files. Raises OracleError for a record that cannot be read."""
-    save(output, render([read(path, brief=True) for path in records], language))
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:

@@ -147,21 +147,27 @@ def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
     step = (WIDTH - 2 * LEFT) / len(counts)
     top = math.log1p(max(counts))
     ground = HEIGHT - BOTTOM
-    drawn = [_rule(LEFT + over * step, 2, ground)]
+    drawn = [f'<path class="rule" d="M{LEFT + over * step:.1f} 2V{ground:g}"/>']
     for place, count in enumerate(counts):
         if count:
             height = max(2.0, (ground - 6) * math.log1p(count) / top)
             kind = "over" if place >= over else "in"
             drawn.append(f'<rect class="b-{kind}" x="{LEFT + place * step + 1:.1f}" y="{ground - height:.1f}" '
                          f'width="{step - 2:.1f}" height="{height:.1f}"/>')  # fmt: skip
-    drawn.append(f'<path class="line" d="M{LEFT} {ground}H{WIDTH - LEFT}"/>')
+    drawn.append(axis())
     drawn.append(_tick(LEFT, ticks[0]) + _tick(LEFT + over * step, ticks[1] if over > 2 else "", "middle"))
     drawn.append(_tick(WIDTH - LEFT, "∞" if over > 2 else ticks[1], "end"))
     return "".join(drawn)
 
 
-def _rule(x: float, top: float, ground: float) -> str:
-    return f'<path class="rule" d="M{x:.1f} {top:g}V{ground:g}"/>'
+def axis() -> str:
+    """The line at the ground of a panel."""
+    return f'<path class="line" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - LEFT}"/>'
+
+
+def mark(height: float) -> str:
+    """A rule across a panel, at the bound."""
+    return f'<path class="rule" d="M{LEFT} {height:.1f}H{WIDTH - LEFT}"/>'
 
 
 def _tick(x: float, text: str, anchor: str = "start") -> str:
@@ -189,7 +195,7 @@ def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, st
     panels = []
     for (op, dtype), cases in groups.items():
         points = [(x, ranked(case.budget_used)) for case in cases
-                  if (x := getattr(case, field, None)) and x > 0 and case.budget_used is not None]  # fmt: skip
+                  if (x := getattr(case, field)) and x > 0 and case.budget_used is not None]  # fmt: skip
         binned = _binned(points)
         if len(binned) < 3:
             continue
@@ -198,8 +204,7 @@ def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, st
         at = max(worst, key=lambda x: worst[x])
         names = [f"{2**x:,}" if 0 <= x < 40 else f"{2.0**x:.3g}" for x in (min(binned), max(binned), at)]
         lines = [(worst, "worst"), ({x: median(ys) for x, ys in binned.items()}, "median")]
-        bound = _height(1.0, 0.0, scale)
-        drawing = f'<path class="rule" d="M{LEFT} {bound:.1f}H{WIDTH - LEFT}"/>' + _lines(lines, 0.0, scale)
+        drawing = mark(height_of(1.0, 0.0, scale)) + _lines(lines, 0.0, scale)
         drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
         panels.append(Panel(op, dtype, drawing, caption(names[0], names[1], names[2], percent(worst[at]))))
     return Picture(title, GROWTH, panels[:PANELS])
@@ -213,7 +218,8 @@ def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
     return dict(sorted(result.items()))
 
 
-def _height(value: float, low: float, high: float) -> float:
+def height_of(value: float, low: float = 0.0, high: float = 1.0) -> float:
+    """Where a value between two others is drawn, from the ground of a panel to its top."""
     ground = HEIGHT - BOTTOM
     return ground - (ground - 6) * (min(max(value, low), high) - low) / (high - low)
 
@@ -225,10 +231,9 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
     drawn = []
     for points, kind in lines:
         xs = [LEFT + (WIDTH - 2 * LEFT) * (x - places[0]) / span for x in sorted(points)]
-        at = zip(xs, [_height(points[x], low, high) for x in sorted(points)], strict=True)
+        at = zip(xs, [height_of(points[x], low, high) for x in sorted(points)], strict=True)
         drawn.append(f'<path class="line {kind}" d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in at) + '"/>')
-    ground = HEIGHT - BOTTOM
-    return f'<path class="line" d="M{LEFT} {ground}H{WIDTH - LEFT}"/>' + "".join(drawn)
+    return axis() + "".join(drawn)
 
 
 # where the time goes --------------------------------------------------------------------------------------------------
@@ -236,8 +241,7 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
 
 def elements(case: CaseRecord) -> int | None:
     """How many elements a case has: what the record says, else the shape in its id."""
-    count: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
-    if count:
+    if count := case.elements or (case.detail.total if case.detail else None):
         return count
     match = _SHAPE.search(case.id)
     return math.prod(map(int, match[0].split("x"))) if match else None

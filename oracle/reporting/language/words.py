@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
 
 from ...record.codec import Number
 from ...record.reader import Record
-from ...record.types import GOOD, LAYERS, CaseRecord
+from ...record.types import GOOD, scores
 from .translate import Listing, Phrase, Text, _, _n
 
 # From the worst to the best: the order in which statuses are listed.
@@ -156,29 +154,3 @@ def clip(text: str, limit: int) -> str:
 def plain(text: str) -> str:
     """Text for a terminal: one line, without control characters."""
     return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
-
-
-# The layers (structure, standard, strict) of a case, as reports name them.
-
-
-def objections(case: CaseRecord) -> tuple[str, ...]:
-    """Names of the layers that reject a case, in the order they are judged."""
-    result = [name for name, verdict in case.verdicts.items() if not verdict.passed]
-    return tuple(known(result)) if result else ()
-
-
-def known(names: Iterable[str]) -> list[str]:
-    """Layers in the order they are judged; names this version does not know come last."""
-    rank = {name: place for place, name in enumerate(LAYERS)}
-    return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
-
-
-def scores(cases: Sequence[CaseRecord]) -> dict[str, tuple[int, int]]:
-    """Per layer (accepted, judged), each layer by itself, whatever the others say of the same case."""
-    accepted: Counter[str] = Counter()
-    judged: Counter[str] = Counter()
-    for case in cases:
-        for name, verdict in case.verdicts.items():
-            judged[name] += 1
-            accepted[name] += verdict.passed
-    return {name: (accepted[name], judged[name]) for name in known(judged)}
