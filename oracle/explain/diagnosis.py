@@ -20,6 +20,7 @@ from ..model.dtypes import FORMATS, find
 from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
+from ..standards.base import ulps
 from ..verdict import Judgement
 from .comparisons import turned
 from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
@@ -288,7 +289,7 @@ def _stores(findings: Findings) -> Iterator[str]:
         return
     actual, value = findings.actual.astype(np.float64), findings.reference.value
     nearest = round_to(value, dtype).astype(np.float64)
-    step = _step(nearest, dtype)
+    step = ulps(nearest, FORMATS[dtype])
     toward = np.where(np.abs(nearest) > np.abs(value), nearest - np.copysign(step, value), nearest)
     up = np.where(nearest < value, nearest + step, nearest)
     tie = np.abs(np.abs(value - nearest) - step / 2) == 0
@@ -299,13 +300,6 @@ def _stores(findings: Findings) -> Iterator[str]:
         differs = rounded != nearest
         if differs.any() and np.mean(actual == rounded) >= MOST and np.mean(actual[differs] == rounded[differs]) > 0.9:
             yield f"results are rounded {text} when they are stored as {dtype}: digits are cut, not rounded to nearest"
-
-
-def _step(values: Array, dtype: str) -> Array:
-    """The distance to the next value of a type."""
-    form = FORMATS[dtype]
-    exponent = np.maximum(np.frexp(np.abs(values))[1] - 1, form.emin)
-    return np.asarray(np.ldexp(1.0, exponent - form.mant))
 
 
 def _unrounded(findings: Findings) -> Iterator[str]:

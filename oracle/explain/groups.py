@@ -197,12 +197,16 @@ def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
 def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
     """One group where one value or one condition tells all failures; else one for each cause, and the rest by a value
     or by conditions."""
-    everything = Part(status, (population,), (chosen,), None)
+
+    def part(own: Array, where: Contrast | None = None) -> Part:
+        return Part(status, (population,), (own,), where)
+
+    everything = part(chosen)
     if everything.value:
         return [everything]
     whole = _contrasted(population, chosen)
     if whole is not None and _is_one_bug(whole, int(np.count_nonzero(chosen))):
-        return [Part(status, (population,), (chosen,), whole)]
+        return [part(chosen, whole)]
     result, left = [], chosen.copy()
     for own in _by_cause(population, chosen):
         own &= left
@@ -211,16 +215,16 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
             own |= left & where.holds & _without_cause(population)
             kept = own | ~population.bad
             where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
-        result.append(Part(status, (population,), (own,), where))
+        result.append(part(own, where))
         left &= ~own
-    rest = Part(status, (population,), (left,), None)
+    rest = part(left)
     if rest.value:
         return [*result, rest]
     for _ in range(MOST_GROUPS):
         where = _contrasted(population, left)
         if where is None:
             break
-        result.append(Part(status, (population,), (left & where.holds,), where))
+        result.append(part(left & where.holds, where))
         left &= ~where.holds
     rules: dict[str, list[int]] = {}
     for number in np.flatnonzero(left).tolist():
@@ -229,7 +233,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     for numbers in rules.values():
         own = np.zeros(left.shape, bool)
         own[numbers] = True
-        result.append(Part(status, (population,), (own,), None))
+        result.append(part(own))
     return result
 
 
