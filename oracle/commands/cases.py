@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "one a line as `run` takes them. Nothing runs.",
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
-    parser.add_argument("--tier", choices=(*TIERS, "huge"), default="standard", help="which cases (default: standard)")
+    parser.add_argument("--tier", choices=(*TIERS, HUGE), default="standard", help="which cases (default: standard)")
     parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION", help="only what `run -k` would choose")

@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -183,11 +183,9 @@ def _show_huge(args: argparse.Namespace) -> int:
     """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
     from ..power import measure
 
-    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
-    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
-    for option, value in {**given, "-o": args.output}.items():
-        if value not in (None, False, "", []):
-            raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
+    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster", "output")
+    for option in _given(args, names):
+        raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
     only = _only(args)
     cases = load_files(args.files, only, None, HUGE) if args.files else load_default(only, None, HUGE)
     settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers, "oracle_soc": args.soc})
@@ -216,11 +214,16 @@ def _check_combination(args: argparse.Namespace) -> None:
             text = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
             raise OracleError(f"--json {args.json}: {text}")
         return
-    names = ("right-only", "sample", "full-matrix", "require", "cluster")
-    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
-    for option, value in {**given, "-o": args.output}.items():
-        if value is not None and value is not False and value != []:
-            raise OracleError(f"{ways[0]} and {option}: {option} is of the registry's whole score; leave it out")
+    for option in _given(args, ("right-only", "sample", "full-matrix", "require", "cluster", "output")):
+        raise OracleError(f"{ways[0]} and {option}: {option} is of the registry's whole score; leave it out")
+
+
+def _given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
+    """Yield those of some options that the command line gives."""
+    for name in names:
+        value = getattr(args, name.replace("-", "_"))
+        if value is not None and value is not False and value not in ("", []):
+            yield "-o" if name == "output" else f"--{name}"
 
 
 def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:

@@ -40,7 +40,7 @@ def add_parser(subparsers: Subparsers) -> None:
     report.add_argument(
         "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
     )
-    _add_language(report)
+    _add_language(report, "language of the text; an HTML report holds both and opens in this one")
     report.set_defaults(run=run_report)
 
     compare = subparsers.add_parser(
@@ -62,7 +62,7 @@ def add_parser(subparsers: Subparsers) -> None:
     compare.add_argument("--budget-floor", type=_positive, default=diff.BUDGET_FLOOR, metavar="F",
                          help="and at least this fraction of the bound (%(default)s)")  # fmt: skip
     compare.add_argument("--where", metavar="WORDS", help=f"{HELP}; status is that of either run")
-    compare.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the text")
+    _add_language(compare, "language of the text")
     compare.set_defaults(run=run_diff)
 
 
@@ -78,9 +78,8 @@ def _format_of_diff(path: Path | None) -> str:
     return _OF_DIFF.get(suffix, "text")
 
 
-def _add_language(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lang", choices=LANGUAGES, default="en",
-                        help="language of the text; an HTML report holds both and opens in this one")  # fmt: skip
+def _add_language(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help=text)
 
 
 def _positive(text: str) -> float:
@@ -149,7 +148,7 @@ def run_diff(args: argparse.Namespace) -> int:
     elif form == "md":
         text = diff.markdown(result, limit=args.limit, language=language)
     else:
-        text = diff.text(result, limit=args.limit, language=language) + "\n"
+        text = diff.text(result, limit=args.limit, language=language)
     if args.output is None:
         sys.stdout.write(text)
     else:
@@ -170,7 +169,7 @@ def _add_history(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the records are; folders below it count too")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.html", help="where to write")
-    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language the page opens in; it holds both")
+    _add_language(parser, "language the page opens in; it holds both")
     parser.set_defaults(run=run_history)
 
 

@@ -232,7 +232,7 @@ def text(diff: Difference, *, limit: int = 0, language: Language = ENGLISH) -> s
             lines += [f"  {_line(change, language)}" for change in (result[:limit] if limit else result)]
             if limit and len(result) > limit:
                 lines.append("  " + say(_("... and {more} more (--limit 0 shows all)", more=len(result) - limit)))
-    return "\n".join([*lines, "", say(diff.sentence)])
+    return "\n".join([*lines, "", say(diff.sentence)]) + "\n"
 
 
 def _line(change: Change, language: Language) -> str:
