@@ -18,12 +18,10 @@ from pathlib import Path
 
 from ..cann.abi import closed_devices, device_files
 from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices, find_toolkit
-from ..emulator import served
 from ..emulator.toolkit import find_compiler
 from ..model.errors import OracleError
-from ..operators import operators
 from ..system.cache import home
-from .probe import Finding, calls, failed, ok, probe, warning
+from .probe import Finding, calls, failed, known, ok, probe, warning
 
 # What can be seen without calling CANN: its folder and version, the driver, the devices' files, the packages.
 
@@ -296,7 +294,7 @@ def examine(*, emulate: bool = False) -> Iterator[Finding]:
     yield from findings
     if not soc:
         return
-    ops = tuple(op for op in operators() if not emulated or op in served())
+    ops = known(emulated)
     yield from calls("aclnn", soc, emulate=emulate, ops=ops)
     if importlib.util.find_spec("torch_npu") is not None:
         yield from calls("torch_npu", soc, emulate=emulate, ops=ops)

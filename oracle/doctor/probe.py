@@ -76,8 +76,8 @@ def worst(findings: Iterable[Finding]) -> State:
 CALL_LIMIT = 120.0  # seconds per call: kernels are loaded at the first
 
 
-def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Yield the verdict on each operator's first right call, and on one that must be refused (``ops``: all)."""
+def calls(backend: str, soc: str, *, emulate: bool, ops: Iterable[str]) -> Iterator[Finding]:
+    """Yield the verdict on each operator's first right call, and on one that must be refused."""
     options = (("jit_compile", "0"),) if backend == "torch_npu" else ()
     settings = Settings(backend=backend, backend_options=options, soc=soc, timeout=CALL_LIMIT, emulate=emulate)
     bench = Bench(settings)
@@ -87,7 +87,7 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -
         yield failed(f"backend {backend}", str(error))
         return
     try:
-        for op in ops or operators():
+        for op in ops:
             right, refused = cases(op, soc)
             if right is not None:
                 yield _told(bench.run_case(right), settings, "")
@@ -98,6 +98,11 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -
             bench.close()
         except OracleError as error:
             yield failed(f"backend {backend}", str(error))
+
+
+def known(emulated: bool) -> tuple[str, ...]:
+    """Return the operators that a CANN is to have: the emulated one has kernels of some."""
+    return tuple(op for op in operators() if not emulated or op in served())
 
 
 def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
@@ -210,12 +215,10 @@ def serve() -> None:
 def _operators(cann: Cann) -> Iterator[Finding]:
     """Which library holds each operator's two functions."""
     homes: dict[str, list[str]] = {}
-    without = [op for op in operators() if cann.emulated and op not in served()]
-    if without:
+    wanted = known(cann.emulated)
+    if without := [op for op in operators() if op not in wanted]:
         yield ok("emulated CANN", f"has no kernel of {', '.join(without)} (docs/emulator.md)")
-    for op in operators():
-        if op in without:
-            continue
+    for op in wanted:
         names = {phase: cann.home(name) for phase, name in (("first", f"{op}GetWorkspaceSize"), ("second", op))}
         missing = [phase for phase, home in names.items() if not home]
         if len(missing) == 2:
@@ -281,9 +284,7 @@ def _memory(cann: Cann) -> tuple[int, int]:
 def _refusal(cann: Cann) -> Iterator[Finding]:
     """What CANN says of a wrong call: its words are the reason in every record."""
     soc = soc_of(cann.soc_name())
-    for op in operators():
-        if cann.emulated and op not in served():
-            continue
+    for op in known(cann.emulated):
         case = cases(op, soc)[1]
         if case is None or not cann.home(f"{op}GetWorkspaceSize"):
             continue

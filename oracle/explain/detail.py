@@ -24,6 +24,7 @@ from .facts import NO_DATA
 from .findings import Findings, histogram, is_float, real, ulp_distance
 
 WORST = 5
+SLICES, BLOCKS = 64, (16, 48)  # of an error map, and of an error grid along its rows and columns, at most
 
 
 def describe(plans: Mapping[str, TensorPlan | None]) -> dict[str, str]:
@@ -120,12 +121,12 @@ def elements(
     )
 
 
-def error_map(score: Array, slices: int = 64) -> list[float]:
-    """Return the worst error in units of the bound, in at most 64 consecutive equal slices of the flat output."""
+def error_map(score: Array) -> list[float]:
+    """Return the worst error in units of the bound, in consecutive equal slices of the flat output."""
     flat = np.nan_to_num(score.reshape(-1), nan=np.inf, posinf=np.inf)
     if not flat.size:
         return []
-    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, _starts(flat.size, slices))]
+    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, _starts(flat.size, SLICES))]
 
 
 def _starts(size: int, most: int) -> Array:
@@ -133,12 +134,12 @@ def _starts(size: int, most: int) -> Array:
     return np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
 
 
-def error_grid(score: Array, height: int = 16, width: int = 48) -> ErrorGrid | None:
+def error_grid(score: Array) -> ErrorGrid | None:
     """Return the worst error in units of the bound of blocks of rows by columns; None for what is not a matrix."""
     if score.ndim < 2 or min(rows := score.size // max(1, score.shape[-1]), score.shape[-1]) < 2:
         return None
     matrix = np.nan_to_num(score.reshape(rows, -1), nan=np.inf, posinf=np.inf)
-    for axis, most in ((0, height), (1, width)):
+    for axis, most in enumerate(BLOCKS):
         matrix = np.maximum.reduceat(matrix, _starts(matrix.shape[axis], most), axis=axis)
     values = tuple(float(f"{x:.3g}") for x in matrix.reshape(-1))
     high, wide = matrix.shape
@@ -232,7 +233,7 @@ def text(record: CaseRecord) -> str:
     return "\n".join([_title(record), *_text(record)])
 
 
-def full_text(record: CaseRecord, *, why: str = "", source: str = "") -> str:
+def full_text(record: CaseRecord, *, why: str, source: str) -> str:
     """Return everything a record says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
     rows = [_title(record)]
     rows += [f"  why      {why}"] if why else []

@@ -173,7 +173,7 @@ def _share(label: str) -> float:
     return (int.from_bytes(hashlib.sha256(label.encode()).digest()[:6], "little") + 0.5) / 2**48
 
 
-def from_atk(values: Any, dtype: str, *, label: str = "") -> Data:
+def from_atk(values: Any, dtype: str, *, label: str) -> Data:
     """Return the generator of ATK's ``range_values``; ``label``: what decides a mean drawn from a range. Raises
     OracleError."""
     if isinstance(values, dict):
@@ -259,11 +259,11 @@ class Range:
     exact: bool = True
 
 
-def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None, seed: int = 0) -> Range:
+def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None) -> Range:
     """Return the range that says what a plan's data is.
 
     A generator that is no range, or one beyond the type's numbers, gives the one that spans the values it makes with
-    this seed, with infinities and NaN as ``must``; so does ``ignored`` (a class index that stands for no class).
+    seed 0, with infinities and NaN as ``must``; so does ``ignored`` (a class index that stands for no class).
     """
     data = plan.data or {}
     if data.get("gen") in _EXACT and not set(data) & _MODIFIED:
@@ -271,7 +271,7 @@ def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None =
         largest = FORMATS[plan.dtype].max if plan.dtype in FORMATS else math.inf
         if not any(largest < abs(end) < math.inf for end in (exact.low, exact.high)):
             return exact
-    made = make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed).reshape(-1)
+    made = make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, 0).reshape(-1)
     values = made.astype(np.float64)
     special = [v for v in (math.inf, -math.inf) if (values == v).any()] + [math.nan] * bool(np.isnan(values).any())
     if ignored is not None and (values == ignored).any():

@@ -116,9 +116,9 @@ class Row:
         one = isinstance(value, (tuple, list)) and bool(value) and not any(isinstance(v, (tuple, list)) for v in value)
         return [value] if one and any(v is not None for v in value) else self.listed(column)
 
-    def listed(self, column: str, count: int | None = None, default: Any = ()) -> list[Any]:
+    def listed(self, column: str, count: int | None = None) -> list[Any]:
         """Return a tuple cell as a list; a single element stands for all ``count``."""
-        value = self.value(column, default)
+        value = self.value(column, ())
         if isinstance(value, str):  # ('float32'), without the comma that makes a tuple
             value = (value,)
         if not isinstance(value, (tuple, list)):
@@ -202,7 +202,7 @@ def _kernel_of(row: Row, operator: Operator) -> Foreign:
     for i, name in enumerate(kernel.inputs[: len(shapes)]):
         plan = _plan(row, column, shapes[i], dtypes[i], formats[i], stored[i])
         inputs[name] = plan and _with_data(row, plan, i, len(shapes), _given(values, name))
-    attrs = {p.name: p.plain for p in operator.parameters if p.kind == "attr"}
+    attrs = {p.name: p.plain for p in operator.attributes}
     attrs |= dict(kernel.attributes.values())
     notes = [f"the kernel's {name} is left out, {operator.name} has none" for name in left_out]
     for key, value in values.items():
@@ -285,7 +285,7 @@ def _aclnn(row: Row) -> Foreign | None:
 def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
     """The values of aclScalars that do not stand among the attributes: drawn from their ranges by the case's name."""
     dtypes, ranges = row.listed("scalar_dtypes"), row.ranges("scalar_data_ranges")
-    scalars = [p for p in operator.parameters if p.kind == "attr" and p.c == "aclScalar"]
+    scalars = [p for p in operator.attributes if p.c == "aclScalar"]
     result: dict[str, Any] = {}
     for i, (parameter, dtype) in enumerate(zip(scalars, dtypes, strict=False)):
         given = ranges[i] if i < len(ranges) and isinstance(ranges[i], (tuple, list)) else (None, None)

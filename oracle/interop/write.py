@@ -64,28 +64,27 @@ class Format:
     must: bool  # whether a range may name values that must appear
 
 
-def write(cases: Iterable[Case], to: str, *, seed: int = 0) -> list[Written]:
+def write(cases: Iterable[Case], to: str) -> list[Written]:
     """Return one file per operator in the order of the operators' first cases. ``to``: atk, ttk or ttk-aclnn.
 
-    ``seed``: of the data whose range is measured where a generator has no range. Raises OracleError for an unknown
-    format.
+    Raises OracleError for an unknown format.
     """
     if to not in FORMATS:
         raise unknown("format", to, FORMATS)
     by_op: dict[str, list[Case]] = {}
     for case in cases:
         by_op.setdefault(case.op, []).append(case)
-    return [_write(OPERATORS[op], result, FORMATS[to], seed) for op, result in by_op.items()]
+    return [_write(OPERATORS[op], result, FORMATS[to]) for op, result in by_op.items()]
 
 
-def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
+def _write(op: Operator, cases: list[Case], form: Format) -> Written:
     written = Written(form.file(op), "", 0)
     entries: list[Any] = []
     for case in cases:
         if reason := form.refuses(case, op):
             written.left_out[reason] += 1
             continue
-        ranges = {name: _range(case, op, name, seed) for name in op.names("input")}
+        ranges = {name: _range(case, op, name) for name in op.names("input")}
         for simplified in _plainer(case, ranges, form):
             written.plainer[simplified] += 1
         entries.append(form.entry(case, op, len(entries), ranges))
@@ -93,12 +92,12 @@ def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
     return written
 
 
-def _range(case: Case, op: Operator, name: str, seed: int) -> Range:
+def _range(case: Case, op: Operator, name: str) -> Range:
     plan = case.inputs[name]
     if plan is None or not plan.data:
         return Range(0, 0)
     ignore = op.attribute("ignore index") if name == op.class_index else None
-    return range_of(plan, case.id, name, ignored=None if ignore is None else case.attrs[ignore.name], seed=seed)
+    return range_of(plan, case.id, name, ignored=None if ignore is None else case.attrs[ignore.name])
 
 
 def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
@@ -301,7 +300,7 @@ def _aclnn(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -
 
 def _scalars(case: Case, op: Operator) -> dict[str, str]:
     """The dtypes of aclScalars; their values stand among the attributes. None is a null pointer."""
-    values = [case.attrs[p.name] for p in op.parameters if p.c == "aclScalar" and p.kind == "attr"]
+    values = [case.attrs[p.name] for p in op.attributes if p.c == "aclScalar"]
     dtypes = [None if value is None else scalar_dtype(value) for value in values]
     return {"scalar_dtypes": _cell(dtypes)} if values else {}
 

@@ -194,11 +194,9 @@ class Way(NamedTuple):
     beside: str = ""
 
 
-def way(
-    read: Callable[[Fields, str], Any], write: Callable[[Any], Any] | None = None, *, beside: str = ""
-) -> Mapping[str, Any]:
+def way(read: Callable[[Fields, str], Any], write: Callable[[Any], Any] | None = None) -> Mapping[str, Any]:
     """Return a field's metadata."""
-    return {_KEY: Way(read, write, beside)}
+    return {_KEY: Way(read, write)}
 
 
 def beside(name: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:

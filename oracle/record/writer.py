@@ -260,11 +260,6 @@ class RecordWriter:
         return sentences
 
     @property
-    def judged(self) -> int:
-        """How many numbers were compared with a golden."""
-        return judged_of(self._said.cases.values())
-
-    @property
     def good(self) -> bool:
         """Whether every planned case ended pass, skip or xfail, and numbers of every operator were judged."""
         bad = any(n for status, n in self.counts().items() if status not in GOOD)
