@@ -33,8 +33,7 @@ from . import Subparsers
 
 # Products of the public documents on which none of the operators is supported; no SoC of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
-# What a built-in backend imports, and the extra that brings it.
-_NEEDS = {"torch": "torch", "torch_npu": "torch_npu", "mindspore": "mindspore"}
+FRAMEWORKS = ("torch", "torch_npu", "mindspore")  # built-in backends that need the package of their name
 _PREFIX = "ACLNN_ORACLE_"  # of every variable of this package
 
 
@@ -108,7 +107,7 @@ def _operator(op: Operator) -> Iterator[str]:
 def _versions() -> Iterator[str]:
     for name, result in versions().items():
         yield f"{name:<14} {result}"
-    for name in ("torch", "torch_npu", "mindspore", "pytest-xdist"):
+    for name in (*FRAMEWORKS, "pytest-xdist"):
         try:
             yield f"{name:<14} {version(name)}"
         except PackageNotFoundError:
@@ -130,11 +129,10 @@ def _state(name: str) -> str:
     """
     if name == "replay":
         return "ready: --backend-option path=DIR, a folder made by --record-outputs"
-    needs = _NEEDS.get(name)
-    if needs is not None:
-        if importlib.util.find_spec(needs) is None:
-            return f"needs the package {needs}: pip install 'aclnn-oracle[{needs.replace('_', '-')}]'"
-        return f"{needs} is installed; a run loads it"
+    if name in FRAMEWORKS:
+        if importlib.util.find_spec(name) is None:
+            return f"needs the package {name}: pip install 'aclnn-oracle[{name.replace('_', '-')}]'"
+        return f"{name} is installed; a run loads it"
     try:
         backend = load(name)
     except OracleError as error:

@@ -267,9 +267,6 @@ def _smoke(backend: str, soc: str, *, emulate: bool) -> dict[str, str]:
     return {"smoke.jsonl": text, "smoke.txt": said}
 
 
-# The whole examination, in the order in which things are needed.
-
-
 def examine(*, emulate: bool = False) -> Iterator[Finding]:
     """Yield findings as they are made. ``emulate``: the environment is that of the emulated CANN."""
     npu = present()

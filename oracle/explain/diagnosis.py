@@ -27,10 +27,8 @@ from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
 
-# What would explain a broken rule of structure that is no matter of values: memory, status, inputs, the array.
-
-# The rules of the structure layer that no value decides, by the names that records have for them, and what breaks
-# them.
+# The rules of the structure layer that no value decides, by the names that records have for them, what breaks them,
+# and what would explain that.
 
 STATUS = "status code"
 INPUTS = "inputs unchanged"
@@ -123,7 +121,7 @@ def _cause_of_status(reason: str) -> str:
     return "the checks are made in another order, or answer another code"
 
 
-# What would explain a failure: a claim, made only where a simulation of the fault gives what the device gave.
+# What would explain wrong values.
 
 KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
 STRAYED = "the right values in the wrong places: strides or offsets are not honoured"

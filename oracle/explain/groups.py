@@ -332,7 +332,7 @@ def group_of(part: Part, record: Record) -> Group:
         element="" if worst is None or detail is None else detail.output + index(worst.index),
         expected=None if worst is None else worst.expected,
         actual=None if worst is None else worst.actual,
-        shrink="" if smallest.is_void or smallest.status == "notrun" else shrink_command(smallest, record),
+        shrink="" if smallest.is_void or smallest.status == "notrun" else _shrink_command(smallest, record),
         apart=apart(where),
     )  # fmt: skip
 
@@ -353,10 +353,9 @@ def _shared_cause(causes: Sequence[str]) -> str:
     return DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)
 
 
-def shrink_command(case: CaseRecord, record: Record) -> str:
+def _shrink_command(case: CaseRecord, record: Record) -> str:
     """Return the command that makes a failing case smaller."""
-    words = shlex.split(command_for(case, record.header))
-    return shlex.join([*words, "--shrink"])
+    return shlex.join([*shlex.split(command_for(case, record.header)), "--shrink"])
 
 
 def apart(where: Contrast | None) -> str:

@@ -82,7 +82,7 @@ def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: 
     if free and chance < 0.9:
         p = draw.choice(free)
         given = {**failing.attrs, p.name: _other(p, failing.attrs[p.name], draw)}
-        return _called(failing, failing, (), given, failing.inputs, name)
+        return _called(failing, given, failing.inputs, name)
     share, parts = draw.choice(SHARES), parts_of(failing)
     return crossed(
         failing, draw.choice(others), [p for p in parts if draw.random() < share] or [draw.choice(parts)], name
@@ -111,7 +111,7 @@ def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:
     attrs = _fitted(op, case.attrs, shape)
     inputs = {key: plan and _counted(op, _shaped(plan, shape if plan.shape == main.shape else plan.shape), shape, attrs)
               for key, plan in case.inputs.items()}  # fmt: skip
-    return _called(case, case, (), attrs, inputs, name)
+    return _called(case, attrs, inputs, name)
 
 
 def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _broadcast(case: Case, key: str, shape: Shape, name: str) -> Case | None:
         return None
     whole = shape if key == op.main else main.shape
     moved = {key: _counted(op, _shaped(plan, shape), whole, case.attrs)}
-    return _called(case, case, (), case.attrs, {**case.inputs, **moved}, name)
+    return _called(case, case.attrs, {**case.inputs, **moved}, name)
 
 
 def parts_of(case: Case) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case |
             shape = op.shape_of(key, main.shape, attrs) if whole is None else whole.shape
             plan = _counted(op, _mixed(plan, beside, key, taken, shape), main.shape, attrs)
         inputs[key] = plan
-    return _called(one, other, taken, attrs, inputs, name)
+    return _called(one, attrs, inputs, name, other, taken)
 
 
 def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
@@ -201,7 +201,7 @@ def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
                         for at, n in zip(axes, plan.shape, strict=True))  # fmt: skip
             plan = _counted(op, _shaped(plan, own), shape, attrs)
         inputs[key] = plan
-    return _called(case, case, (), attrs, inputs, name)
+    return _called(case, attrs, inputs, name)
 
 
 def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collection[str], shape: Shape) -> TensorPlan:
@@ -236,14 +236,16 @@ def _counted(op: Operator, plan: TensorPlan, main: Shape, attrs: Mapping[str, An
 
 
 def _called(
-    one: Case, other: Case, taken: Collection[str], attrs: Mapping[str, Any], inputs: Mapping[str, TensorPlan | None],
-    name: str,
+    one: Case, attrs: Mapping[str, Any], inputs: Mapping[str, TensorPlan | None], name: str, other: Case | None = None,
+    taken: Collection[str] = (),
 ) -> Case | None:  # fmt: skip
+    """A call like another one with these attributes and inputs; of the outputs some parts are ``taken`` from a third.
+    None where there is none."""
     op, given = OPERATORS[one.op], arguments_of(attrs, inputs)
     outputs: dict[str, TensorPlan | None] = {}
     try:
         for each in op.each:
-            plan, beside = one.outputs[each.output], other.outputs[each.output]
+            plan, beside = one.outputs[each.output], (other or one).outputs[each.output]
             plan = beside if f"{each.output} given" in taken else plan
             if plan is not None:
                 plan = _mixed(plan, beside, each.output, taken, each.output_shape(given))

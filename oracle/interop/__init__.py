@@ -18,9 +18,6 @@ __all__ = ["SUFFIXES", "is_foreign_catalogue", "load"]
 
 
 # Which files are other tools' catalogues: told by their first bytes, with the standard library only.
-#
-# The pytest plug-in asks this of every JSON and CSV file that is named on the command line, also in other people's
-# runs.
 
 HEAD = 1 << 16  # bytes: the whole first case of an ATK file, the whole header of a TTK one
 HEADERS = (("op_name", "input_shapes"), ("api_name", "tensor_view_shapes"))  # TTK kernel CSV, TTK aclnn CSV
@@ -49,8 +46,6 @@ def _is_ttk(head: bytes) -> bool:
     names = {name.strip().strip('"') for name in line.split(",")}
     return any(names.issuperset(header) for header in HEADERS)
 
-
-# Other tools' files: ATK JSON and TTK CSV as cases and back, a team's ``golden.py`` as a backend under test.
 
 SUFFIXES = (".json", ".csv")
 PathLike = str | os.PathLike[str]

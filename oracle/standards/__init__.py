@@ -10,10 +10,10 @@ from typing import Any
 from ..model.errors import unknown
 from ..numerics.floats.environment import ieee_arithmetic
 from . import atk_and_ttk, commercial, ecosystem, msprobe
-from .base import Option, Standard, Verdict
+from .base import Standard, Verdict
 from .commercial import recheck
 
-__all__ = ["STANDARDS", "Option", "Standard", "Verdict", "judge", "recheck"]
+__all__ = ["STANDARDS", "Verdict", "judge", "recheck"]
 
 _FILES = (ecosystem, commercial, atk_and_ttk, msprobe)
 STANDARDS: dict[str, Standard] = {standard.name: standard for file in _FILES for standard in file.STANDARDS}

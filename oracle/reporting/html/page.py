@@ -93,10 +93,6 @@ class Bilingual:
         words = {text.message: CHINESE.say(text) for text in texts}
         return {"base": self.base.code, "swap": self.swap, "words": words, "phrases": self.phrases}
 
-    def functions(self) -> dict[str, Callable[..., Markup]]:
-        """Return what templates call, by name."""
-        return {"t": self.t, "tn": self.tn, "p": self.p, "ta": self.ta}
-
 
 def _parts(text: str) -> set[str]:
     """A phrase and what it is made of, as Language.phrase takes it apart."""
@@ -208,7 +204,7 @@ def three(value: Number | None) -> Number | str | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-# The HTML report: one self-contained file in two languages that opens from ``file://`` without a network.
+# The report itself.
 
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
 CLUSTERS = 100
@@ -300,7 +296,7 @@ def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[
     """Render a template with this project's style and script; ``data()`` is called last, for the script's block."""
     code = asset("common.js") + asset(script)
     environment = _environment()
-    environment.globals.update(page.functions())
+    environment.globals.update(t=page.t, tn=page.tn, p=page.p, ta=page.ta)
     return environment.get_template(template).render(
         language=page.base,
         other=page.other,
@@ -336,13 +332,12 @@ def _title(runs: Sequence[RunView]) -> Text:
 
 def kinds(clusters: Sequence[Cluster]) -> Text:
     """How many cases failed in how many ways, and what makes a way (``clusters.clusters``)."""
+    cases = _n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters))
     if all(cluster.group is not None for cluster in clusters):
-        return _("{cases} in {kinds}: same condition and likely cause.",
-                 cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
-                 kinds=_n("{n} group", "{n} groups", len(clusters)))  # fmt: skip
+        groups = _n("{n} group", "{n} groups", len(clusters))
+        return _("{cases} in {kinds}: same condition and likely cause.", cases=cases, kinds=groups)
     return _("{cases} in {kinds}: same operator, status and likely cause; without one, same type and broken rule.",
-             cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
-             kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
+             cases=cases, kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
 
 
 def json_block(value: object) -> str:

@@ -186,8 +186,6 @@ SENTENCES: tuple[str, ...] = (
 )  # fmt: skip
 
 
-# What reports say, in English and in Chinese.
-
 DOMAIN = "aclnn-oracle"
 # What a phrase leaves out: an index, an ordinal, a number that is no part of a word (float32) or of a version, and the
 # N that stands for numbers that differ.
