@@ -33,6 +33,7 @@ class Condition:
     bits: float
     test: Callable[[Any], bool]  # of the fact's value
     fact: str  # its name among the facts
+    choice: str  # what a choice of cases says behind the fact's name there: ">64"
     gap: tuple[int, int] | None = None  # of a limit: the sizes next to it that some case has
 
     def of(self, facts: Sequence[Mapping[str, Fact]]) -> Array:
@@ -100,17 +101,17 @@ def _of_subject(subject: str, values: Sequence[Fact | None]) -> Iterator[tuple[C
 def _of_flag(fact: str, bits: float) -> Iterator[Condition]:
     name, kind = next((fact.removesuffix(f" {kind}"), kind) for kind in FLAGS if fact.endswith(f" {kind}"))
     yes, no = FLAGS[kind]
-    yield Condition(name, yes, bits, lambda value: value is True, fact)
-    yield Condition(name, no, bits, lambda value: value is False, fact)
+    yield Condition(name, yes, bits, lambda value: value is True, fact, "=yes")
+    yield Condition(name, no, bits, lambda value: value is False, fact, "=no")
 
 
 def _of_word(fact: str, words: Iterable[str], bits: float) -> Iterator[Condition]:
     verbs = {"the values": "are drawn as", "the strides": "are"}
     verb = next((verb for begins, verb in verbs.items() if fact.startswith(begins)), "is")
     for word in words:
-        yield Condition(fact, f"{verb} {word}", bits, partial(operator.eq, word), fact)
+        yield Condition(fact, f"{verb} {word}", bits, partial(operator.eq, word), fact, f"={word}")
     if fact == "the type":
-        yield Condition(fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact)
+        yield Condition(fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact, ":float16")
 
 
 def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:
@@ -118,18 +119,20 @@ def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:
     for below, above in _gaps(sizes):
         limit = roundest(below, above - 1)
         own = bits + complexity(limit)
-        yield Condition(fact, f"{more} {limit}", own, partial(operator.lt, limit), fact, (below, above))
-        yield Condition(fact, f"{at_most} {limit}", own, partial(operator.ge, limit), fact, (below, above))
+        gap = below, above
+        yield Condition(fact, f"{more} {limit}", own, partial(operator.lt, limit), fact, f">{limit}", gap)
+        yield Condition(fact, f"{at_most} {limit}", own, partial(operator.ge, limit), fact, f"<={limit}", gap)
     if fact.startswith(("the rank", "the axis", "the offset")):
         for size in sizes.tolist():
-            yield Condition(fact, f"is {size}", bits + 1, partial(operator.eq, size), fact)
+            yield Condition(fact, f"is {size}", bits + 1, partial(operator.eq, size), fact, f"={size}")
         return
     for step, rest in LEFT:
-        yield Condition(fact, f"leaves {rest} after blocks of {step}", bits + 6, partial(_leaves, step, rest), fact)
+        text, test = f"leaves {rest} after blocks of {step}", partial(_leaves, step, rest)
+        yield Condition(fact, text, bits + 6, test, fact, f"%{step}={rest}")
     for step in STEPS:
         own = bits + 2.5 + abs(math.log2(step / VECTOR)) / 16  # where the cases cannot tell steps apart
-        yield Condition(fact, f"is a multiple of {step}", own, partial(_leaves, step, 0), fact)
-        yield Condition(fact, f"is no multiple of {step}", own, partial(_is_no_multiple, step), fact)
+        yield Condition(fact, f"is a multiple of {step}", own, partial(_leaves, step, 0), fact, f"%{step}=0")
+        yield Condition(fact, f"is no multiple of {step}", own, partial(_is_no_multiple, step), fact, f"%{step}!=0")
 
 
 def _leaves(step: int, rest: int, size: Fact) -> bool:

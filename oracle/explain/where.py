@@ -138,32 +138,18 @@ def fact_of(name: str) -> str:
 
 def words_of(conditions: Iterable[Condition]) -> str:
     """Return conditions as a choice that the same cases fulfil."""
-    return " ".join(shlex.quote(_words(condition)) for condition in conditions)
+    return " ".join(shlex.quote(name_of(condition.fact) + condition.choice) for condition in conditions)
 
 
-def _words(condition: Condition) -> str:
-    fact, text = condition.fact, condition.text
-    name = next((name for name, each in {**SIZES, **_OF_CALL, "dtype": "the type"}.items() if each == fact), "")
+def name_of(fact: str) -> str:
+    """Return the name that a choice has for a fact."""
     if fact.startswith("the attribute "):
-        name = fact.removeprefix("the attribute ")
-    elif not name:
-        name = next(
-            f"{result[1]}.{kind}" for kind, form in _OF_TENSOR.items()
-            if (result := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
-        )  # fmt: skip
-    if fact.endswith(tuple(f" {kind}" for kind in FLAGS)):
-        return f"{name}={'yes' if condition.test(True) else 'no'}"
-    if text == "is float16 or bfloat16":
-        return f"{name}:float16"
-    value = text.rpartition(" ")[2]
-    for begins, how in (("is longer than", ">"), ("is above", ">"), ("is no longer than", "<="), ("is at most", "<=")):
-        if text.startswith(begins):
-            return f"{name}{how}{value}"
-    if "multiple of" in text:
-        return f"{name}%{value}{'!=' if 'no multiple' in text else '='}0"
-    if text.startswith("leaves "):
-        return f"{name}%{value}={text.split()[1]}"
-    return f"{name}={re.sub('^(is|are drawn as|are) ', '', text)}"
+        return fact.removeprefix("the attribute ")
+    known = next((name for name, each in {**SIZES, **_OF_CALL, "dtype": "the type"}.items() if each == fact), "")
+    return known or next(
+        f"{result[1]}.{kind}" for kind, form in _OF_TENSOR.items()
+        if (result := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
+    )  # fmt: skip
 
 
 def _word(text: str, recorded: bool) -> Word:
