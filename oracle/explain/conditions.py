@@ -111,7 +111,9 @@ def _of_word(fact: str, words: Iterable[str], bits: float) -> Iterator[Condition
     for word in words:
         yield Condition(fact, f"{verb} {word}", bits, partial(operator.eq, word), fact, f"={word}")
     if fact == "the type":
-        yield Condition(fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact, ":float16")
+        yield Condition(
+            fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact, ":float16,bfloat16"
+        )
 
 
 def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:

@@ -19,12 +19,15 @@ from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
 from oracle.explain.conditions import contrast, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
+from oracle.explain.where import Where, words_of
 from oracle.record.reader import Record
 from oracle.record.types import CaseRecord, Detail, WorstElement
 from oracle.reporting.clusters import shared_text
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
+
+TYPES = ("float32", "float16", "bfloat16")
 
 
 def case(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **changes: object) -> CaseRecord:
@@ -43,7 +46,7 @@ def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Recor
     cases = []
     for number in range(600):
         shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
-        dtype = draw.choice(("float32", "float16", "bfloat16"))
+        dtype = draw.choice(TYPES)
         cases.append(case(number, fails(dtype, shape), dtype, shape))
     return grouped(cases)
 
@@ -193,6 +196,15 @@ def test_a_wrong_result_without_an_axis_or_of_empty_rows_is_a_failure(case_id: s
     (case,) = [c for c in load(default_dir() / f"{case_id.partition('/')[0]}.yaml") if c.id == case_id]
     device = misbehaving.Then(lambda call: [out.fill(3) for out in call.outputs.values()] and None)
     assert run_case(case, device, Settings()).status == "fail"
+
+
+def test_a_choice_of_both_types_of_16_bits_chooses_both() -> None:
+    made = [case(n, dtype != "float32", dtype, (2, n)) for n in range(1, 9) for dtype in TYPES]
+    result = contrast([facts_of(each) for each in made], np.array([not each.ok for each in made]))
+    assert result is not None
+    where = Where.of(words_of(result.conditions), recorded=True)
+    assert words_of(result.conditions) == "dtype:float16,bfloat16"
+    assert [where.of_record(each) for each in made] == [not each.ok for each in made]
 
 
 def test_conditions_of_one_subject_are_told_together() -> None:
