@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -112,9 +112,6 @@ def _compare_integers(reference: Reference, actual: Array) -> Comparison:
     return Comparison(math.inf if wrong else 0.0, strict_bad=bad.reshape(-1) if wrong else None, unspecified=unknown)
 
 
-OF_REFERENCE = ("golden", "value", "bound", "unspecified", "zeros", "exact", "lost", "undecided")  # its arrays
-
-
 @dataclass
 class _Flat:
     """The arrays of a comparison, flattened, or one block of them."""
@@ -149,6 +146,9 @@ class _Flat:
     def block(self, part: slice) -> _Flat:
         arrays: dict[str, Any] = {name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)}
         return replace(self, **{name: array[part] for name, array in arrays.items()})
+
+
+OF_REFERENCE = tuple(each.name for each in fields(_Flat) if each.name not in ("actual", "grid"))
 
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:

@@ -183,7 +183,7 @@ def _show_huge(args: argparse.Namespace) -> int:
     """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
     from ..power import measure
 
-    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster", "output")
+    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
     for option in _given(args, names):
         raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
     only = _only(args)
@@ -214,16 +214,16 @@ def _check_combination(args: argparse.Namespace) -> None:
             text = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
             raise OracleError(f"--json {args.json}: {text}")
         return
-    for option in _given(args, ("right-only", "sample", "full-matrix", "require", "cluster", "output")):
+    for option in _given(args, ("right-only", "sample", "full-matrix", "require", "cluster")):
         raise OracleError(f"{ways[0]} and {option}: {option} is of the registry's whole score; leave it out")
 
 
 def _given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
-    """Yield those of some options that the command line gives."""
-    for name in names:
-        value = getattr(args, name.replace("-", "_"))
+    """Yield -o and those of some options that the command line gives."""
+    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
+    for option, value in {**given, "-o": args.output}.items():
         if value is not None and value is not False and value not in ("", []):
-            yield "-o" if name == "output" else f"--{name}"
+            yield option
 
 
 def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
