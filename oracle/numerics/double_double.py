@@ -2,7 +2,7 @@
 
 An element that Ziv's test leaves in doubt lies next to a midpoint of the output's type, often because an operand is so
 small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even
-that does not settle is left to MPFR. The errors follow from the graph by the rules of :mod:`.errorbounds`.
+that does not settle is left to MPFR. The errors follow from the graph by the rules of :mod:`.bounds.losses`.
 """
 
 from __future__ import annotations

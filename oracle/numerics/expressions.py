@@ -6,8 +6,8 @@ A formula is a function of its operands that uses arithmetic, comparisons and th
         return g / (exp(x) + 1)
 
 :func:`trace` calls it once with symbols and keeps the graph of what it computes. The graph is then evaluated on blocks
-of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.enclosures`), compiled
-(:mod:`.compiled`), run in float32 as a device would, and its rounding errors are bounded (:mod:`.errorbounds`).
+of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.exact`), compiled
+(:mod:`.compiled`), run in float32 as a device would, and its rounding errors are bounded (:mod:`.bounds.losses`).
 
 Nodes are shared: the same operation on the same operands is one node, in one formula and between several. Constants
 are real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, whatever a format makes of them.
@@ -89,7 +89,6 @@ Operand = Union["Expression", int, float, Fraction]
 Function = Callable[..., "Expression"]
 
 ARITHMETIC = ("+", "-", "*", "/")
-FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
 CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
 IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")

@@ -7,9 +7,8 @@ computes in float32 or narrower: every operation is one NumPy operation in that 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,7 +102,7 @@ class Program:
 
         Arrays among the results are the caller's until :func:`release` gives them back.
         """
-        free = pool_for(shape).free
+        free = pool_for(shape)
         values = list(self.start)
         kinds = []
         for slot, name in self.symbols:
@@ -163,7 +162,7 @@ class Program:
         """The function of a ``max`` or ``min`` with a constant, and the place of its other operand."""
         for place, other in (places, places[::-1]) if op in ("max", "min") else ():
             if number := self.start[other]:  # which of two zeros is the larger is the processor's
-                return functools.partial(limited, op, number), (place,)
+                return partial(limited, op, number), (place,)
         return None
 
 
@@ -219,7 +218,7 @@ def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, 
 
 def spare(shape: tuple[int, ...]) -> Array:
     """Return a buffer that :func:`release` gives back."""
-    free = pool_for(shape).free
+    free = pool_for(shape)
     return free.pop() if free else aligned(shape)
 
 
@@ -227,10 +226,10 @@ def release(*results: Values) -> None:
     """Give result arrays back to their pools; an array named twice (a formula that is one of its operands), once."""
     for values in {id(values): values for values in results}.values():
         if isinstance(values, np.ndarray):
-            pool_for(values.shape).free.append(values)
+            pool_for(values.shape).append(values)
 
 
-@functools.lru_cache(maxsize=512)
+@lru_cache(maxsize=512)
 def program(*roots: Expression, fast: bool = False) -> Program:
     """Return the program of some graphs, made once."""
     return Program(*roots, fast=fast)
@@ -278,7 +277,7 @@ def simulate(
     return np.asarray(values[-1])
 
 
-@functools.lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)
 def _device_steps(root: Expression, kind: np.dtype[Any]) -> tuple[list[Any], list[tuple[int, str]], list[Step]]:
     """Return a graph as a device of a type runs it: constants by slot, the slots of symbols, and the steps."""
     nodes = walk(root)
@@ -389,9 +388,9 @@ def evaluate(
     if not parts:
         return program(*roots, fast=fast)(given, shape)
     places = {name: narrow[name].view(np.uint16).astype(np.intp) for name in {part.operand for part in parts}}
-    free, read = pool_for(shape).free, {}
+    read = {}
     for part in parts:
-        read[part.name] = buffer = free.pop() if free else aligned(shape)
+        read[part.name] = buffer = spare(shape)
         known = table(part.root, narrow[part.operand].dtype, fast)
         known.take(places[part.operand], out=buffer, mode="clip")  # another mode would copy
     result = program(*left, fast=fast)({**given, **read}, shape)

@@ -114,14 +114,6 @@ def of_gamma(a: Mapping[str, Any]) -> Shape:
     return tuple(a["gamma"].shape)
 
 
-def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
-    """PyTorch's own; its statistics have the shape of x, 1 along the reduced axes."""
-    shape = t["gamma"].shape
-    rstd = t["rstd"].reshape(*t["x"].shape[: t["x"].dim() - len(shape)], *(1 for _ in shape))
-    made = aten._fused_rms_norm_backward(t["dy"], t["x"], shape, rstd, t["gamma"], [True, True])
-    return made[0], made[1].float()
-
-
 OPERATOR = Operator(
     name="aclnnRmsNormGrad",
     parameters=(

@@ -1,8 +1,4 @@
-"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache.
-
-``Lane`` makes a formula readable and fast at once: it is a block of float64 values with the usual operators, whose
-temporaries come from a small pool instead of the allocator. The same formula runs on exact rationals (``gmpy2.mpq``).
-"""
+"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ import numpy as np
 from ...model.call import Array
 from ...model.errors import OracleError
 from ...system.process import BLOCK, THREADS, Variable
-from .codes import castable
 from .environment import set_thread
 from .rounding import half_bits
 
@@ -180,81 +175,12 @@ def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
     return result
 
 
-def pool_for(shape: tuple[int, ...]) -> Pool:
-    """Return this thread's pool of float64 buffers of a shape; the blocks of one evaluation nearly all share it."""
-    pool: Pool | None = getattr(_LOCAL, "pool", None)
-    if pool is None or pool.shape != shape:
-        pool = _LOCAL.pool = Pool(shape)
-    return pool
-
-
-class Pool:
-    """Free float64 buffers of one shape; not shared between threads."""
-
-    __slots__ = ("free", "shape")
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        self.free: list[Array] = []
-
-
-class Lane:
-    """A block of float64 values. Operators give new lanes; a lane that is no longer used returns its buffer."""
-
-    __slots__ = ("pool", "values")
-    __array_ufunc__ = None
-    values: Array
-
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
-        self.values = pool.free.pop() if pool.free else aligned(pool.shape)
-
-    def __del__(self) -> None:
-        self.pool.free.append(self.values)
-
-    @classmethod
-    def load(cls, pool: Pool, source: Array) -> Lane:
-        """Widen a block of any float dtype and layout; exact."""
-        lane = cls(pool)
-        np.copyto(lane.values, castable(source))
-        return lane
-
-    def apply(self, ufunc: Any, *others: Any) -> Lane:
-        """Return ufunc(self, *others) in a new lane."""
-        result = Lane(self.pool)
-        ufunc(self.values, *others, out=result.values)
-        return result
-
-    def __add__(self, other: Any) -> Lane:
-        return self.apply(np.add, _values(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Lane:
-        return self.apply(np.subtract, _values(other))
-
-    def __rsub__(self, other: Any) -> Lane:
-        result = Lane(self.pool)
-        np.subtract(other, self.values, out=result.values)
-        return result
-
-    def __mul__(self, other: Any) -> Lane:
-        return self if other is ONE else self.apply(np.multiply, _values(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Lane:
-        return self if other is ONE else self.apply(np.divide, _values(other))
-
-    def __neg__(self) -> Lane:
-        return self.apply(np.negative)
-
-
-def _values(other: Any) -> Any:
-    return other.values if type(other) is Lane else other
-
-
-ONE = 1  # the neutral factor: an absent weight, a count that does not divide
+def pool_for(shape: tuple[int, ...]) -> list[Array]:
+    """Return this thread's free float64 buffers of a shape; the blocks of one evaluation nearly all share them."""
+    kept: tuple[tuple[int, ...], list[Array]] | None = _LOCAL.__dict__.get("pool")
+    if kept is None or kept[0] != shape:
+        kept = _LOCAL.__dict__["pool"] = (shape, [])
+    return kept[1]
 
 
 def convert(values: Array, target: Array) -> None:
