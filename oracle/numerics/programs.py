@@ -332,6 +332,11 @@ def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtyp
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 
 
+def shape_of(operands: Operands) -> tuple[int, ...]:
+    """Return the shape of the operands that are arrays, which all have it."""
+    return next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
+
+
 def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
     """Change the operands that are arrays."""
     return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
@@ -340,6 +345,9 @@ def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
 def pick(operands: Operands, index: Any) -> Operands:
     """Index the operands that are arrays."""
     return changed(operands, lambda array: array[index])
+
+
+FIRST = (Ellipsis, slice(1))  # of operands that are rows, the first element of each, the axis kept
 
 
 def cast(operands: Operands, dtype: Any) -> Operands:

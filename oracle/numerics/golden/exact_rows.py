@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,11 @@ from gmpy2 import mpq
 
 from ..exact import enclosures, extended, rationals
 from ..exact.rationals import Irrational, Undefined, rational
-from ..expressions import LENGTH, TOTAL, Expression, constant, symbol
+from ..expressions import LENGTH, TOTAL, ZERO, Expression, symbol
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, widen
-from ..orders.reducing import Graph
 from ..programs import program
-from ..traversal import Stage, is_irrational_step, is_rational, names_of, walk
+from ..traversal import Stage, is_irrational_step, is_rational, names_of, substitute, walk
 from .stages import Stages
 from .sums import TERMS, expanded
 
@@ -44,8 +45,8 @@ class ExactRow:
                 self.enclosed.append(stage)
             else:
                 self.parts[stage.name] = result
-        graph = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
-        self.outer = self.graph.written_with(graph)
+        self.sums = {symbol(name): _sum_of(name, len(parts)) for name, parts in self.parts.items()}
+        self.outer = substitute(self.graph.outer, self.sums)
 
     def operands(self, column: int) -> dict[str, float]:
         """The operands of an element, and the parts of the stages."""
@@ -107,13 +108,12 @@ class ExactRow:
         if precision not in self._ends:
             result: dict[str, enclosures.Interval] = {}
             self._ends[precision] = result
-            exact_parts = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
             for stage in self.enclosed:
                 if stage.kind == TOTAL:
                     assert self.rows.beyond is not None
                     result[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
                     continue
-                terms = Graph(stage.terms).written_with(exact_parts)
+                terms = substitute(stage.terms, self.sums)
                 each = [
                     enclosures.enclose(terms, self.operands(k), precision, lambda _: result)
                     for k in range(self.rows.length)
@@ -175,7 +175,4 @@ def parts_of(value: mpq) -> list[float] | None:
 
 
 def _sum_of(name: str, parts: int) -> Expression:
-    total: Expression = constant(0)
-    for k in range(parts):
-        total = symbol(f"{name} {k}") if k == 0 else total + symbol(f"{name} {k}")
-    return total
+    return reduce(add, (symbol(f"{name} {k}") for k in range(parts))) if parts else ZERO

@@ -23,7 +23,7 @@ from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, 
 from ..floats.rounding import FLOAT64, float32, quantize
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import reducing, types_of
-from ..programs import Operands, cast, loaded, program, release, simulate, spare
+from ..programs import FIRST, Operands, cast, changed, loaded, pick, program, release, shape_of, simulate, spare
 from ..proof import Exact, ExactValue, Refine, Region, Sink, U
 from ..traversal import Stage
 from .exact_rows import ExactRow
@@ -48,21 +48,19 @@ def evaluate(
     axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``:
     what it sums over all rows."""
     scheme = reducing(formula, constants_of(formula, operands))
-    shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
-    rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-    lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
-    target, table = _target(sink, shape, axes, lead)
+    shape, rows = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
+    *lead, length = shape_of(rows)
+    target, table = _target(sink, shape, axes, tuple(lead))
     loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
 
     def work(index: Index) -> None:
-        few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
-        some, part = Rows(scheme, few, sink.kernel, float32(flushes), soc, beyond), target.at(index)
+        some, part = Rows(scheme, pick(rows, index), sink.kernel, float32(flushes), soc, beyond), target.at(index)
         if not (loops and _compiled(some, part)):
             some.fill(part)
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
-        run_blocks(blocks(lead, max(1, size // max(1, length)) if length <= TERMS else 1), work, each=each)
+        run_blocks(blocks(tuple(lead), max(1, size // max(1, length)) if length <= TERMS else 1), work, each=each)
     if table is not None:
         table[0].fill(table[1])
 
@@ -103,8 +101,7 @@ def _compiled(rows: Rows, sink: Sink) -> bool:
         some = doubtful[start : start + at_once]
         where = np.unravel_index(some, rows.lead)
         few = Sink(np.empty((some.size, width), region.target.dtype), dtype_of(region.target.dtype).name)
-        taken = {name: v[where] if isinstance(v, np.ndarray) else v for name, v in rows.operands.items()}
-        Rows(rows.scheme, taken, rows.kind, rows.device, rows.soc).fill(few)
+        Rows(rows.scheme, pick(rows.operands, where), rows.kind, rows.device, rows.soc).fill(few)
         region.target.reshape(-1, width)[some] = few.out
     region.proved_finite = True
     region.finish(rows.exact)
@@ -152,9 +149,8 @@ class Rows(Stages):
         block = rows if columns == (Ellipsis,) else (Ellipsis,)
         shape, fast = region.target[block].shape, not region.sink.judged
         views = {name: v[index] if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()}
-        terms = next(v.shape for v in views.values() if isinstance(v, np.ndarray))
-        inner = {**loaded(views, terms), LENGTH: np.float64(self.length)}
-        outer = inner if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}
+        inner = {**loaded(views, shape_of(views)), LENGTH: np.float64(self.length)}
+        outer = inner if self.wide else pick(inner, FIRST)
         totals = self.totals(self.graph, FLOAT64, rows, inner, fast=fast)
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
@@ -227,8 +223,7 @@ def kernel(
     """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
     device. ``per_row``: one element per row, the reduced axes kept as 1."""
     graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
-    shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
-    moved = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    shape, moved = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
     totals: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         for stage in graph.stages:
@@ -250,19 +245,17 @@ def of_rows(
     per_row: bool,
 ) -> Array:
     """Return what a device computes of rows by some stages and an outer graph; ``per_row``: one element for each."""
-    lead, length = next((v.shape[:-1], v.shape[-1]) for v in operands.values() if isinstance(v, np.ndarray))
+    *lead, length = shape_of(operands)
     result = np.empty((*lead, 1 if per_row else length), compute)
-    for block in blocks(lead, max(1, block_size() // max(1, length))):
-        few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-        inner = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
-        whole = next(v.shape for v in few.values() if isinstance(v, np.ndarray))
+    for block in blocks(tuple(lead), max(1, block_size() // max(1, length))):
+        few = pick(operands, block)
+        inner, whole = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}, shape_of(few)
         for stage in stages:
             terms = simulate(stage.terms, inner, compute, flushing=flushing, same_bits=True)
             terms = np.broadcast_to(terms, whole)
             extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
             total = tree_sum(terms) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
             inner[stage.name] = np.broadcast_to(total, whole)
-        if per_row:
-            inner = {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}
-        result[block] = simulate(outer, inner, compute, flushing=flushing, same_bits=True)
+        last = pick(inner, FIRST) if per_row else inner
+        result[block] = simulate(outer, last, compute, flushing=flushing, same_bits=True)
     return result

@@ -20,7 +20,7 @@ from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
-from ..programs import Operands, Values, cast, program, simulate
+from ..programs import FIRST, Operands, Values, cast, pick, program, shape_of, simulate
 from ..traversal import is_rational, names_of, walk
 from .stages import Stages, Totals, evaluated
 from .sums import TERMS
@@ -42,7 +42,7 @@ class RowBound:
         may disagree about one."""
         inner = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
         own = self.stages.totals(graph, arithmetic, (Ellipsis,), inner)
-        outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in inner.items()}, (*self.stages.lead, 1)
+        outer, shape = pick(inner, FIRST), (*self.stages.lead, 1)
         value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
         margin = np.broadcast_to(margin, shape)
         if arithmetic is FLOAT64:
@@ -53,9 +53,7 @@ class RowBound:
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
-    def around(
-        self, rows: Index, inner: dict[str, Any], outer: dict[str, Any], value: Array
-    ) -> tuple[Array, Array, Array | None]:
+    def around(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> tuple[Array, Array, Array | None]:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
         which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
@@ -96,7 +94,7 @@ class RowBound:
             unspecified |= np.asarray(where)
         return bound, unspecified, self._ties(rows, inner, outer, value)
 
-    def _overflowing(self, graph: Graph, arithmetic: Arithmetic, inner: dict[str, Any], totals: Totals) -> Array:
+    def _overflowing(self, graph: Graph, arithmetic: Arithmetic, inner: Operands, totals: Totals) -> Array:
         """The rows in which a step of a term may overflow in float32, or where it is stored in 16 bits, although the
         term does not, the axis kept."""
         if not graph.stages:
@@ -137,7 +135,7 @@ class RowBound:
             for end in ((np.inf,) if inside else (np.inf, LARGEST * (1 - NEAR)))
         ]
 
-    def _ties(self, rows: Index, inner: dict[str, Any], outer: dict[str, Any], value: Array) -> Array | None:
+    def _ties(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> Array | None:
         """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
         graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
         stages = [stage for graph in graphs for stage in graph.stages]
@@ -148,7 +146,7 @@ class RowBound:
         ):
             return None
         exact = value.astype(np.float32) == value  # or the last step is rounded
-        shape = next(np.shape(v) for v in inner.values() if np.ndim(v))
+        shape = shape_of(inner)
         for graph in {graph.stages: graph for graph in graphs}.values() if exact.any() else ():
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
             for stage, level in graph.levels(FLOAT64)[0]:

@@ -22,7 +22,7 @@ from ..expressions import LENGTH, TOTAL, ZERO
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, Arithmetic, widen
 from ..orders.reducing import Graph, Level, Order, Reducing, types_of
-from ..programs import Operands, Values, program, release, spare
+from ..programs import Operands, Values, program, release, shape_of, spare
 from ..proof import U
 from ..traversal import Stage
 from .sums import AGAIN, RUN, TERMS, run_sum
@@ -78,8 +78,8 @@ class Stages:
     ) -> None:
         self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
         self.beyond = beyond
-        array = next(v for v in operands.values() if isinstance(v, np.ndarray))
-        self.lead, self.length = array.shape[:-1], array.shape[-1]
+        *lead, self.length = shape_of(operands)
+        self.lead = tuple(lead)
         self.graph = scheme.value
         # Of the rows whose operands are these, by stages: the orders of a formula often have the same.
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
@@ -188,11 +188,10 @@ class Stages:
         pairs, errors = self._paired
         operands = self.loaded(where)
         operands |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
-        (lost,) = self._pair_losses()[-1:]
         high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, operands))
         plain = {n: v[0] if isinstance(v, tuple) else v for n, v in operands.items()}
         plain |= {name: error[inverse, 0] for name, error in errors.items()}
-        return high, low, _slack(Level.of(self.graph.outer, lost), plain, high)
+        return high, low, _slack(self.graph.levels(double_double.ARITHMETIC)[1], plain, high)
 
     def in_fractions(self, where: tuple[Array, ...]) -> Fraction64:
         """Some elements of a rational formula as fractions, inexact where float64 numbers cannot hold them."""
@@ -213,10 +212,6 @@ class Stages:
             num, den, inexact = (np.concatenate(each)[inverse, 0] for each in zip(*parts, strict=True))
             known[name] = Fraction64(num, den, inexact)
         return rationals.evaluate(self.graph.outer, known)
-
-    def _pair_losses(self) -> list[Any]:
-        stages, outer = self.graph.levels(double_double.ARITHMETIC)
-        return [*(level.loss for _, level in stages), outer.loss]
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
         """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""

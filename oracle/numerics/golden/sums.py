@@ -29,7 +29,7 @@ from ..floats.blocks import axis_last, blocks
 from ..floats.rounding import LARGEST, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
 from ..orders.formula import COUNT, Formula
 from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
-from ..programs import Operands, cast, changed, pick, program, simulate
+from ..programs import Operands, cast, changed, pick, program, shape_of, simulate
 from ..proof import Sink, U
 from ..traversal import is_rational
 
@@ -157,7 +157,7 @@ def kernel(
         return np.asarray(total * scale)
 
 
-def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str, Any], tuple[int, int]]:
+def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[Operands, tuple[int, int]]:
     """Return the operands as (elements of the output, terms of each), and these two numbers."""
     summed = tuple(k for k, n in enumerate(shape) if kept[k] != n)
     rest = tuple(k for k in range(len(shape)) if k not in summed)
@@ -166,8 +166,7 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str
     def arranged(array: Array) -> Array:
         return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, length))
 
-    result = {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
-    return result, (count, length)
+    return changed(operands, arranged), (count, length)
 
 
 class _Rows:
@@ -184,7 +183,7 @@ class _Rows:
         #: How much larger the terms are where a mean's factor is multiplied to their sum.
         self.scales = [count] if graphs.factored_sum else []
         self.scales += [] if graphs.factored_sum and not graphs.factored else [1.0]
-        self.shape: Shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
+        self.shape = shape_of(operands)
         relative, absolute = graphs.evaluation
         self.total, self.size, lost = (np.zeros(self.shape[0]) for _ in range(3))
         sums = []
@@ -202,7 +201,7 @@ class _Rows:
         """Yield the operands of some terms of every row in float64, and their shape."""
         for start in range(0, self.shape[1], CHUNK):
             few = changed(pick(self.operands, (rows, slice(start, start + CHUNK))), widen)
-            yield few, next(v.shape for v in few.values() if isinstance(v, np.ndarray))
+            yield few, shape_of(few)
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
         """The sums of some rows from pairs of float64 numbers; of one that float64 does not hold nothing is known."""

@@ -23,7 +23,7 @@ from ..floats.blocks import block_size, blocks
 from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, float32
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
-from ..programs import Operands
+from ..programs import Operands, changed, pick, shape_of
 from ..proof import Sink, U
 from ..traversal import Stage
 from . import reductions
@@ -49,13 +49,13 @@ def evaluate(
     if not scheme.value.sums_rows:
         reductions.evaluate(formula, operands, axes, sink, flushes, soc)
         return
-    rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    rows = changed(operands, lambda array: as_rows(array, axes))
     every = Every(scheme, rows, sink.kernel, float32(flushes), soc)
     with np.errstate(all="ignore"):
         every.prepare(sink)
     if sink.out.size == 1:  # one row is enough: what comes after the sums is the same of all
         first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
-        operands = {name: v[first] if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+        operands = pick(operands, first)
     reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
 
 
@@ -65,8 +65,8 @@ class Every:
     def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
         self._made = scheme, kind, device, soc
         self._operands = operands
-        array = next(v for v in operands.values() if isinstance(v, np.ndarray))
-        self.lead, self._length = array.shape[:-1], array.shape[-1]
+        *lead, self._length = shape_of(operands)
+        self.lead = tuple(lead)
         self._kept: dict[tuple[Hashable, ...], Any] = {}
         self._lock = RLock()
 
@@ -83,8 +83,7 @@ class Every:
         """All rows, about so many elements at a time. ``graph``: what is computed of each."""
         scheme, kind, device, soc = self._made
         for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
-            few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in self._operands.items()}
-            rows = Stages(scheme, few, kind, device, soc)
+            rows = Stages(scheme, pick(self._operands, block), kind, device, soc)
             rows.graph = graph
             yield rows
 

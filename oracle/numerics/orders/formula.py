@@ -111,18 +111,23 @@ class Formula:
         """The orders by name, those that are mere functions as forms too."""
         return {name: f if isinstance(f, Form) else Form(f) for name, f in (self.orders or {}).items()}
 
+    @cached_property
+    def written(self) -> dict[str, Form]:
+        """The same; of a formula without any, its own order."""
+        return self.forms or {"": Form(self.formula)}
+
+    def counted(self, soc: str) -> dict[str, Form]:
+        """Return the orders that are right on a SoC: not those of others that depart."""
+        own = named(self.written, soc)
+        return {name: form for name, form in self.written.items() if form is own or not form.departs}
+
     @property
     def formulas(self) -> dict[str, Function]:
         """Every formula of an operator, by where its page has it."""
         orders = {f"orders[{name!r}]": form.formula for name, form in self.forms.items()}
         conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
-        return {
-            "formula": self.formula,
-            **orders,
-            **conditions,
-            **({"specials": self.specials} if self.specials else {}),
-            **({"integers": self.integers} if self.integers else {}),
-        }
+        others = {"specials": self.specials, "integers": self.integers}
+        return {"formula": self.formula, **orders, **conditions, **{k: f for k, f in others.items() if f is not None}}
 
     def __hash__(self) -> int:
         return id(self)

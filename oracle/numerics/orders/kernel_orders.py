@@ -55,10 +55,8 @@ class Graphs:
             text = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
             raise OracleError(f"{place_of(scheme.formula)}: {text}")
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
-        self._written = forms = scheme.forms or {"": Form(scheme.formula)}
-        self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
-        own = named(forms, soc)
-        counted = {name: form for name, form in forms.items() if form is own or not form.departs}
+        self.forms = {name: self._form(form, form.mean) for name, form in scheme.written.items()}
+        own, counted = named(scheme.written, soc), scheme.counted(soc)
         orders = [self.forms[name] for name in counted]
         if mean:
             kinds = ("last", "divided", *(("first",) if scheme.gradient in scheme.symbols else ()))
@@ -101,7 +99,7 @@ class Graphs:
 
     def summed(self, kernel: str) -> tuple[Expression, Expression]:
         """Return what a SoC's kernel sums, and what it multiplies the sum by."""
-        form = named(self._written, kernel)
+        form = named(self.scheme.written, kernel)
         if form is None or form.mean != "sum" or self.count is ONE:
             return self.form(kernel), ONE
         return trace(form.formula, self._of(form.formula)), ONE / self.count

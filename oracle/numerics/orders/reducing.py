@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeGuard
 
@@ -27,7 +27,7 @@ from ..expressions import (
 )
 from ..floats.rounding import NARROW, Arithmetic
 from ..traversal import Stage, is_rational, rebuilt, staged, stored_in, substitute, walk
-from .formula import Form, Formula, chooses, condition_of, constants_of, named
+from .formula import Formula, chooses, condition_of, constants_of, named
 
 Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
 ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
@@ -39,9 +39,8 @@ class Reducing:
     def __init__(self, scheme: Formula, constants: frozenset[tuple[str, int]]) -> None:
         self.symbols, self._scheme, self._known = scheme.symbols, scheme, dict(constants)
         self.value = Graph(self._traced(scheme.formula))
-        self._written = scheme.forms or {"": Form(scheme.formula)}
-        self.forms = {name: Graph(self._traced(form.formula)) for name, form in self._written.items()}
-        self._answers = {name: Graph(self._traced(f.answers or f.formula)) for name, f in self._written.items()}
+        self.forms = {name: Graph(self._traced(form.formula)) for name, form in scheme.written.items()}
+        self._answers = {name: Graph(self._traced(f.answers or f.formula)) for name, f in scheme.written.items()}
 
     def _traced(self, formula: Function) -> Expression:
         return trace(formula, {k: v for k, v in self._known.items() if k in symbols_of(formula)})
@@ -55,15 +54,14 @@ class Reducing:
     def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
         """Return the orders that are right on a SoC whose kernel stores a dtype. ``types``: of the operands of 16
         bits."""
-        own = named(self._written, soc)
-        counted = {name: form for name, form in self._written.items() if form is own or not form.departs}
+        own = named(self._scheme.written, soc)
         result = [
             Order(
                 self.forms[name].stored_in(types),
                 NARROW[dtype] if form is own and dtype in form.native else None,
                 form.departs,
             )
-            for name, form in counted.items()
+            for name, form in self._scheme.counted(soc).items()
         ]
         return tuple(dict.fromkeys(result))
 
@@ -99,11 +97,11 @@ class Level:
 
     graph: Expression
     loss: Loss
-    running: Expression = field(default=ZERO)
 
-    @classmethod
-    def of(cls, graph: Expression, loss: Loss) -> Level:
-        return cls(graph, loss, loss.running(abs(graph)))
+    @cached_property
+    def running(self) -> Expression:
+        """What is not merely relative, less what underflows."""
+        return self.loss.running(abs(self.graph))
 
 
 class Graph:
@@ -175,7 +173,7 @@ class Graph:
         graphs = [stage.terms for stage in self.stages] + [self.outer]
         inexact = {stage.name: stage.error for stage in self.stages}
         lost = losses(graphs, arithmetic, self.facts, frozenset([LENGTH]), inexact=inexact)
-        made = [Level.of(graph, loss) for graph, loss in zip(graphs, lost, strict=True)]
+        made = [Level(graph, loss) for graph, loss in zip(graphs, lost, strict=True)]
         return tuple(zip(self.stages, made[:-1], strict=True)), made[-1]
 
     def stored_in(self, types: Types) -> Graph:
@@ -185,7 +183,6 @@ class Graph:
 
     def written_with(self, totals: Mapping[str, Expression]) -> Expression:
         """Return the outer graph with stages replaced."""
-
         return substitute(self.outer, {symbol(name): value for name, value in totals.items()})
 
 
