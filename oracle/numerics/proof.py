@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from itertools import tee
 from typing import Any, TypeAlias
 
@@ -209,6 +210,7 @@ def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> 
 # Where an evaluation puts its blocks: rounding, proof, the host's second rounding, and the strict bound.
 
 Index = tuple[Any, ...]
+JUDGED = ("value", "bound", "lost", "unspecified", "exact")  # what a sink has of every element for a verdict
 
 
 class Sink:
@@ -258,26 +260,21 @@ class Sink:
 
     def viewed(self, view: Callable[[Array], Array]) -> Sink:
         """Return a sink that writes to views of this one's arrays."""
-        part = self._copy()
+        part = copy(self)
         part.out = view(self.out)
         if self.judged:
-            part.value, part.bound, part.lost = view(self.value), view(self.bound), view(self.lost)
-            part.unspecified, part.exact = view(self.unspecified), view(self.exact)
+            for name in JUDGED:
+                setattr(part, name, view(getattr(self, name)))
             part.zeros = None if self.zeros is None else view(self.zeros)
-        return part
-
-    def _copy(self) -> Sink:
-        part = Sink.__new__(Sink)
-        part.__dict__.update(self.__dict__)
         return part
 
     def vector(self, size: int) -> Sink:
         """Return a sink for ``size`` separate values of the kernel type, to be scattered later."""
-        part = self._copy()
+        part = copy(self)
         part.out, part.direct = np.empty(size, self.kernel), True
         if self.judged:
-            part.value, part.bound, part.lost = np.zeros(size), np.zeros(size), np.zeros(size)
-            part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
+            for name in JUDGED:
+                setattr(part, name, np.zeros(size, getattr(self, name).dtype))
         return part
 
     def clear(self) -> None:
@@ -291,30 +288,25 @@ class Sink:
         """Copy a vector's values to (row, column) of the output, whose last axis holds the columns."""
         lead = np.atleast_2d(self.out).shape[:-1]
         where = (rows, columns) if len(lead) == 1 else (*np.unravel_index(rows, lead), columns)
-        values = table.out[chosen]
-        converted = np.empty(values.shape, self.out.dtype)
-        convert(values, converted)
-        np.atleast_2d(self.out)[where] = converted
+        self._take(where, table, chosen)
         if self.judged:
-            value = widen(converted.real) if self.rounded_value else table.value[chosen]
-            np.atleast_2d(self.value)[where] = value
-            np.atleast_2d(self.bound)[where] = table.bound[chosen]
-            np.atleast_2d(self.lost)[where] = table.lost[chosen]
-            np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
-            np.atleast_2d(self.exact)[where] = table.exact[chosen]
             assert self.zeros is not None  # clear() came first
             np.atleast_2d(self.zeros)[where] = False
 
     def fill(self, table: Sink) -> None:
         """Copy a vector's values to all elements of the output, in row-major order."""
-        converted = np.empty(self.out.shape, self.out.dtype)
-        convert(table.out.reshape(self.out.shape), converted)
-        self.out[...] = converted
-        if self.judged:
-            value = table.value.reshape(self.out.shape)
-            self.value[...] = widen(converted.real) if self.rounded_value else value
-            for name in ("bound", "lost", "unspecified", "exact"):
-                getattr(self, name)[...] = getattr(table, name).reshape(self.out.shape)
+        self._take((Ellipsis,), table.viewed(lambda array: array.reshape(self.out.shape)), (Ellipsis,))
+
+    def _take(self, where: Index, table: Sink, chosen: Any) -> None:
+        """Copy some values of another sink, which stores the kernel's type."""
+        values = table.out[chosen]
+        converted = np.empty(values.shape, self.out.dtype)
+        convert(values, converted)
+        np.atleast_2d(self.out)[where] = converted
+        for name in JUDGED if self.judged else ():
+            rounded = name == "value" and self.rounded_value
+            taken = widen(converted.real) if rounded else getattr(table, name)[chosen]
+            np.atleast_2d(getattr(self, name))[where] = taken
 
     def region(self, index: Index) -> Region:
         """Return a part of this sink to be stored block by block and settled at once."""

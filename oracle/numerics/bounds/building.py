@@ -27,6 +27,12 @@ class Loss:
         """What is not merely relative, less what underflows, of a node of a size."""
         return plus(times(size, self.scaled), self.absolute)
 
+    def enclosing(self, value: Expression, ends: float) -> Expression:
+        """What is around a value, less what underflows; ``ends``: what the ends of an interval are rounded by,
+        relative."""
+        running = times(constant(SECOND_ORDER), self.running(abs(value)))
+        return plus(times(constant(self.relative + ends), abs(value)), running)
+
 
 EXACT = Loss(0.0, ZERO, ZERO)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,8 +214,8 @@ def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: Floa
             args = [args[0], np.where(values[id(node.args[0])], args[1], args[2])]
         if not node.is_condition:
             args += [exact[id(node)], next(held)]
-        exact[id(node)] = _all(args)
-    return np.asarray(_all([exact[id(root)] for root in every]))
+        exact[id(node)] = reduce(and_, args, np.True_)
+    return np.asarray(reduce(and_, (exact[id(root)] for root in every), np.True_))
 
 
 def _step(node: Expression, args: list[Any], given: Mapping[str, Any], row: Array) -> Any:
@@ -246,10 +247,3 @@ def _are_held(values: Array, fmt: FloatFormat) -> Array:
     inside |= size == 0
     inside &= quantize(values, fmt) == values
     return np.asarray(inside)
-
-
-def _all(conditions: list[Any]) -> Any:
-    result = np.True_
-    for condition in conditions:
-        result = result & condition
-    return result

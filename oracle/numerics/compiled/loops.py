@@ -44,11 +44,10 @@ from ...system.cache import (
     store,
     user_cache,
 )
-from ..bounds.building import SECOND_ORDER, plus, times
 from ..bounds.exact_steps import held_from
 from ..bounds.losses import losses
 from ..bounds.windows import are_single, cheap, reaching, window, within
-from ..expressions import ZERO, Expression, constant
+from ..expressions import ZERO, Expression
 from ..floats.codes import code
 from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic
 from ..orders.formula import Chosen
@@ -174,7 +173,7 @@ _OF_OPERANDS = (is_beyond, listed, load, load_single, part, picked, room)
 LOOPS = {
     **SCOPE, **EXACTLY, **{function.__name__: function for function in _OF_OPERANDS}, "library_exp": math.exp,
     "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit,
-    "math": math, "np": np, "f32": f32,
+    "math": math, "np": np, "f32": f32, "i64": i64, "U": U,
     "__name__": __name__,
 }  # fmt: skip
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
@@ -225,12 +224,15 @@ def _scattered(
     dtype: str,
 ) -> Any:
     """The loop of a formula of which each row has one element; see :func:`.source.scattering`."""
-    return _loop_of(scattering(graphs.value, _slack(graphs, FLOAT64), place, conditions, taken, deciding), dtype)
+    return loop_of(scattering(graphs.value, _slack(graphs, FLOAT64), place, conditions, taken, deciding), dtype)
 
 
 @functools.cache
-def _loop_of(loop: str, dtype: str) -> Any:
-    scope = {**LOOPS, "encode": encoder(dtype), "i64": i64, "most": FORMATS[dtype].max}
+def loop_of(loop: str, dtype: str, functions: tuple[Any, ...] = ()) -> Any:
+    """Return the function ``run`` of a loop's text, whose results are of a type. ``functions``: what it calls beside
+    LOOPS."""
+    scope = {**LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
+    scope |= {"most": FORMATS[dtype].max, **{function.__name__: function for function in functions}}
     exec(loop, scope)
     return keep(scope["run"], f"{dtype}\n{loop}")
 
@@ -262,8 +264,7 @@ def _slack(graphs: Graphs, arithmetic: Arithmetic, formats: Formats = ()) -> Exp
     (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
     if lost.is_zero and arithmetic is not COMPILED_FLOAT32:
         return ZERO
-    running = times(constant(SECOND_ORDER), lost.running(abs(graphs.value)))
-    return plus(times(constant(lost.relative + 2 * arithmetic.unit), abs(graphs.value)), running)
+    return lost.enclosing(graphs.value, 2 * arithmetic.unit)
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -292,8 +293,4 @@ def _windows(
 @functools.cache
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
     """The loop of a formula; see :func:`.compiled_source.source`."""
-    loop = source(value, slacks, names, None if dtype == "float32" else held_from(value, formats))
-    scope = {**LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
-    scope["most"] = FORMATS[dtype].max
-    exec(loop, scope)
-    return keep(scope["run"], f"{dtype}\n{loop}")
+    return loop_of(source(value, slacks, names, None if dtype == "float32" else held_from(value, formats)), dtype)

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from ...model.call import Array
-from ...model.dtypes import FORMATS, dtype_of
-from ..bounds.building import SECOND_ORDER, plus, times
+from ...model.dtypes import dtype_of
+from ..bounds.building import SECOND_ORDER
 from ..bounds.windows import cheap
-from ..expressions import LENGTH, ZERO, Expression, constant
+from ..expressions import LENGTH, ZERO, Expression
 from ..floats.rounding import FLOAT64, Arithmetic
 from ..orders.reducing import Graph, Level
 from ..proof import U
 from ..traversal import names_of, walk
-from .elements import CODES, OUT, encoder, njit, operand_codes, quick, two_sum
-from .loops import COMPILED_FLOAT64, LOOPS, keep
+from .elements import CODES, OUT, njit, operand_codes, two_sum
+from .loops import COMPILED_FLOAT64, loop_of
 from .source import CLOSE, WIDE, Kind, are_numbers, statements
 
 RUN = 256  # terms that are computed and summed at once
@@ -54,12 +54,7 @@ def rowwise(graph: Graph, operands: Mapping[str, Any], target: Array, length: in
 @functools.cache
 def _rowwise(graph: Graph, names: tuple[str, ...], dtype: str, per_row: bool) -> Any:
     """The loop of a formula's graph."""
-    loop = Source(graph, names).text(per_row=per_row)
-    common = {function.__name__: function for function in (added, in_two, largest, smallest, same_zero)}
-    scope = {**LOOPS, **common, "quick": quick(dtype), "encode": encoder(dtype), "U": U}
-    scope["most"] = FORMATS[dtype].max
-    exec(loop, scope)
-    return keep(scope["run"], f"rows of {RUN}\n{dtype}\n{loop}")
+    return loop_of(Source(graph, names).text(per_row=per_row), dtype, (added, in_two, largest, smallest, same_zero))
 
 
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
@@ -315,8 +310,7 @@ def _slack(level: Level) -> Expression:
     """What a level's value may be off, the rounding of an interval's ends (2u) included."""
     if level.loss.is_zero:
         return ZERO
-    running = times(constant(SECOND_ORDER), level.running)
-    return cheap(plus(times(constant(level.loss.relative + 2 * U), abs(level.graph)), running), level.graph)
+    return cheap(level.loss.enclosing(level.graph, 2 * U), level.graph)
 
 
 def _is_product(level: Level) -> bool:

@@ -234,6 +234,8 @@ def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
 
 UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
 LARGEST = FORMATS["float32"].max
+NEAR = 2.0**-10  # this close to a format's end one right kernel overflows and another does not
+SURE = LARGEST * (1 - NEAR)  # what no right kernel overflows below
 
 
 def lowest_bit(values: Array) -> Array:

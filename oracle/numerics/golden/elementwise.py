@@ -32,7 +32,7 @@ from ..orders.formula import Formula
 from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..programs import Operands, Values, cast, changed, loaded, pick, program, release, simulate
-from ..proof import ExactValue, Region, Sink, narrow, settle
+from ..proof import JUDGED, ExactValue, Region, Sink, narrow, settle
 from ..traversal import has_rational_way, is_rational, names_of, walk
 
 # Results of 16 bits evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
@@ -229,6 +229,10 @@ class _Work:
         """The same of other operands."""
         return replace(self, operands=operands, narrow=narrow or {})
 
+    def widened(self, where: tuple[Array, ...]) -> Operands:
+        """The operands of some elements in float64."""
+        return changed(pick(self.operands, where), widen)
+
     def put_all(self, plan: Plan | None, region: Region) -> Array:
         """Evaluate a region block by block, in float32 where that will do; return by flat indices what it leaves."""
         left, every = [np.empty(0, np.intp)], True
@@ -313,7 +317,7 @@ class _Work:
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
-        few = changed(pick(self.operands, where), widen)
+        few = self.widened(where)
         value, slack = self._enclosed(few, where[0].shape)
         graph, result = self.graphs.value, (value, value - slack, value + slack)
         if not is_rational(graph) and double_double.supports(graph):
@@ -350,7 +354,7 @@ class _Work:
         """Give zeros the sign of the exact value where float64 may have lost it."""
         where = sink.out == 0
         flat = np.flatnonzero(where)
-        few = changed(pick(self.operands, np.unravel_index(flat, where.shape)), widen)
+        few = self.widened(np.unravel_index(flat, where.shape))
         for name in self.graphs.factors:  # of a zero factor IEEE tells the sign, unless the rest has lost its own
             few = {**few, name: np.where(few[name] == 0, 1.0, few[name])}
         (value,) = program(self.graphs.value)(few, flat.shape)
@@ -371,7 +375,7 @@ class _Work:
         )
         at = tuple(axis[special] for axis in at)
         with np.errstate(all="ignore"):
-            (value,) = program(graph)(changed(pick(self.operands, at), widen), at[0].shape)
+            (value,) = program(graph)(self.widened(at), at[0].shape)
         sink.out[at] = np.where(np.isnan(value), np.nan, value).astype(sink.kernel).astype(sink.out.dtype)
         if sink.judged:
             sink.value[at] = value
@@ -382,7 +386,7 @@ class _Work:
         result = sink.lost > np.abs(sink.value) * DEPARTURE
         where = np.nonzero(result)
         if where[0].size:
-            few = changed(pick(self.operands, where), widen)
+            few = self.widened(where)
             strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
             with np.errstate(all="ignore"):
                 holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in self.graphs.undecided(self.device)]
@@ -410,7 +414,7 @@ class _Work:
 
     def lost(self, where: tuple[Array, ...], value: Array) -> Array:
         """What a right kernel may lose of some values that are known better than float64 evaluates them."""
-        few = changed(pick(self.operands, where), widen)
+        few = self.widened(where)
         strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
         running = self.graphs.running(self.device, symbol(SIZE))
         return strict.lost(value, program(running)({**few, SIZE: np.abs(value)}, value.shape)[0])
@@ -449,7 +453,7 @@ class _Work:
         work.put((Ellipsis,), few)
         work.finish(few)
         region.target[at] = few.target
-        for name in ("value", "bound", "lost", "unspecified", "exact"):
+        for name in JUDGED:
             getattr(region.sink, name)[at] = getattr(few.sink, name)
 
 

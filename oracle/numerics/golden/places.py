@@ -32,7 +32,7 @@ def evaluate(
 ) -> None:
     """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers may be of
     any size. ``axis``: the one along which an element has its place."""
-    rows = _Rows.of(formula, operands, sink.out.shape, axis)
+    rows = _Rows.of(formula.at_place, operands, sink.out.shape, axis)
     graphs = graphs_of(rows.value, rows.operands, soc, dtype_of(sink.kernel).name)
     whole = rows.chosen.place.op == "symbol" and all(v.dtype.kind in "iu" for v in rows.deciding.values())
     compiles = sink.moved(axis).is_in_place and whole and not graphs.is_fragile and is_compiled(sink)
@@ -70,7 +70,7 @@ def kernel(
     stored: str = "",
 ) -> Array:
     """Return what a SoC's public kernel computes, every intermediate in ``compute``. ``shape``: of the output."""
-    rows, out = _Rows.of(formula, operands, shape, axis), np.zeros(shape, compute)
+    rows, out = _Rows.of(formula.at_place, operands, shape, axis), np.zeros(shape, compute)
     lines = np.atleast_2d(axis_last(out, axis))
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
@@ -97,7 +97,7 @@ def evaluate_sums(
 ) -> None:
     """Fill a sink with sums of values that are zero but at one place of each row: one element for each row
     (``per_row``), or one of all rows. ``shape``: of all values."""
-    rows = _Rows.of_chosen(formula.picked, operands, shape, axis)
+    rows = _Rows.of(formula.picked, operands, shape, axis)
     where, few = rows.counting()
     if per_row:
         sink.clear()
@@ -124,7 +124,7 @@ def kernel_sums(
     per_row: bool,
 ) -> Array:
     """Return what a SoC's public kernel computes of such a sum, every intermediate in ``compute``."""
-    rows = _Rows.of_chosen(formula.picked, operands, shape, axis)
+    rows = _Rows.of(formula.picked, operands, shape, axis)
     where, few = rows.counting()
     if not per_row:
         of_all = few or rows.nothing()
@@ -155,11 +155,7 @@ class _Rows:
     deciding: dict[str, Array]
 
     @classmethod
-    def of(cls, formula: Formula, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
-        return cls.of_chosen(formula.at_place, operands, shape, axis)
-
-    @classmethod
-    def of_chosen(cls, chosen: Chosen | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
+    def of(cls, chosen: Chosen | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
         assert chosen is not None
         lead, length = (*shape[:axis], *shape[axis + 1 :]) or (1,), shape[axis]
         rows = cls(chosen, lead, length, {}, {}, {}, {}, {})

@@ -17,7 +17,7 @@ from ..bounds.exact_steps import is_exact_in
 from ..bounds.ranges import ranges_of, stays_inside
 from ..expressions import TOTAL, Expression
 from ..floats.blocks import Index
-from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, classes_differ, lowest_bit
+from ..floats.rounding import FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
 from ..programs import FIRST, Operands, Values, cast, pick, program, shape_of, simulate
@@ -26,7 +26,6 @@ from .stages import Stages, Totals, evaluated
 from .sums import TERMS
 
 Shape = tuple[int, ...]
-NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 ROUNDED = 2.0**-100  # an error of more is not of underflow alone
 EXACT_ROWS = 64  # elements of a row up to which exact steps are looked for; random data of longer ones has none
 
@@ -47,7 +46,7 @@ class RowBound:
         margin = np.broadcast_to(margin, shape)
         if arithmetic is FLOAT64:
             return value, margin, False
-        doubtful = any((~np.isnan(own.known[k]) & (v >= LARGEST * (1 - NEAR))).any() for k, v in own.sizes.items())
+        doubtful = any((~np.isnan(own.known[k]) & (v >= SURE)).any() for k, v in own.sizes.items())
         doubtful |= bool(self._overflowing(graph, arithmetic, inner, own).any())
         answers = self._answers(graph, cast(outer, np.float32), own, shape)
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
@@ -73,14 +72,14 @@ class RowBound:
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
             if own is not before:  # as the next order often has the same stages
                 for name, size in own.sizes.items():  # partial sums may overflow, to either side
-                    unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
+                    unspecified |= ~np.isnan(own.known[name]) & (size >= SURE)
                 unspecified |= own.doubtful | self._overflowing(graph, arithmetic, inner, own)
             before = own
             answers += own_answers
             result.append((graph, own))
         suspect = ~(bound < LARGEST) | ~finite
         for answer in answers:
-            suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
+            suspect |= ~(np.abs(answer) < SURE)
         if suspect.any():
             every = [answer[suspect] for answer in answers]
             every += [answer for each in result for answer in _beside(*each, few, suspect)]
@@ -113,7 +112,7 @@ class RowBound:
             for root, level in levels.items():
                 ends = [
                     np.broadcast_to(simulate(root, single, np.float32, largest=end, same_bits=True), shape)
-                    for end in (np.inf, LARGEST * (1 - NEAR))
+                    for end in (np.inf, SURE)
                 ]
                 right, margin = evaluated(level, some, totals.known, shape)
                 apart = classes_differ([*ends, right.astype(np.float32)])
@@ -132,7 +131,7 @@ class RowBound:
                 simulate(graph.outer, {**few, **single}, np.float32, largest=end, flushing=mode, same_bits=True), shape
             )
             for mode in dict.fromkeys((frozenset[str](), self.stages.device.flushing))
-            for end in ((np.inf,) if inside else (np.inf, LARGEST * (1 - NEAR)))
+            for end in ((np.inf,) if inside else (np.inf, SURE))
         ]
 
     def _ties(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> Array | None:

@@ -26,7 +26,7 @@ from ..exact.rationals import Undefined, numbers, rational
 from ..exact.transcendence import rational_sum
 from ..expressions import ZERO
 from ..floats.blocks import axis_last, blocks
-from ..floats.rounding import LARGEST, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
+from ..floats.rounding import LARGEST, NEAR, SURE, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
 from ..orders.formula import COUNT, Formula
 from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
 from ..programs import Operands, cast, changed, pick, program, shape_of, simulate
@@ -328,7 +328,7 @@ class _Rows:
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
         error += UNIT * self.size + np.max([self._added(scale) for scale in self.scales], axis=0)
-        inside = (largest * most < self.added.max * (1 - 2.0**-10)) & (ordinary * most < LARGEST * (1 - 2.0**-10))
+        inside = (largest * most < self.added.max * (1 - NEAR)) & (ordinary * most < SURE)
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)
         return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
@@ -359,7 +359,7 @@ class _Rows:
             result |= np.broadcast_to(unknown, shape).any(axis=-1)
         (reach,) = program(self.graphs.reach)(part, shape)
         special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
-        most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
+        most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - NEAR)
         where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
         if where.any():
             rows, wide = pick(part, where), (int(where.sum()), shape[1])

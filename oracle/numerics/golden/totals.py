@@ -20,7 +20,7 @@ from ..bounds.building import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import TOTAL
 from ..floats.blocks import block_size, blocks
-from ..floats.rounding import FLOAT64, LARGEST, Arithmetic, float32
+from ..floats.rounding import FLOAT64, SURE, Arithmetic, float32
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
 from ..programs import Operands, changed, pick, shape_of
@@ -28,7 +28,7 @@ from ..proof import Sink, U
 from ..traversal import Stage
 from . import reductions
 from .exact_rows import ExactRow, parts_of
-from .row_bounds import NEAR, RowBound
+from .row_bounds import RowBound
 from .stages import Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
@@ -114,7 +114,7 @@ class Every:
         doubtful = any(doubt for *_, doubt in parts)
         if arithmetic is not FLOAT64:  # on a device in any order
             error = error + additions.lost([known], size, count)
-            doubtful |= bool((~np.isnan(total) & (size >= LARGEST * (1 - NEAR))).any())
+            doubtful |= bool((~np.isnan(total) & (size >= SURE)).any())
         return float(total[0, 0]), float(error[0, 0]), doubtful
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:

@@ -23,7 +23,7 @@ from ..bounds.ranges import Ranges, cell_of, is_linear, largest, ranges_of, stay
 from ..expressions import ZERO, Expression
 from ..floats.blocks import block_size, blocks
 from ..floats.codes import highest, lowest, some
-from ..floats.rounding import LARGEST, Arithmetic, classes_differ, half_ulp, is_halfway, quantize, widen
+from ..floats.rounding import LARGEST, NEAR, SURE, Arithmetic, classes_differ, half_ulp, is_halfway, quantize, widen
 from ..programs import Operands, Values, cast, changed, pick, program, release, simulate
 from .formula import Formula
 from .kernel_orders import DEPARTURE, VANISHING, Graphs, graphs_of
@@ -62,8 +62,7 @@ def kernel(
 
 FEW = 4  # one in so many elements is looked at alone, more with all others
 WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
-NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
-_ENDS = (np.inf, LARGEST * (1 - NEAR))
+_ENDS = (np.inf, SURE)
 
 
 @dataclass(frozen=True)
