@@ -27,8 +27,8 @@ from ..page import (
     is_empty, is_finite, is_nan, max_rank, not_null, output, promoted_type, reduction, same_dtype, same_format,
     same_shape, source_only, tensor, torch_npu, where,
 )  # fmt: skip
+from .binary_cross_entropy_with_logits import WEIGHTS, weights
 
-WEIGHTS = ("weightOptional", "posWeightOptional")
 LEAST = -88.69999694824219  # 0xC2B16666
 
 
@@ -79,10 +79,9 @@ def two_sigmoids(g: Expression, x: Expression, t: Expression, w: Expression, p: 
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    weights = [name for name in WEIGHTS if a[name] is not None]
     yield not_null(a, "gradOutput", "self", "target", "out")
     yield max_rank(a, "out")
-    for name in ("gradOutput", "self", "target", *weights, "out"):
+    for name in ("gradOutput", "self", "target", *weights(a), "out"):
         yield dtype_in(a, name, float_types(platform))
     yield same_dtype(a, "out", "target")
     yield source_only(same_format(a, "target", "self"))
@@ -90,7 +89,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     if not is_empty(a["self"]):
         yield same_shape(a, "target", "self")
         yield same_shape(a, "out", "self")
-        for name in ("gradOutput", *weights):
+        for name in ("gradOutput", *weights(a)):
             yield broadcasts_to(a, name, "self")
     yield in_range(a, "reduction", 0, 2)
     yield ends_if_empty(a, "self")
@@ -111,9 +110,8 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    for name in ("target", "weightOptional", "posWeightOptional"):
-        if a[name] is not None:
-            yield same_dtype(a, name, "self")
+    for name in ("target", *weights(a)):
+        yield same_dtype(a, name, "self")
 
 
 OPERATOR = Operator(

@@ -21,15 +21,13 @@ below.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, MUTUAL, PI, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
     broadcast_together, check, dtype_in, ends_if_empty, exp, is_nan, max_rank, not_null, output, promoted_type,
-    promotes, ratio, sqrt, tensor, where,
+    promotes, tensor, where,
 )  # fmt: skip
+from .gelu import BETA, CUBIC, TYPES
 
 INPUTS = ("gradOutput", "self")
-TYPES = ("float32", "float16", "bfloat16")
-BETA = 2 * sqrt(2 / PI)  # 2u = x (BETA + BETA * CUBIC * x^2)
-CUBIC = ratio(44715, 1000000)
 
 
 def formula(g: Expression, x: Expression) -> Expression:

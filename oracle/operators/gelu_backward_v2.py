@@ -28,9 +28,9 @@ from ..page import (
     not_null, output, promoted, promoted_type, promotes, sqrt, tensor, torch_npu, where,
 )  # fmt: skip
 from . import gelu_backward
-from .gelu_backward import INPUTS, TYPES
-
-WORDS = ("none", "tanh")
+from .gelu import TYPES
+from .gelu_backward import INPUTS
+from .gelu_v2 import WORDS
 
 
 def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:

@@ -17,10 +17,11 @@ kernel's order answers something else (a - a * s of an infinite a, a sigmoid tha
 from __future__ import annotations
 
 from ..page import (
-    HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check,
+    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check,
     dtype_in, ends_if_empty, equal, exp, in_range, max_rank, not_null, output, same_dtype, same_shape, tensor,
     where,
 )  # fmt: skip
+from .glu import even
 
 
 def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
@@ -67,11 +68,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield check("gradOut of half of self", None if a["gradOut"].shape == wanted else problem)
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
-
-
-def even(shape: tuple[int, ...], dim: int) -> Check:
-    problem = f"self has shape {shape}: dim {dim} has {shape[dim]} elements; it must be even"
-    return check("even dim", problem if shape[dim] % 2 else None)
 
 
 OPERATOR = Operator(

@@ -73,7 +73,7 @@ def demands(a: Args, platform: Platform) -> Checks:
 
 
 def batch(a: Arguments) -> dict[str, float]:
-    """The divisor of a batch mean."""
+    """The divisor of a batch mean; dim 0 of a scalar counts 1."""
     return {"n": (COMMON(a) or (1,))[0]} if a["reduction"] == BATCH_MEAN else {}
 
 

@@ -21,15 +21,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    BROADCAST, MAIN, MEAN, REDUCTIONS, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
+    BROADCAST, MAIN, MEAN, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
     Operator, Platform, TensorSpec, broadcast_shape, can_cast, check, dtype_in, ends_if_empty, exp, flag,
-    float_types, has_axes, in_range, max_rank, not_null, output, reduction, same_dtype, same_shape, tensor,
-    torch_npu, where,
+    float_types, has_axes, in_range, max_rank, not_null, output, reduction, same_dtype, same_shape, size_of,
+    tensor, torch_npu, where,
 )  # fmt: skip
+from .kl_div import COMMON, WORDS, batch
 
 INPUTS = ("gradOutput", "self", "target")
-WORDS = (*REDUCTIONS, "batchmean")
-BATCH_MEAN = WORDS.index("batchmean")
 
 
 def formula(g: Expression, t: Expression, log: Expression, n: Expression) -> Expression:
@@ -75,22 +74,12 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return "float16" if narrow else "float32"
 
 
-def common(a: Mapping[str, Any]) -> tuple[int, ...]:
-    """The common shape of self and target."""
-    return broadcast_shape(tuple(a["self"].shape), tuple(a["target"].shape)) or ()
-
-
-def batch(a: Arguments) -> dict[str, float]:
-    """The divisor of a batch mean; dim 0 of a scalar counts 1."""
-    return {"n": (common(a) or (1,))[0]} if a["reduction"] == BATCH_MEAN else {}
-
-
 def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
     """What PyTorch's autograd does, with the device's divisor."""
     scale = aten.exp(t["target"]) if t["logTarget"] else t["target"]
-    count = math.prod(common(t)) if t["reduction"] == MEAN else batch(t).get("n", 1)
+    count = math.prod(COMMON(t)) if t["reduction"] == MEAN else batch(t).get("n", 1)
     terms = aten.div(aten.neg(aten.mul(scale, t["gradOutput"])), count)
-    return terms.broadcast_to(common(t)).sum_to_size(t["self"].shape)
+    return terms.broadcast_to(COMMON(t)).sum_to_size(t["self"].shape)
 
 
 def demands(a: Args, platform: Platform) -> Checks:
@@ -120,10 +109,10 @@ OPERATOR = Operator(
         {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient, "factor_first": factor_first},
     ),
     kernel_type=kernel_type,
-    mean=lambda a: math.prod(common(a)),
+    mean=size_of(COMMON),
     scalars=batch,
-    terms=common,
-    undefined=lambda a: "self of one element is to hold the sum of no terms" if 0 in common(a) else None,
+    terms=COMMON,
+    undefined=lambda a: "self of one element is to hold the sum of no terms" if 0 in COMMON(a) else None,
     points={"t": (0.0, -87.34, 88.72)},
     kernel=KernelName(
         "kl_div_loss_grad",

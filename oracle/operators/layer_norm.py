@@ -144,17 +144,27 @@ def shapes(a: Args) -> Checks:
     """CheckShape."""
     for name in ("input", "out", *present(a, PARAMETERS), *present(a, STATISTICS)):
         yield max_rank(a, name)
+    yield from number_of_lengths(a)
     wanted, x = a["normalizedShape"], a["input"].shape
+    ends = x[max(0, len(x) - len(wanted)) :]
+    yield check("input ends with normalizedShape", None if ends == wanted else f"input ends with {ends}, not {wanted}")
+    yield from shapes_of_parameters(a)
+    yield same_shape(a, "out", "input")
+
+
+def number_of_lengths(a: Args) -> Checks:
+    wanted, rank = a["normalizedShape"], a["input"].rank
     text = f"normalizedShape has {len(wanted)} lengths"
     yield check("at most 8 lengths", f"{text}; at most 8 are supported" if len(wanted) > 8 else None)
     yield check("at least one length", None if wanted else f"{text}; it must have one at least")
-    yield check("no more lengths than axes", f"{text}, input has rank {len(x)}" if len(wanted) > len(x) else None)
-    ends = x[max(0, len(x) - len(wanted)) :]
-    yield check("input ends with normalizedShape", None if ends == wanted else f"input ends with {ends}, not {wanted}")
+    yield check("no more lengths than axes", f"{text}, input has rank {rank}" if len(wanted) > rank else None)
+
+
+def shapes_of_parameters(a: Args) -> Checks:
+    wanted = a["normalizedShape"]
     for name in present(a, PARAMETERS):
         problem = f"{name} has shape {a[name].shape}, normalizedShape is {wanted}"
         yield check(f"shape of {name}", None if a[name].shape == wanted else problem)
-    yield same_shape(a, "out", "input")
 
 
 def copied(a: Args, name: str) -> Check:

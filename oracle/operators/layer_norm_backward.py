@@ -33,10 +33,11 @@ from ..page import (
     Shape, check, dtype_in, dtype_of, ends_if_empty, float_types, length, lengths, mask, max_rank, mean_over, not_null,
     output, same_dtype, same_shape, source_only, sum_over, tensor,
 )  # fmt: skip
+from .layer_norm import PARAMETERS, number_of_lengths, present, shapes_of_parameters
 
 FLOATS = ("float32", "float16", "bfloat16")
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
-PARAMETERS, OUTPUTS = ("weightOptional", "biasOptional"), ("gradInputOut", "gradWeightOut", "gradBiasOut")
+OUTPUTS = ("gradInputOut", "gradWeightOut", "gradBiasOut")
 
 
 def dx(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
@@ -79,10 +80,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "input")
 
 
-def present(a: Args, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if a[name] is not None)
-
-
 def types(a: Args) -> Checks:
     """CheckDtypeValid."""
     for name in (*INPUTS, *STATISTICS):
@@ -100,18 +97,13 @@ def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
     """CheckShape."""
     for name in (*INPUTS, *STATISTICS, *asked):
         yield max_rank(a, name)
+    yield from number_of_lengths(a)
     wanted, x = a["normalizedShape"], a["input"].shape
-    text = f"normalizedShape has {len(wanted)} lengths"
-    yield check("at most 8 lengths", f"{text}; at most 8 are supported" if len(wanted) > 8 else None)
-    yield check("at least one length", None if wanted else f"{text}; it must have one at least")
     lead = len(x) - len(wanted)
-    yield check("no more lengths than axes", f"{text}, input has rank {len(x)}" if lead < 0 else None)
     ends = x[lead:]
     fits = wanted[max(0, lead) :] == ends[max(0, lead) :]  # the loop begins at the number of other axes
     yield check("input ends with normalizedShape", None if fits else f"input ends with {ends}, not {wanted}")
-    for name in present(a, PARAMETERS):
-        problem = f"{name} has shape {a[name].shape}, normalizedShape is {wanted}"
-        yield check(f"shape of {name}", None if a[name].shape == wanted else problem)
+    yield from shapes_of_parameters(a)
     yield same_shape(a, "gradOut", "input")
     yield same_shape(a, "mean", "rstd")
     rows, columns = math.prod(x[:lead]), math.prod(ends)

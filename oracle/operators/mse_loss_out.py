@@ -13,6 +13,8 @@ Special values follow the formula in IEEE float64: equal infinities give NaN.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..page import (
     MAIN, MUTUAL, NONE, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator,
     Platform, Shape, broadcasting, check, common_shape, dtype_in, ends_if_empty, float_types, in_range, max_rank,
@@ -66,6 +68,14 @@ def demands(a: Args, platform: Platform) -> Checks:
     yield check("rank of out", problem if a["reduction"] != NONE and a["out"].rank else None)
 
 
+def along_axis_0(aten: Any, t: Arguments) -> Any:
+    """PyTorch's mean, or sum, along axis 0, of the losses of no reduction: aten has no such reduction."""
+    terms = aten.mse_loss(t["self"], t["target"], NONE)
+    if t["reduction"] == NONE or not terms.dim():
+        return terms
+    return terms.mean(0) if t["reduction"] == 1 else terms.sum(0)
+
+
 OPERATOR = Operator(
     name="aclnnMseLossOut",
     parameters=(
@@ -87,16 +97,5 @@ OPERATOR = Operator(
     mean=lambda a: (COMMON(a) or (1,))[0],
     points={"x": (0.0,)},
     kernel=KernelName("mse_loss", INPUTS, {"reduction": ("reduction", 1)}),
-    aten=Aten(  # aten has no such reduction: of the losses of no reduction
-        lambda aten, t: _along_axis_0(aten, t),
-        mixed=True,
-    ),
+    aten=Aten(along_axis_0, mixed=True),
 )
-
-
-def _along_axis_0(aten: object, t: Arguments) -> object:
-    """PyTorch's mean, or sum, along axis 0."""
-    terms = aten.mse_loss(t["self"], t["target"], NONE)  # type: ignore[attr-defined]
-    if t["reduction"] == NONE or not terms.dim():
-        return terms
-    return terms.mean(0) if t["reduction"] == 1 else terms.sum(0)

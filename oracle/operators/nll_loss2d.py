@@ -15,7 +15,7 @@ there.
 from __future__ import annotations
 
 from ..page import (
-    MEAN, NONE, Args, Arguments, Aten, Checks, Formula, Operator, Platform, can_cast, check, dtype_in,
+    MEAN, NONE, Args, Arguments, Aten, Check, Checks, Formula, Operator, Platform, can_cast, check, dtype_in,
     ends_if_empty, filled, float_types, has_rank, in_range, not_null, one_element, same_dtype, widened,
 )  # fmt: skip
 from .nll_loss import KERNEL, PARAMETERS, WEIGHT, demands, formula, loss_of, one_total
@@ -36,9 +36,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     first = weight[0] if weight else 0  # as the source reads a missing axis
     yield check("one weight per class", None if first == classes else problem)
     yield has_rank(a, "target", {3: "(N, H, W)"})
-    pixels = a["self"].shape[:1] + a["self"].shape[2:]
-    problem = f"target has shape {a['target'].shape}; it must be {pixels}, self's without the classes"
-    yield check("one target per pixel", None if a["target"].shape == pixels else problem)
+    yield one_target_per_pixel(a)
+    pixels = a["target"].shape
     out, each = a["out"], a["reduction"] == NONE
     problem = f"out has shape {out.shape}; it must {f'be {pixels}' if each else 'have one element'}"
     yield check("shape of out", None if (out.shape == pixels if each else out.size == 1) else problem)
@@ -46,11 +45,21 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self", "target", "weight")
 
 
+def one_target_per_pixel(a: Args) -> Check:
+    pixels = a["self"].shape[:1] + a["self"].shape[2:]
+    problem = f"target has shape {a['target'].shape}; it must be {pixels}, self's without the classes"
+    return check("one target per pixel", None if a["target"].shape == pixels else problem)
+
+
+def weight_of_one_axis(a: Args) -> Check:
+    problem = f"weight has rank {a['weight'].rank}; the document's has one value per class, in one axis"
+    return check("weight of rank 1", None if a["weight"].rank == 1 else problem)
+
+
 def document(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield from demands(a, platform)
-    problem = f"weight has rank {a['weight'].rank}; the document's has one value per class, in one axis"
-    yield check("weight of rank 1", None if a["weight"].rank == 1 else problem)
+    yield weight_of_one_axis(a)
 
 
 def undefined(a: Arguments) -> str | None:

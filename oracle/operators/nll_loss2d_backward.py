@@ -21,6 +21,7 @@ from ..page import (
     Args, Aten, Checks, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
     gradient_per_sample, has_rank, in_range, not_null, one_element, same_dtype, same_shape, widened,
 )  # fmt: skip
+from .nll_loss2d import one_target_per_pixel, weight_of_one_axis
 from .nll_loss_backward import OPERATOR as FLAT  # the operator of samples without axes
 
 
@@ -34,9 +35,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield gradient_per_sample(a, a["target"].shape)
     yield has_rank(a, "self", {4: "(N, C, H, W)"})
     yield has_rank(a, "target", {3: "(N, H, W)"})
-    pixels = a["self"].shape[:1] + a["self"].shape[2:]
-    problem = f"target has shape {a['target'].shape}; it must be {pixels}, self's without the classes"
-    yield check("one target per pixel", None if a["target"].shape == pixels else problem)
+    yield one_target_per_pixel(a)
     classes = a["self"].shape[1]
     problem = f"weight has shape {a['weight'].shape}; it must have {classes} elements, one per class"
     yield check("one weight per class", None if a["weight"].size == classes else problem)
@@ -48,8 +47,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    problem = f"weight has rank {a['weight'].rank}; the document's has one value per class, in one axis"
-    yield check("weight of rank 1", None if a["weight"].rank == 1 else problem)
+    yield weight_of_one_axis(a)
 
 
 OPERATOR = Operator(

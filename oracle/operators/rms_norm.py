@@ -24,7 +24,7 @@ from ..page import (
 )  # fmt: skip
 
 OUTPUTS = ("yOut", "rstdOut")
-ROWS_OF_TYPES = (  # x and yOut; gamma
+ROWS_OF_TYPES = (  # x, yOut and their gradients; gamma
     ("float16", "float32"),
     ("bfloat16", "float32"),
     ("float16", "float16"),
@@ -85,9 +85,13 @@ def checks(a: Args, platform: Platform) -> Checks:
 def types_of_a_row(a: Args, platform: Platform) -> Check:
     """The generated interface looks all dtypes up at once."""
     names = [a[n].dtype_name for n in ("x", "yOut", "gamma", "rstdOut")]
-    rows = ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
+    fits = any(names == [x, x, w, "float32"] for x, w in rows_of_types(platform))
     text = f"x, yOut, gamma, rstdOut are {', '.join(names)}; no row of the definition has these dtypes"
-    return check("dtypes of one row", None if any(names == [x, x, w, "float32"] for x, w in rows) else text)
+    return check("dtypes of one row", None if fits else text)
+
+
+def rows_of_types(platform: Platform) -> tuple[tuple[str, str], ...]:
+    return ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:

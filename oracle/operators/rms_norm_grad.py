@@ -23,16 +23,10 @@ from ..page import (
     Result, Shape, check, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, output, sum_over, tensor,
     tiled,
 )  # fmt: skip
+from .rms_norm import rows_of_types
 
 OUTPUTS = ("dxOut", "dgammaOut")
 INPUTS = ("dy", "x", "rstd", "gamma")
-ROWS_OF_TYPES = (  # dy, x and dxOut; gamma
-    ("float16", "float32"),
-    ("bfloat16", "float32"),
-    ("float16", "float16"),
-    ("float32", "float32"),
-    ("bfloat16", "bfloat16"),
-)
 
 
 def dx(g: Expression, x: Expression, r: Expression, w: Expression) -> Expression:
@@ -93,8 +87,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 def types_of_a_row(a: Args, platform: Platform) -> Check:
     """The generated interface looks all dtypes up at once."""
     names = [a[n].dtype_name for n in ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut")]
-    rows = ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
-    fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows)
+    fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows_of_types(platform))
     text = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"
     return check("dtypes of one row of the definition", None if fits else text)
 

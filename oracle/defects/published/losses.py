@@ -19,6 +19,7 @@ from ...operators import (
     binary_cross_entropy_with_logits_backward,
     cross_entropy_loss,
     cross_entropy_loss_grad,
+    kl_div,
     kl_div_backward,
     mse_loss,
     soft_margin_loss_backward,
@@ -139,10 +140,7 @@ def by_self(reduction: int) -> Kernel:
         result = right(a, target)
         if a["reduction"] != reduction:
             return result
-        shapes = [
-            shape if reduction == MEAN else (shape or (1,))[:1]
-            for shape in (kl_div_backward.common(a), a["self"].shape)
-        ]
+        shapes = [shape if reduction == MEAN else (shape or (1,))[:1] for shape in (kl_div.COMMON(a), a["self"].shape)]
         whole, own = map(math.prod, shapes)
         return np.asarray(result * F(whole / max(1, own)))
 
@@ -153,7 +151,7 @@ def of_kl_div_backward() -> Iterator[Defect]:
     """Yield what the official golden and PyTorch divide by."""
     for name, reduction, evidence in (
         ("mean", MEAN, "ops-nn golden.py"),
-        ("batch mean", kl_div_backward.BATCH_MEAN, "PyTorch's kl_div"),
+        ("batch mean", kl_div.BATCH_MEAN, "PyTorch's kl_div"),
     ):
         yield Defect(
             f"kl_div/{name} of self", kl_div_backward.OPERATOR.name, "RED", f"a {name} divides by what self counts",

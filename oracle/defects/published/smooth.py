@@ -19,6 +19,7 @@ from ...operators import (
     silu_backward,
     swish_backward,
 )
+from ...operators.gelu import BETA, CUBIC
 from ..base.device import Defect, Device, Right, plain
 from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computing, single
 
@@ -27,9 +28,9 @@ from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computi
 
 def without_selection(g: Expression, x: Expression) -> Expression:
     q = x * x
-    p = exp((-gelu_backward.BETA + -(gelu_backward.BETA * gelu_backward.CUBIC) * q) * x)
+    p = exp((-BETA + -(BETA * CUBIC) * q) * x)
     d = 1 / (p + 1)
-    return g * (p * d * ((gelu_backward.BETA + 3 * gelu_backward.BETA * gelu_backward.CUBIC * q) * x) * d + d)
+    return g * (p * d * ((BETA + 3 * BETA * CUBIC * q) * x) * d + d)
 
 
 def divided_by_self(g: Expression, x: Expression) -> Expression:

@@ -338,18 +338,23 @@ def one_element(a: Args, name: str) -> Check:
 
 def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
     """The shapes of some tensors must have a common one, and the output must have exactly that."""
-    shapes = [a[name].shape for name in names]
-    common: tuple[int, ...] | None = ()
-    for shape in shapes:
-        common = None if common is None else broadcast_shape(common, shape)
+    common, given = together(a, names)
     title = f"{out} of the common shape of {' and '.join(names)}"
     if common is not None and a[out].shape == common:
         return Check(title, None)
-    given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
     if common is None:
         return check(title, f"{given}: these shapes do not broadcast")
     wrong = f"{out} has shape {a[out].shape}; it must be {common}, the common shape of {given}"
     return check(title, wrong)
+
+
+def together(a: Args, names: Iterable[str]) -> tuple[tuple[int, ...] | None, str]:
+    """Return the common shape of some tensors, None if there is none, and what their shapes are, in words."""
+    shapes = {name: a[name].shape for name in names}
+    common: tuple[int, ...] | None = ()
+    for shape in shapes.values():
+        common = None if common is None else broadcast_shape(common, shape)
+    return common, ", ".join(f"{name} {shape}" for name, shape in shapes.items())
 
 
 def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ...model.aclnn import Platform
 from ...model.dtypes import dtype_of
-from .checks import Args, Check, broadcast_shape, check
+from .checks import Args, Check, broadcast_shape, check, together
+from .operator import Arguments
 from .parameters import MEAN, NONE, SUM
 from .roles import Shape
-
-Arguments = Mapping[str, Any]
 
 
 def common_shape(*names: str) -> Callable[[Arguments], Shape]:
@@ -48,10 +46,7 @@ def filled(a: Arguments) -> float | None:
 
 def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
     """Inputs that broadcast together; the output has their common shape, or under a reduction none."""
-    common: Shape | None = ()
-    for name in names:
-        common = None if common is None else broadcast_shape(common, a[name].shape)
-    given = ", ".join(f"{name} {a[name].shape}" for name in names)
+    common, given = together(a, names)
     title = f"{out} of the common shape, or of rank 0 under a reduction"
     if common is None:
         return check(title, f"{given}: these shapes do not broadcast")
@@ -62,10 +57,7 @@ def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
 
 def broadcasting(a: Args, *names: str) -> Check:
     """BroadcastInferShape of some inputs must give a shape."""
-    common: Shape | None = ()
-    for name in names:
-        common = None if common is None else broadcast_shape(common, a[name].shape)
-    given = ", ".join(f"{name} {a[name].shape}" for name in names)
+    common, given = together(a, names)
     title = f"{' and '.join(names)} broadcast"
     return check(title, f"{given}: these shapes do not broadcast" if common is None else None)
 

@@ -351,20 +351,17 @@ class Operator:
         if not reduces(self.computes):
             return self.output_shape(a)
         shape = tuple(a[self.main].shape)
-        return self._grouped(shape, a) if self.reduces_groups else shape
+        groups = self.attribute("groups")
+        if groups is None or not self.reduces_groups:
+            return shape
+        count = a[groups.name]  # the axis of channels is split: groups, and the channels of a group
+        return (*shape[:1], count, shape[1] // count, *shape[2:])
 
     @cached_property
     def reduces_groups(self) -> bool:
         """Whether the formula's reductions run over groups of channels."""
         groups = self.attribute("groups")
         return groups is not None and isinstance(self.computes, Formula) and self.computes.over == groups.name
-
-    def _grouped(self, shape: Shape, a: Arguments) -> Shape:
-        """A shape whose axis of channels is split: groups, and the channels of a group."""
-        groups = self.attribute("groups")
-        assert groups is not None
-        count = a[groups.name]
-        return (*shape[:1], count, shape[1] // count, *shape[2:])
 
     def gives_rows(self, a: Arguments) -> bool:
         """Whether the output of a formula with reductions has one element per row."""
@@ -373,10 +370,10 @@ class Operator:
     def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
         """Return the axes of the formula's values along which its reductions run."""
         assert isinstance(self.computes, Formula)
-        name = self.computes.over.rpartition("all but ")[2]
-        shapes = {name: a[name].shape} if isinstance(a.get(name), np.ndarray) else {}
         if self.reduces_groups:
             return tuple(range(2, len(self.terms_shape(a))))
+        name = self.computes.over.rpartition("all but ")[2]
+        shapes = {name: a[name].shape} if isinstance(a.get(name), np.ndarray) else {}
         return self.reduced_in(self.terms_shape(a), a, shapes)
 
     def reduced_in(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
@@ -387,13 +384,14 @@ class Operator:
         _, but, name = self.computes.over.rpartition("all but ")
         if name == "all":
             return tuple(range(rank))
-        if self.by_name[name].role == "reduction":
+        role = self.by_name[name].role
+        if role == "reduction":
             return (class_axis(shape),) if attributes[name] == NONE else tuple(range(rank))
-        if self.by_name[name].role == "axis":
+        if role == "axis":
             result: tuple[int, ...] = (int(attributes[name]) % rank,)
-        elif self.by_name[name].role == "lengths":
+        elif role == "lengths":
             result = tuple(range(len(shape) - len(attributes[name]), len(shape)))
-        elif self.by_name[name].role == "groups":
+        elif role == "groups":
             result = tuple(range(1, rank))
         else:
             own = shapes.get(name) or self.shape_of(name, shape, attributes)  # an operand may be absent
