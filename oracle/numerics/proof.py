@@ -252,7 +252,7 @@ class Sink:
 
     def at(self, index: Index) -> Sink:
         """Return a sink that writes to a basic-slicing view of this one's arrays."""
-        return self.viewed(lambda array: array[index])
+        return self if index == (Ellipsis,) else self.viewed(lambda array: array[index])
 
     def moved(self, dim: int) -> Sink:
         """Return a sink over the arrays with ``dim`` moved last."""
@@ -310,7 +310,7 @@ class Sink:
 
     def region(self, index: Index) -> Region:
         """Return a part of this sink to be stored block by block and settled at once."""
-        return Region(self if index == (Ellipsis,) else self.at(index))
+        return Region(self.at(index))
 
     def put_bound(
         self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None

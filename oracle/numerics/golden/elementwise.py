@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -227,7 +227,7 @@ class _Work:
 
     def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
         """The same of other operands."""
-        return replace(self, operands=operands, narrow=narrow or {})
+        return _Work(self.graphs, operands, self.dtype, self.device, self.mean, narrow or {})
 
     def widened(self, where: tuple[Array, ...]) -> Operands:
         """The operands of some elements in float64."""

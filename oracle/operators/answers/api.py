@@ -76,11 +76,8 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(result, args)
-    outputs = {
-        each.output: _empty(each, specs[each.output], whole=computes_integers(each, args, target))
-        for each in result.each
-        if not each.skips(args)
-    }
+    whole = {each.output: computes_integers(each, args, target) for each in result.each if not each.skips(args)}
+    outputs = {name: _empty(result.of(name), specs[name], whole=is_whole) for name, is_whole in whole.items()}
     if result.ends_early(args):
         fills = {each.output: each.fill_of(args, target) for each in result.each if each.output in outputs}
         if any(value is not None for value in fills.values()):
@@ -96,7 +93,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     defined(result, args)
     for each in result.each:
         if each.output in outputs and outputs[each.output].size:
-            fill = _in_integers if computes_integers(each, args, target) else _evaluate
+            fill = _in_integers if whole[each.output] else _evaluate
             fill(each, args, target, outputs[each.output])
     return outputs
 

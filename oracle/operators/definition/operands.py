@@ -100,9 +100,9 @@ def _along(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Ar
     axis that runs nowhere only the first element counts. One value per row, and per element, may have any shape."""
     if parameter.role is HALF:
         return _again(value, shape, _split(op, a)[0])
-    usual = op.shape_of(parameter.name, shape, a)
-    if parameter.role in (SAME, ROWS, PER_GROUP) and value.shape != usual and value.size == math.prod(usual):
-        value = value.reshape(usual)
+    if parameter.role in (SAME, ROWS, PER_GROUP):
+        usual = op.shape_of(parameter.name, shape, a)
+        value = value.reshape(usual) if value.size == math.prod(usual) else value
     if parameter.role is PER_GROUP and len(shape) > 1:
         value = np.repeat(value, shape[1] // value.shape[1], 1)
     own, axes = [1] * len(shape), op.axes_of(parameter.name, shape, value.shape, a)
