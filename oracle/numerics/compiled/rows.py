@@ -28,7 +28,7 @@ from ..proof import U
 from ..traversal import names_of, walk
 from .elements import CODES, OUT, njit, operand_codes, two_sum
 from .loops import COMPILED_FLOAT64, loop_of
-from .source import CLOSE, WIDE, Kind, are_numbers, statements
+from .source import CLOSE, WIDE, Kind, are_numbers, lines_of, statements
 
 RUN = 256  # terms that are computed and summed at once
 WORDS = 128  # elements whose doubts are looked at as one
@@ -125,14 +125,12 @@ class Source:
     def text(self, *, per_row: bool) -> str:
         """Return the functions. ``run`` takes operands, the length of a row, results, and tells which rows are not
         proved. ``per_row``: a row has one result, of the first element of each operand."""
-        return "\n".join(
-            [
-                *self.reductions("roughly", WIDE, COMPILED_FLOAT64),
-                *self.reductions("finely", CLOSE, FLOAT64),
-                self.quick(),
-                *self.closely(),
-                self.run(per_row=per_row),
-            ]
+        return lines_of(
+            *self.reductions("roughly", WIDE, COMPILED_FLOAT64),
+            *self.reductions("finely", CLOSE, FLOAT64),
+            self.quick(),
+            *self.closely(),
+            self.run(per_row=per_row),
         )
 
     def computed(self, level: Level, slack: Expression, kind: Kind) -> list[str]:
@@ -163,29 +161,25 @@ class Source:
     def terms(self, name: str, number: int, level: Level, kind: Kind) -> str:
         slack = _slack(level)
         if kind is WIDE and self.graph.stages[number].kind == "sum" and _is_product(level):
-            return "\n".join(
-                [
-                    '@njit(fastmath={"reassoc", "contract"}, error_model="numpy")',
-                    f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}size_):",
-                    "    total = size = 0.0",
-                    "    for i in range(size_):",
-                    *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
-                    *(f"        {line}" for line in self.computed(level, slack, kind)),
-                    "        total += v",
-                    "        size += abs(v)",
-                    "    return total, size",
-                ]
-            )
-        return "\n".join(
-            [
-                LOOP if kind is WIDE else STRICT,
-                f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}values, spread):",
-                "    for i in range(values.size):",
+            return lines_of(
+                '@njit(fastmath={"reassoc", "contract"}, error_model="numpy")',
+                f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}size_):",
+                "    total = size = 0.0",
+                "    for i in range(size_):",
                 *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
                 *(f"        {line}" for line in self.computed(level, slack, kind)),
-                "        values[i] = v",
-                *(["        spread[i] = slack"] if slack is not ZERO else []),
-            ]
+                "        total += v",
+                "        size += abs(v)",
+                "    return total, size",
+            )
+        return lines_of(
+            LOOP if kind is WIDE else STRICT,
+            f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}values, spread):",
+            "    for i in range(values.size):",
+            *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
+            *(f"        {line}" for line in self.computed(level, slack, kind)),
+            "        values[i] = v",
+            *(["        spread[i] = slack"] if slack is not ZERO else []),
         )
 
     def reduction(self, name: str, number: int, kind: str, level: Level, *, in_two: bool) -> list[str]:
@@ -223,16 +217,14 @@ class Source:
     def quick(self) -> str:
         """The loop over a row's elements: each one's code, and whether it is in doubt, as a zero is."""
         outer = self.graph.levels(COMPILED_FLOAT64)[1]
-        return "\n".join(
-            [
-                LOOP,
-                f"def quickly({self.arrays}length, {self.known}out, doubt):",
-                "    for i in range(out.size):",
-                *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
-                *(f"        {line}" for line in self.computed(outer, _slack(outer), WIDE)),
-                "        out[i], unsure = quick(v, v - slack, v + slack, False)",
-                "        doubt[i] = unsure | (abs(v) <= slack)",
-            ]
+        return lines_of(
+            LOOP,
+            f"def quickly({self.arrays}length, {self.known}out, doubt):",
+            "    for i in range(out.size):",
+            *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
+            *(f"        {line}" for line in self.computed(outer, _slack(outer), WIDE)),
+            "        out[i], unsure = quick(v, v - slack, v + slack, False)",
+            "        doubt[i] = unsure | (abs(v) <= slack)",
         )
 
     def closely(self) -> list[str]:
@@ -245,25 +237,21 @@ class Source:
         ]
         values = [f"valued({self.elements}length, {corner})" for corner in corners]
         return [
-            "\n".join(
-                [
-                    STRICT,
-                    f"def valued({self.elements}length, {self.stages('s{}, ')}):",
-                    *(f"    {line}" for line in self.computed(outer, ZERO, CLOSE)),
-                    "    return v",
-                ]
+            lines_of(
+                STRICT,
+                f"def valued({self.elements}length, {self.stages('s{}, ')}):",
+                *(f"    {line}" for line in self.computed(outer, ZERO, CLOSE)),
+                "    return v",
             ),
-            "\n".join(
-                [
-                    STRICT,
-                    f"def closely({self.elements}length, {self.known}):",
-                    *(f"    {line}" for line in self.computed(outer, _slack(outer), CLOSE)),
-                    "    code, unsure = encode(v, slack)",
-                    "    if (v == 0.0) & (slack == 0.0):",
-                    "        unsure = False",
-                    *(f"        unsure |= not same_zero(v, {value})" for value in values),
-                    "    return code, unsure",
-                ]
+            lines_of(
+                STRICT,
+                f"def closely({self.elements}length, {self.known}):",
+                *(f"    {line}" for line in self.computed(outer, _slack(outer), CLOSE)),
+                "    code, unsure = encode(v, slack)",
+                "    if (v == 0.0) & (slack == 0.0):",
+                "        unsure = False",
+                *(f"        unsure |= not same_zero(v, {value})" for value in values),
+                "    return code, unsure",
             ),
         ]
 
@@ -271,38 +259,33 @@ class Source:
         """The loop over all rows."""
         columns = "1" if per_row else "size_"
         loads = f"{self.each('load(a{}, place), ')}length, {self.known}"
-        return "\n".join(
-            [
-                '@njit(nogil=True, error_model="numpy")',
-                "def run(operands, size_, out_, left):",
-                f"    length, columns = float(size_), {columns}",
-                f"    values, spread = np.zeros({RUN}), np.zeros({RUN})",
-                f"    doubt = np.zeros(-(-columns // {WORDS}) * {WORDS}, np.bool_)",
-                "    words, places = doubt.view(np.uint64), np.zeros(columns, np.int64)",
-                "    for row in range(left.size):",
-                *(
-                    f"        a{k} = part(operands[{k}], row * size_, (row + 1) * size_)"
-                    for k in range(len(self.names))
-                ),
-                f"        {self.known}finite = roughly({self.arrays}size_, values, spread)",
-                "        left[row] = not finite",
-                "        if not finite:",
-                "            continue",
-                "        out = out_[row * columns : (row + 1) * columns]",
-                f"        quickly({self.arrays}length, {self.known}out, doubt)",
-                "        count = listed(doubt, words, columns, 0, places, 0)",
-                "        for again in range(2):",
-                "            if again and count:",
-                f"                {self.known}finite = finely({self.arrays}size_, values, spread)",
-                "            still = 0",
-                "            for k in range(count):",
-                "                place = places[k]",
-                f"                out[place], unsure = closely({loads})",
-                "                places[still] = place",
-                "                still += unsure",
-                "            count = still",
-                "        left[row] = count > 0",
-            ]
+        return lines_of(
+            '@njit(nogil=True, error_model="numpy")',
+            "def run(operands, size_, out_, left):",
+            f"    length, columns = float(size_), {columns}",
+            f"    values, spread = np.zeros({RUN}), np.zeros({RUN})",
+            f"    doubt = np.zeros(-(-columns // {WORDS}) * {WORDS}, np.bool_)",
+            "    words, places = doubt.view(np.uint64), np.zeros(columns, np.int64)",
+            "    for row in range(left.size):",
+            *(f"        a{k} = part(operands[{k}], row * size_, (row + 1) * size_)" for k in range(len(self.names))),
+            f"        {self.known}finite = roughly({self.arrays}size_, values, spread)",
+            "        left[row] = not finite",
+            "        if not finite:",
+            "            continue",
+            "        out = out_[row * columns : (row + 1) * columns]",
+            f"        quickly({self.arrays}length, {self.known}out, doubt)",
+            "        count = listed(doubt, words, columns, 0, places, 0)",
+            "        for again in range(2):",
+            "            if again and count:",
+            f"                {self.known}finite = finely({self.arrays}size_, values, spread)",
+            "            still = 0",
+            "            for k in range(count):",
+            "                place = places[k]",
+            f"                out[place], unsure = closely({loads})",
+            "                places[still] = place",
+            "                still += unsure",
+            "            count = still",
+            "        left[row] = count > 0",
         )
 
 

@@ -55,6 +55,11 @@ class Slacks(NamedTuple):
     top: float = math.inf  # up to which magnitude of operands ``inside`` holds, in float64
 
 
+def lines_of(*lines: str) -> str:
+    """Return lines as one text."""
+    return "\n".join(lines)
+
+
 def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapping[str, int] | None) -> str:
     """Return the functions of a formula. ``run`` takes operands, whether their codes are looked at for a window, the
     window, results and a list to fill; it returns how many elements are left in doubt, -1 where the list is too short.
@@ -67,7 +72,7 @@ def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapp
     if slacks.first is not None:
         vectors.append(_vectors("first", slacks.first, value, slacks.inside, names))
     functions = _closely(value, slacks.close, names), _settle(names, again=slacks.first is SINGLE)
-    return "\n".join([*vectors, *functions, _run(names, looks=slacks.first is not None)])
+    return lines_of(*vectors, *functions, _run(names, looks=slacks.first is not None))
 
 
 def _vectors(
@@ -96,29 +101,25 @@ def _vectors(
             f"out[i], unsure = {kind.encode}(v, {low}, {high}, held)",
             f"doubt[i] = unsure | ({reaches_zero} & (not held))",
         ]
-    return "\n".join(
-        [
-            '@njit(fastmath={"contract"}, error_model="numpy")',
-            f"def {name}({_each('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
-            "    for i in range(out.size):",
-            *(f"        p{k} = {kind.load}(a{k}, i)" for k in range(len(names))),
-            *(f"        {line}" for line in (*lines, f"v, slack = {v}, {lost}", *last)),
-        ]
+    return lines_of(
+        '@njit(fastmath={"contract"}, error_model="numpy")',
+        f"def {name}({_each('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
+        "    for i in range(out.size):",
+        *(f"        p{k} = {kind.load}(a{k}, i)" for k in range(len(names))),
+        *(f"        {line}" for line in (*lines, f"v, slack = {v}, {lost}", *last)),
     )
 
 
 def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     """An element's code, and whether it is in doubt still."""
     lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=CLOSE)
-    return "\n".join(
-        [
-            '@njit(error_model="numpy")',
-            f"def closely({_each('p{}', names)}):",
-            *(f"    {line}" for line in lines),
-            f"    v = {v} if {are_numbers(names)} else nan",
-            f"    code, unsure = {CLOSE.encode}(v, {lost})",
-            f"    return code, unsure and not ({exactly(value, names)} & (abs(v) <= most))",
-        ]
+    return lines_of(
+        '@njit(error_model="numpy")',
+        f"def closely({_each('p{}', names)}):",
+        *(f"    {line}" for line in lines),
+        f"    v = {v} if {are_numbers(names)} else nan",
+        f"    code, unsure = {CLOSE.encode}(v, {lost})",
+        f"    return code, unsure and not ({exactly(value, names)} & (abs(v) <= most))",
     )
 
 
@@ -126,22 +127,20 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
     """The second look at elements in doubt, ``again`` by vectors first; returns how many are left in all."""
     taken = [f"    a{k} = picked(operands[{k}], places, rooms[{k}])" for k in range(len(names))]
     vectors = [f"    wide({_each('a{}', names)}, codes[: places.size], doubt)"] if again else ["    doubt[:] = True"]
-    return "\n".join(
-        [
-            '@njit(error_model="numpy")',
-            "def settle(operands, rooms, places, codes, doubt, out, left, found):",
-            *taken,
-            *vectors,
-            "    for k in range(places.size):",
-            "        code = codes[k]",
-            "        if doubt[k]:",
-            f"            code, still = closely({_each('load(a{}, k)', names)})",
-            "            if still and found < left.size:",
-            "                left[found] = places[k]",
-            "            found += still",
-            "        out[places[k]] = code",
-            "    return found",
-        ]
+    return lines_of(
+        '@njit(error_model="numpy")',
+        "def settle(operands, rooms, places, codes, doubt, out, left, found):",
+        *taken,
+        *vectors,
+        "    for k in range(places.size):",
+        "        code = codes[k]",
+        "        if doubt[k]:",
+        f"            code, still = closely({_each('load(a{}, k)', names)})",
+        "            if still and found < left.size:",
+        "                left[found] = places[k]",
+        "            found += still",
+        "        out[places[k]] = code",
+        "    return found",
     )
 
 
@@ -160,28 +159,26 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
             *(f"    {line}" for line in choice),
         ]
     again = "settle(operands, rooms, places[:count], codes, again, out_, left, found)"
-    return "\n".join(
-        [
-            '@njit(nogil=True, error_model="numpy")',
-            "def run(operands, looks, window, out_, left):",
-            f"    doubt, again = np.zeros({CHUNK}, np.bool_), np.zeros({PENDING}, np.bool_)",
-            "    words = doubt.view(np.uint64)",
-            f"    places, codes = np.zeros({PENDING}, np.int64), np.zeros({PENDING}, out_.dtype)",
-            f"    rooms = ({''.join(f'room(operands[{k}], {PENDING}), ' for k in range(len(names)))})",
-            "    found = count = 0",
-            f"    for start in range(0, out_.size, {CHUNK}):",
-            f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
-            "        out = out_[start:stop]",
-            *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
-            *(f"        {line}" for line in choice),
-            "        count = seen",
-            f"        if count > {PENDING - CHUNK}:",
-            f"            found, count = {again}, 0",
-            "            if found > left.size:",
-            "                return -1",
-            f"    found = {again}",
-            "    return found if found <= left.size else -1",
-        ]
+    return lines_of(
+        '@njit(nogil=True, error_model="numpy")',
+        "def run(operands, looks, window, out_, left):",
+        f"    doubt, again = np.zeros({CHUNK}, np.bool_), np.zeros({PENDING}, np.bool_)",
+        "    words = doubt.view(np.uint64)",
+        f"    places, codes = np.zeros({PENDING}, np.int64), np.zeros({PENDING}, out_.dtype)",
+        f"    rooms = ({''.join(f'room(operands[{k}], {PENDING}), ' for k in range(len(names)))})",
+        "    found = count = 0",
+        f"    for start in range(0, out_.size, {CHUNK}):",
+        f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
+        "        out = out_[start:stop]",
+        *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
+        *(f"        {line}" for line in choice),
+        "        count = seen",
+        f"        if count > {PENDING - CHUNK}:",
+        f"            found, count = {again}, 0",
+        "            if found > left.size:",
+        "                return -1",
+        f"    found = {again}",
+        "    return found if found <= left.size else -1",
     )
 
 
@@ -205,22 +202,20 @@ def scattering(
     loads = ", ".join(f"load(operands[{k}], {which})" for k, (_, which) in enumerate(taken))
     whole = {name: f"d{k}" for k, (name, _) in enumerate(deciding)}
     lines, (at, *holds) = statements(whole, place, *conditions)
-    return "\n".join(
-        [
-            _closely(value, slack, tuple(name for name, _ in taken)),
-            '@njit(nogil=True, error_model="numpy")',
-            "def run(operands, decide, out, left):",
-            "    found, length = 0, out.shape[1]",
-            "    for row in range(out.shape[0]):",
-            *(f"        d{k} = i64(decide[{k}][{which}])" for k, (_, which) in enumerate(deciding)),
-            *(f"        {line}" for line in lines),
-            f"        place = i64({at})",
-            f"        if {' and '.join([*holds, '0 <= place < length'])}:",
-            f"            out[row, place], unsure = closely({loads})",
-            "            left[found] = row",
-            "            found += unsure",
-            "    return found",
-        ]
+    return lines_of(
+        _closely(value, slack, tuple(name for name, _ in taken)),
+        '@njit(nogil=True, error_model="numpy")',
+        "def run(operands, decide, out, left):",
+        "    found, length = 0, out.shape[1]",
+        "    for row in range(out.shape[0]):",
+        *(f"        d{k} = i64(decide[{k}][{which}])" for k, (_, which) in enumerate(deciding)),
+        *(f"        {line}" for line in lines),
+        f"        place = i64({at})",
+        f"        if {' and '.join([*holds, '0 <= place < length'])}:",
+        f"            out[row, place], unsure = closely({loads})",
+        "            left[found] = row",
+        "            found += unsure",
+        "    return found",
     )
 
 
