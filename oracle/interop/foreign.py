@@ -97,8 +97,7 @@ class Collector:
         if len(self.loaded.cases) >= errors.CASES:
             raise OracleError(f"{foreign.where}: more than {errors.CASES:,} cases in one file; split it")
         case = self._case(foreign)
-        plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
-        largest = max((math.prod(p.shape) for p in plans), default=0)
+        largest = max((math.prod(p.shape) for p in case.plans.values()), default=0)
         if largest > self.limit:
             text = f"{largest} elements"
             return self.loaded.skip(f"larger than {self.limit} elements", foreign.place, text)

@@ -124,17 +124,13 @@ def _refused(case: Case) -> str:
     return "that asks for its status alone" if case.asks_status else ""
 
 
-def _plans(case: Case) -> list[TensorPlan]:
-    return [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
-
-
 def _no_layout(case: Case, op: Operator) -> str:
     """What neither ATK nor the kernel form can say."""
     if reason := _refused(case):
         return reason
-    if any(p.view != "contiguous" for p in _plans(case)):
+    if any(p.view != "contiguous" for p in case.plans.values()):
         return "with a tensor that is not contiguous"
-    if any(p.storage_shape is not None for p in _plans(case)):
+    if any(p.storage_shape is not None for p in case.plans.values()):
         return "with a storage shape"
     return ""
 
@@ -142,7 +138,7 @@ def _no_layout(case: Case, op: Operator) -> str:
 def _not_atk(case: Case, op: Operator) -> str:
     if reason := _no_layout(case, op):
         return reason
-    if any(p.format != "ND" for p in _plans(case)):
+    if any(p.format != "ND" for p in case.plans.values()):
         return "with a format other than ND"
     for each in op.each:
         output = case.outputs[each.output]

@@ -6,6 +6,7 @@ on a call what the plain one does, bit for bit, is not judged there: it cannot b
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -96,8 +97,7 @@ class Answer:
 
 def size_of(case: Case) -> int:
     """Return the elements of a case's tensors."""
-    plans = (*case.inputs.values(), *case.outputs.values())
-    return sum(int(np.prod(p.shape, dtype=np.float64)) for p in plans if p is not None and not p.spec_only)
+    return sum(math.prod(p.shape) for p in case.plans.values() if not p.spec_only)
 
 
 def cheap_first(cases: Iterable[Case]) -> list[Case]:

@@ -284,7 +284,7 @@ def values(cases: Iterable[Case], *, limit: int) -> list[Dimension]:
     """Return a line per operator and distance: the binades that cases of at most ``limit`` elements visit."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
-        sizes = [math.prod(plan.shape) for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None]
+        sizes = [math.prod(plan.shape) for plan in case.plans.values()]
         if not sizes or min(sizes) == 0 or max(sizes) > limit:
             continue
         if case.computes(DEFAULT_SOC) and (not case.soc or DEFAULT_SOC in case.soc):

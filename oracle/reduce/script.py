@@ -45,8 +45,7 @@ def script(shrunk: ShrunkCase, proof: str = "") -> str:
     memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     expected = {name: _expected(reference) for name, reference in _references(shrunk, memory).items()}
     template = Template(resources.files(__package__).joinpath("standalone.py.txt").read_text("utf-8"))
-    plans = {**case.inputs, **case.outputs}
-    dtypes = [p.dtype for p in plans.values() if p is not None]
+    dtypes = [p.dtype for p in case.plans.values()]
     special = not all(hasattr(np, d) for d in dtypes) or any("bf" in fields["coarser"] for fields in expected.values())
     return template.substitute(
         title=f"{case.op}: a failure of the backend {settings.backend}.",
