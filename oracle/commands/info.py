@@ -9,7 +9,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
 from ..cann.library import describe
@@ -28,7 +27,7 @@ from ..operators.definition.operator import Operator
 from ..operators.definition.roles import Role
 from ..run.session import versions
 from ..standards import STANDARDS
-from ..system.process import BLOCK, ENGINE, THREADS, Variable
+from ..system.process import BLOCK, ENGINE, THREADS, Variable, version_of
 from . import Subparsers
 
 # Products of the public documents on which none of the operators is supported; no SoC of this project.
@@ -108,10 +107,7 @@ def _versions() -> Iterator[str]:
     for name, result in versions().items():
         yield f"{name:<14} {result}"
     for name in (*FRAMEWORKS, "pytest-xdist"):
-        try:
-            yield f"{name:<14} {version(name)}"
-        except PackageNotFoundError:
-            yield f"{name:<14} not installed"
+        yield f"{name:<14} {version_of(name) or 'not installed'}"
 
 
 def _backends() -> Iterator[str]:

@@ -13,7 +13,6 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..cann.abi import closed_devices, device_files
@@ -21,6 +20,7 @@ from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices,
 from ..emulator.toolkit import find_compiler
 from ..model.errors import OracleError
 from ..system.cache import home
+from ..system.process import version_of
 from .probe import Finding, calls, failed, known, ok, probe, warning
 
 # What can be seen without calling CANN: its folder and version, the driver, the devices' files, the packages.
@@ -167,7 +167,7 @@ def packages(npu: bool) -> Iterator[Finding]:
 
     Only where there is something of an NPU (``npu``) is a torch_npu missed.
     """
-    result = {name: _version(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
+    result = {name: version_of(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
     needed = ", ".join(f"{name} {result[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if result[name])
     yield ok("Python", f"{platform.python_version()} on {platform.machine()}, {needed}")
     torch, torch_npu = result["torch"], result["torch_npu"]
@@ -184,13 +184,6 @@ def packages(npu: bool) -> Iterator[Finding]:
         yield failed("torch_npu", f"torch {torch} and torch_npu {torch_npu} are not of one version", wanted)
     else:
         yield ok("torch_npu", f"torch {torch}, torch_npu {torch_npu}")
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def _release(text: str) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,7 @@ from ..reporting.language.translate import ENGLISH, Language
 from ..settings.options import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
+from ..system.process import version_of
 from .before import Earlier
 from .terminal import by_layer, further, summary
 
@@ -429,9 +429,5 @@ def header_of(settings: Settings, versions: dict[str, str]) -> RunHeader:
 def versions() -> dict[str, str]:
     """Return the versions that decide a result, for the record."""
     result = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
-    for name in ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest"):
-        try:
-            result[name] = version(name)
-        except PackageNotFoundError:  # a checkout that is not installed
-            result[name] = "not installed"
-    return result
+    packages = ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest")
+    return {**result, **{name: version_of(name) or "not installed" for name in packages}}

@@ -15,6 +15,17 @@ from typing import Any
 
 from ..model.errors import OracleError, meant
 
+
+def version_of(package: str) -> str:
+    """Return the version of an installed package, "" where it is not installed, as a checkout may be."""
+    from importlib.metadata import PackageNotFoundError, version  # here: it takes a tenth of a command's start
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
 # What a command line names as ``module:attribute``: somebody else's backend, operator or kernels.
 
 

@@ -39,7 +39,7 @@ def test_without_an_npu_it_warns_in_a_sentence_and_says_what_can_be_done_instead
 
 
 def test_a_torch_npu_is_missed_only_where_there_is_an_npu(bare, monkeypatch):
-    monkeypatch.setattr(examination, "_version", lambda name: "" if name == "torch_npu" else "1")
+    monkeypatch.setattr(examination, "version_of", lambda name: "" if name == "torch_npu" else "1")
     assert [f.topic for f in examine()] == ["Python", "NPU", "instead"]
     bare.setenv("ASCEND_HOME_PATH", "/nowhere")
     assert one(examine(), "torch_npu").state == "warning"
@@ -275,7 +275,7 @@ def test_variables_that_are_wrong(emulated, monkeypatch, name, value, message):
 )
 def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, words):
     versions = {"torch": torch, "torch_npu": torch_npu}
-    monkeypatch.setattr(examination, "_version", lambda name: versions.get(name, "1"))
+    monkeypatch.setattr(examination, "version_of", lambda name: versions.get(name, "1"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
     result = one(examination.packages(npu=True), "torch_npu")
     assert result.state == state
