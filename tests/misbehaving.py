@@ -15,16 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from oracle.backends import Backend
 from oracle.backends.cpu import Backend as Cpu
-from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.model.aclnn import Status
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
 from oracle.operators import writes
-from oracle.reduce.shrink import RUNS, ShrunkCase, shrink_with
-from oracle.settings.settings import Settings
 
 
 def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", view: str = "contiguous") -> TensorPlan:
@@ -71,11 +67,6 @@ def early() -> Case:
     """Softmax of an empty tensor: before ascend950 a success that writes nothing, whatever the output's shape."""
     inputs = {n: plan((2, 0)) for n in ("gradOutput", "output")}
     return softmax(inputs=inputs, outputs={"out": TensorPlan((2, 3), "float32")})
-
-
-def shrink(case: Case, device: Backend, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
-    """Reduce a failing case in this process."""
-    return shrink_with(lambda candidate: run_case(candidate, device, settings), case, settings, runs=runs)
 
 
 class Device(Cpu):

@@ -34,7 +34,7 @@ from .neighbours import Known
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for, and an entry can expect
-GONE = ("crash", "timeout")  # ends of a case after which its process is of no use
+GONE = ("crash", "timeout")
 ASKED = 3  # groups that further calls are spent on
 MOST_GROUPS = 4  # of the failures of one operator that end alike and have no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to be looked at by itself

@@ -25,7 +25,6 @@ from ..case.prepare import PATTERN, Memory, word
 from ..catalogue.data.case import Case, TensorPlan, stored_shape
 from ..catalogue.data.layout import GUARD_BYTES, arrange
 from ..explain.diagnosis import WRITTEN
-from ..explain.groups import GONE
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import bounded
@@ -169,6 +168,7 @@ def _expected(reference: Reference | None) -> dict[str, str]:
 # memory that one trial damaged would otherwise end another one. The finished script is run as its reader will run it.
 # If it does not fail, the whole case is tried as a script; if that does not fail either, nothing is handed over.
 
+GONE = ("crash", "timeout")  # ends of a case after which its process is of no use
 LIMIT = 300.0  # seconds for the finished script where the settings have none
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import Backend
+from ..case.one_case import run_case
 from ..catalogue.data.case import Case, TensorPlan, make_inputs, stored_shape
 from ..model.call import Array
 from ..model.errors import OracleError
@@ -76,6 +78,11 @@ class State:
     def plans(self) -> dict[str, TensorPlan]:
         """Every tensor there is, the output last."""
         return {n: p for n, p in {**self.case.inputs, **self.case.outputs}.items() if p is not None}
+
+
+def shrink(case: Case, backend: Backend, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
+    """Reduce a failing case on a backend. Raises OracleError if it does not fail."""
+    return shrink_with(lambda candidate: run_case(candidate, backend, settings), case, settings, runs=runs)
 
 
 def shrink_with(

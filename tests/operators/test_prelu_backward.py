@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from calls import broken, call_of
 from gmpy2 import mpq
-from misbehaving import Then, shrink
+from misbehaving import Then
 from truth import TYPES, rounded, wrong
 
 import oracle
@@ -23,6 +23,7 @@ from oracle.fixtures.files import case_folder, write
 from oracle.fixtures.verifying import verify
 from oracle.operators.answers.api import references
 from oracle.reduce.script import script
+from oracle.reduce.shrink import shrink
 from oracle.settings.settings import Settings
 
 NAME = "aclnnPreluBackward"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import processes
 import pytest
-from misbehaving import Device, Makes, ModifiesAnInput, ReadsAsContiguous, WrongDtype, shrink
+from misbehaving import Device, Makes, ModifiesAnInput, ReadsAsContiguous, WrongDtype
 from ordinary import in_full_alone
 
 from oracle.case.one_case import run_case
@@ -27,7 +27,7 @@ from oracle.operators import OPERATORS, compute, validate
 from oracle.place import Bench
 from oracle.power.failures import failures, rate_of
 from oracle.reduce.script import script
-from oracle.reduce.shrink import _plainness, shrink_with
+from oracle.reduce.shrink import _plainness, shrink, shrink_with
 from oracle.settings.settings import Settings
 
 pytestmark = pytest.mark.slow
