@@ -112,7 +112,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
 
     from ..backends import require_known
     from ..catalogue.loader import default_files
-    from ..reporting.formats import format_of
+    from ..reporting.formats import format_of, require_writable
     from ..run.before import expand_ahead
     from ..run.starting import language_of
     from ..settings.settings import settings_of
@@ -125,6 +125,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     language_of(values)
     if values["oracle_report"] is not None:
         format_of(Path(values["oracle_report"]))
+        require_writable(Path(values["oracle_report"]))
     _refuse_others(rest, settings)
     own_name = values["oracle_report"] is None
     if own_name:

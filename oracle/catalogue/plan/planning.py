@@ -9,9 +9,11 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from ...model import errors
 from ...model.aclnn import CANN, PLATFORMS, SUCCESS
-from ...model.dtypes import FORMATS
+from ...model.dtypes import DTYPES, FORMATS
 from ...model.errors import OracleError
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import SUM, Parameter
@@ -307,23 +309,31 @@ def _within(plan: TensorPlan) -> TensorPlan:
 
 def as_written(case: Case) -> Case:
     """Return a case with the status its family states: bfloat16 where it exists, no data where all refuse it."""
-    for name, plan in case.inputs.items():
-        if plan is not None and plan.data:
-            _require_room(name, plan)
-    if not case.expect and any(plan.dtype == "bfloat16" for plan in case.plans.values()):
-        return replace(case, soc=_with_bfloat16(case.soc))
     asked = product(case.soc or PLATFORMS, CANN)
     if case.expect and all(case.expected(soc, cann) != SUCCESS.name for soc, cann in asked):
         return without_data(case)
+    for name, plan in case.inputs.items():
+        if plan is not None and plan.data:
+            _require_fit(name, plan)
+    if not case.expect and any(plan.dtype == "bfloat16" for plan in case.plans.values()):
+        return replace(case, soc=_with_bfloat16(case.soc))
     return case
 
 
-def _require_room(name: str, plan: TensorPlan) -> None:
-    """Raise OracleError for written numbers, or places of special ones, that a tensor does not have."""
-    data = plan.data or {}
+def _require_fit(name: str, plan: TensorPlan) -> None:
+    """Raise OracleError for written numbers that a tensor, or its dtype, does not hold, and for places and axes that it
+    does not have."""
+    data, rank = plan.data or {}, max(1, len(plan.shape))
     size = math.prod(stored_shape(plan.shape, plan.view))
-    if data.get("gen") == "literal" and len(data["values"]) != size:
-        raise OracleError(f"{name}: {len(data['values'])} numbers are written, and the tensor has {size} elements")
+    written = data["values"] if data.get("gen") == "literal" else [data["value"]] if "value" in data else []
+    if data.get("gen") == "literal" and len(written) != size:
+        raise OracleError(f"{name}: {len(written)} numbers are written, and the tensor has {size} elements")
+    for value in written if DTYPES[plan.dtype].kind in ("int", "uint") else ():
+        limits = np.iinfo(DTYPES[plan.dtype].numpy)
+        if not (float(value).is_integer() and limits.min <= value <= limits.max):
+            raise OracleError(f"{name}: {value} does not fit into {plan.dtype}")
+    if "dim" in data and not -rank <= data["dim"] < rank:
+        raise OracleError(f"{name}: {data['gen']} has no axis {data['dim']} in shape {plan.shape}")
     for place, _ in data.get("spots", ()):
         if size and not -size <= place < size:
             raise OracleError(f"{name}: spot {place} lies outside of the tensor, which has {size} elements")

@@ -17,7 +17,7 @@ from small_catalogues import cases, family
 from oracle import OracleError
 from oracle.catalogue import make_inputs
 from oracle.catalogue.data.case import TensorPlan, make_buffer, make_values, store
-from oracle.catalogue.data.generators import GENERATORS, streams
+from oracle.catalogue.data.generators import GENERATORS, check, streams
 from oracle.catalogue.data.generators.streams import SCHEME, Stream
 from oracle.model.dtypes import DTYPES, FLOATS, FORMATS
 from oracle.numerics.floats.functions import log_of_positive
@@ -263,7 +263,6 @@ ERRORS: list[tuple[dict[str, Any], tuple[int, ...], str, str]] = [
     ({"gen": "constant", "value": 2**70}, (2,), "int64", "at most 64 bits"),
     ({"gen": "classes", "count": 0}, (2,), "int64", "no class"),
     ({"gen": "classes", "count": 2, "low": 2}, (2,), "int64", "no class"),
-    ({"gen": "classes", "count": 3, "pattern": "odd"}, (2,), "int64", "unknown ignore pattern"),
     ({"gen": "softmax", "dim": 2}, (2, 3), "float32", "no axis 2"),
     ({"gen": "subnormals"}, (2,), "int32", "needs a floating-point dtype"),
     ({"gen": "uniform", "spots": [[7, 1.0]]}, (2,), "float32", "spot 7 lies outside"),
@@ -277,9 +276,14 @@ def test_impossible_data(written: dict[str, Any], shape: tuple[int, ...], dtype:
         make_values(written, shape, dtype, "case", "p", 0)
 
 
+def test_data_without_a_generator_are_told_how_one_is_named() -> None:
+    with pytest.raises(OracleError, match="Write gen: NAME; known: classes, "):
+        check({"data": "normal 0 1", "shape": 3})
+
+
 def test_an_error_in_the_data_names_its_place(tmp_path: Path) -> None:
-    (case,) = cases(tmp_path, family(inputs="{output: {gen: onehot, dim: 7}}"))
-    with pytest.raises(OracleError, match=r"c\.yaml:9: softmax_backward/f\[float32-4x6\]: output: no axis 7"):
+    (case,) = cases(tmp_path, family(inputs="{output: {gen: classes, count: 0}}"))
+    with pytest.raises(OracleError, match=r"c\.yaml:9: softmax_backward/f\[float32-4x6\]: output: classes: no class"):
         make_inputs(case, seed=0)
 
 

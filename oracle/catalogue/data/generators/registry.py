@@ -63,7 +63,9 @@ def _parameter(written: inspect.Parameter) -> Parameter:
 
 def check(data: Mapping[str, Any]) -> None:
     """Raise OracleError for an unknown generator, an unknown or missing parameter, or one of the wrong kind."""
-    name = data.get("gen")
+    if "gen" not in data:
+        raise OracleError(f"{', '.join(data)}: of which generator? Write gen: NAME; known: {', '.join(GENERATORS)}")
+    name = data["gen"]
     if name not in GENERATORS:
         raise unknown("generator", name, GENERATORS)
     known = GENERATORS[name].known
@@ -74,6 +76,8 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
+        if key == "pattern" and value not in PATTERNS:
+            raise unknown(f"pattern of generator {name}", value, PATTERNS)
         if key in _RANGES or known[key].kind == "int":
             _check_range(name, key, value)
         elif known[key].kind == "list" and key != "spots":
@@ -88,6 +92,8 @@ def check(data: Mapping[str, Any]) -> None:
         if parameter.required and parameter.name not in data:
             raise OracleError(f"generator {name}: the parameter {parameter.name} is missing")
 
+
+PATTERNS = ("random", "first", "last", "alternate", "runs", "all")  # how ignored class indices are spread
 
 # The least and the largest number that a parameter may be, whichever generator has it.
 _MOST = 2**62  # what places and steps in arrays fit in

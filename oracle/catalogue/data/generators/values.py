@@ -10,7 +10,7 @@ import numpy as np
 
 from ....model.call import Array
 from ....model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from ....model.errors import VALUES, OracleError, bounded, unknown
+from ....model.errors import VALUES, OracleError, bounded
 from ....numerics.floats.codes import highest_of_rows
 from ....numerics.floats.rounding import round_to
 from .registry import Shape, generator
@@ -18,7 +18,6 @@ from .streams import Stream, exp, fold_sum
 
 # Class indices.
 
-PATTERNS = ("random", "first", "last", "alternate", "runs", "all")
 RUN = 7  # no power of two: runs begin inside tiles
 
 
@@ -81,9 +80,7 @@ def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
         runs = -(-n // RUN)
         order = np.argsort(stream.raw(runs), kind="stable")  # an exact share: never all of them by chance
         return np.asarray((order < round(share * runs))[place // RUN])
-    if pattern == "all":
-        return np.asarray(place >= 0)
-    raise unknown("ignore pattern", pattern, PATTERNS)
+    return np.asarray(place >= 0)  # all
 
 
 @generator
