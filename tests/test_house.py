@@ -159,6 +159,7 @@ OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
+    "dim": {"catalogue"},  # the same
     "output": {"interop", "catalogue", "defects", "page"},  # a kind of parameter; a key of a family
     "mean": {"cann", "catalogue", "interop"},  # a reduction's word; a key of a data generator
     "group": {"record"},  # a key of a record: failures that belong together
