@@ -46,7 +46,7 @@ ELSEWHERE = {
     "MyThingBackward": "tests/docs/test_adding_an_operator.py",
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
 }
-BARE_POWER = "aclnn-oracle power"  # hours; as in .ci/full power
+BARE_POWER = "aclnn-oracle power"  # half an hour or more; as in .ci/full power
 BY_NAME = ("diff", "merge", "new-operator", "search", "history DIR")  # in the text
 MENTIONED = tuple(f"aclnn-oracle {words}" for words in BY_NAME)
 FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
