@@ -32,7 +32,7 @@ from .items import (
     text_of,
     usage_errors,
 )
-from .settings.options import GROUPS, OPTIONS, PROPERTY, Project
+from .settings.options import GROUPS, OPTIONS, PROPERTY, Invocation, Project
 
 # A case's report on its way from a worker: one string, where xdist takes apart and puts together every object of a
 # message in Python; and the controller takes many at a time, for waking up for a report costs it more than the report.
@@ -262,6 +262,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     items = [item for item in session.items if isinstance(item, CaseItem)]
     ours = items or (RUN in config.stash and run_of(config).may_be_empty)
+    if not ours and not _is_worker(config):
+        _require_cases(config, len(session.items))
     if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with usage_errors():
             run_of(config).open()
@@ -280,6 +282,15 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     if planned or (RUN in node.config.stash and run_of(node.config).may_be_empty):
         with usage_errors():
             _begin(node.config, planned, len(planned) == len(ids))
+    else:
+        _require_cases(node.config, len(ids))
+
+
+def _require_cases(config: pytest.Config, tests: int) -> None:
+    """Refuse `aclnn-oracle run` of Python tests alone: a run without a case has no record and would be green."""
+    if tests and any(isinstance(plugin, Invocation) for plugin in config.invocation_params.plugins or ()):
+        text = "`aclnn-oracle run` needs a case; `pytest` runs tests alone"
+        raise pytest.UsageError(f"the paths hold no case, only {tests} {'test' if tests == 1 else 'tests'}: {text}")
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:

@@ -382,6 +382,15 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
     assert not (tmp_path / "reports").exists()
 
 
+def test_a_run_of_tests_without_a_case_is_refused(tmp_path):
+    """It would be green, and have no record."""
+    (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
+    done = processes.oracle("run", "test_mine.py", "--record", "r.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "ERROR: the paths hold no case, only 1 test: `aclnn-oracle run` needs a case" in done.stderr
+    assert not (tmp_path / "r.jsonl").exists()
+
+
 @pytest.mark.parametrize("how", [["-x"], ["--maxfail", "1", "-n", "1"]], ids=" ".join)
 def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path, how):
     few = ["--op", "log_sigmoid_backward", "--op", "tanh_backward"]

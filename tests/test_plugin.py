@@ -651,6 +651,29 @@ def test_failed_cases_alone_are_run_again_whatever_their_tier(project):
     none = run(project, "--rerun-failed", "again.jsonl")
     assert none.ret == 0
     none.stdout.fnmatch_lines(["--rerun-failed again.jsonl: none of its cases failed"])
+    outside = run(project, "--rerun-failed", "r.jsonl", "-k", "float32 and not larger")
+    assert outside.ret == 4
+    outside.stderr.fnmatch_lines(
+        ["ERROR: *2 of its 2 failed cases are not planned: *: none is left to run; leave -k *"]
+    )
+
+
+def test_a_run_that_stopped_before_any_case_failed_has_nothing_to_run_again(project):
+    run(project, "--record", "r.jsonl")
+    record = project.path / "r.jsonl"
+    record.write_text("\n".join(record.read_text().splitlines()[:2]) + "\n")
+    result = run(project, "--rerun-failed", "r.jsonl")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --rerun-failed r.jsonl: the run stopped before 3 of its 4 cases, and none *"])
+    assert oracle.cli.main(["baseline", "r.jsonl", "-o", "b.yaml"]) == 2
+
+
+def test_a_wrong_id_is_refused_by_a_shard_too(project):
+    result = run(project, "--case", "log_sigmoid_backward/typo[x]", "--shard", "1/2")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: no case 'log_sigmoid_backward/typo[[]x]' is planned with the paths and *"])
+    for shard in ("1/2", "2/2"):  # one has the case, the other none
+        assert run(project, "--case", IDS[0], "--shard", shard).ret == 0
 
 
 def test_a_rerun_of_failed_cases_is_no_part_of_a_whole_run(project, capsys):

@@ -26,7 +26,7 @@ from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
 from ..run.before import keep
 from ..settings.options import soc_of
-from . import Subparsers, note
+from . import Subparsers, at_least, note
 from .golden import catalogue_files, matching
 from .run import find_case
 
@@ -124,6 +124,7 @@ def _row(name: str, rows: Rows, width: int) -> str:
 
 def show_case(args: argparse.Namespace) -> int:
     """Print the case, and save its data where asked to."""
+    at_least("--seed", args.seed, 0)
     case, soc = find_case(args.case, args.catalogue), platform(soc_of(args.soc)).soc
     for line in _shown(case, soc, args.seed):
         print(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from ..model.errors import OracleError
@@ -42,8 +43,8 @@ def main(args: argparse.Namespace) -> int:
         rule = "aclnn, a capital, and then letters and digits only, as in aclnnMyThingBackward"
         raise OracleError(f"{name!r}: the name must be {rule}")
     slug = slug_of(name)
-    if slug in sys.stdlib_module_names:
-        raise OracleError(f"{name!r}: {slug}.py would stand in for Python's own module {slug}; choose another name")
+    if slug in sys.stdlib_module_names or slug in map(str.lower, packages_distributions()):
+        raise OracleError(f"{name!r}: {slug}.py would stand in for the installed module {slug}; choose another name")
     if (known := OPERATORS.clash(name, slug)) is not None:
         raise OracleError(f"{name!r}: {known.origin} has {known.name} ({known.slug}); choose another name")
     folder: Path = args.dir

@@ -261,6 +261,9 @@ def _add_baseline(subparsers: Subparsers) -> None:
 def run_baseline(args: argparse.Namespace) -> int:
     """Write the file, without entries where no case failed; 0. Raises OracleError for a run that did not end."""
     record = explained(read(args.record))
+    if record.missing:
+        text = f"the run stopped before {record.missing:,} of its {record.planned:,} cases"
+        raise OracleError(f"{args.record}: {text}; go on with it by --resume, else later failures count as new")
     entries = list(baseline(record))
     save(args.output, baseline_text(record, entries), [args.record])
     failures = sum(len(entry.cases) for entry in entries)

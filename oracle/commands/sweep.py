@@ -84,6 +84,8 @@ def show_sweep(args: argparse.Namespace) -> int:
     if not 1 <= rows <= every:
         raise OracleError(f"--rows {rows}: a sweep of {args.op} has {'1 row' if every == 1 else f'1 to {every} rows'}")
     options = tuple(key_values("--backend-option", args.backend_option))
+    if options and args.backend is None:
+        raise OracleError("--backend-option: without --backend no device is asked; name one, or leave the option out")
     device = partial(_device, args.backend, options, tuple(args.operator), soc)
     opened = device()
     identity, state = _identity(args, soc), _state_file(args, soc)

@@ -44,9 +44,13 @@ class Earlier:
 
     @classmethod
     def to_rerun(cls, path: str) -> Earlier:
-        """Read the record of --rerun-failed."""
+        """Read the record of --rerun-failed. Raises OracleError for a run that stopped before any case failed."""
         record = read(path)
-        return cls(failed=frozenset(case.id for case in record.cases if not case.ok), record=record)
+        failed = frozenset(case.id for case in record.cases if not case.ok)
+        if record.missing and not failed:
+            text = f"the run stopped before {record.missing:,} of its {record.planned:,} cases, and none failed"
+            raise OracleError(f"--rerun-failed {path}: {text}; go on with it by --resume")
+        return cls(failed=failed, record=record)
 
     @property
     def continued(self) -> Record | None:
@@ -93,6 +97,10 @@ class Earlier:
         if self.failed is None:
             return [f"resumed: {len(self.ended)} cases had ended before"]
         result = [] if self.failed else ["none of its cases failed"]
+        if self.record.missing:
+            result.append(
+                f"the run stopped early: {self.record.missing:,} of its cases never ran, and are not run here"
+            )
         if self.record.header.backend != header.backend:
             result.append(f"its backend was {self.record.header.backend}, this run is of {header.backend}")
         return [f"--rerun-failed {self.record.path}: {sentence}" for sentence in result]

@@ -245,10 +245,14 @@ class Run:
     def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
         """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
         Raises OracleError for an id planned twice."""
-        chosen = self.settings.cases if self.settings.shard is None and self.earlier is None else frozenset()
-        if missing := sorted(chosen.difference(case_id for _, case_id in planned)):
-            more = f", nor of {len(missing) - 1} more" if missing[1:] else ""
-            raise OracleError(f"--case: no case {missing[0]!r}{more} is planned with the other options that are given")
+        given = list(given)
+        if self.settings.cases:
+            known = {case_id for _, case_id in planned}
+            if self.may_be_empty:  # another shard has it, or an earlier run had
+                known |= {case.id for file in given for case in self.cases(file, every_tier=True)}
+            if missing := sorted(self.settings.cases - known):
+                more = f", nor {len(missing) - 1} more" if missing[1:] else ""
+                raise OracleError(f"no case {missing[0]!r}{more} is planned with the paths and options that are given")
         first: dict[str, Path] = {}
         for file, case_id in planned:
             if first.setdefault(case_id, file) != file:
@@ -269,6 +273,8 @@ class Run:
             missing = self.earlier.left_behind(planned)
             if missing and not self._chosen and not header.shard:
                 raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
+            if missing and not planned and not header.shard:
+                raise OracleError(f"{missing}: none is left to run; leave {' '.join(self._chosen)} out")
             if missing:
                 self.remarks.append(missing)
             self.remarks += self.earlier.words(header)
