@@ -53,7 +53,8 @@ from oracle.catalogue import default_dir, load
 from oracle.model.call import Call
 from oracle.numerics.compiled.engine import installed
 from oracle.operators import OPERATORS, reference
-from oracle.reporting.html import page
+from oracle.record.reader import read
+from oracle.reporting import formats
 from oracle.settings.settings import Settings
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -168,7 +169,7 @@ def contests(folder: Path) -> Iterator[Contest]:
     lines = record.read_text(encoding="utf-8").splitlines()
     yield (
         f"report of {RECORD} cases / json.loads of the lines",
-        lambda: page.write([record], folder / "report.html"),
+        lambda: formats.write([read(record, brief=True)], folder / "report.html"),
         lambda: [json.loads(line) for line in lines],
     )
 

@@ -27,7 +27,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import synthetic
 
-from oracle.reporting.html import page
+from oracle.record.reader import read
+from oracle.reporting import formats
 
 ROUNDS = 7
 
@@ -44,7 +45,10 @@ def main() -> int:
         lines = record.read_text(encoding="utf-8").splitlines()
         report = Path(folder) / "report.html"
         pairs = [
-            (seconds(lambda: [json.loads(line) for line in lines]), seconds(lambda: page.write([record], report)))
+            (
+                seconds(lambda: [json.loads(line) for line in lines]),
+                seconds(lambda: formats.write([read(record, brief=True)], report)),
+            )
             for _ in range(ROUNDS)
         ]
         ratio = statistics.median(written / read for read, written in pairs)
