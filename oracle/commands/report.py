@@ -228,10 +228,11 @@ def run_merge(args: argparse.Namespace) -> int:
     inputs = {path.resolve() for path in args.records}
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
-    older = [path for path in args.records if was_kept(path, args.records)]
+    every = [read(path, brief=True) for path in args.records]
+    older = {record.path for record in every if was_kept(record, every)}
     for path in older:
         print(f"{path}: left out: the shard was run again, and this is its earlier record")
-    parts = [read(path, brief=True) for path in args.records if path not in older]
+    parts = [record for record in every if record.path not in older]
     whole, lines = merged(parts, args.output, partial=args.partial)
     save(args.output, lines)
     counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)

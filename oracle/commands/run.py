@@ -164,14 +164,15 @@ def run_catalogue(args: argparse.Namespace) -> int:
 @contextmanager
 def _interrupted_by_schedulers() -> Iterator[None]:
     """Within, SIGTERM is Ctrl-C, so that the record gets its end and the report is written."""
-    if threading.current_thread() is not threading.main_thread():
+    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else somebody ignores or handles it
+    if not usual or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 _ID = re.compile(r"[a-z][a-z0-9_]*/[^\s\[\]]+(?:\[.*\])?\Z", re.DOTALL)

@@ -383,7 +383,7 @@ def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
     skipped: dict[str, bool] = {}
     for case in cases:
         skipped[case.op] = skipped.get(case.op, True) and case.status == "skip"
-        shows = _shows_numbers(case)
+        shows = shows_numbers(case)
         if shows is not None:
             shown[case.op] = shown.get(case.op, False) or shows
     if all(skipped.values()):  # a device that takes none of the calls
@@ -391,7 +391,7 @@ def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
     return [op for op, shows in shown.items() if not shows]
 
 
-def _shows_numbers(case: CaseRecord) -> bool | None:
+def shows_numbers(case: CaseRecord) -> bool | None:
     """Whether a case shows results of its operator; None where it was not to: refused, not taken by the device."""
     structure = case.verdicts.get("structure")
     if structure is not None and REFUSED in structure.metrics:

@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -346,11 +346,13 @@ def _kept(path: Path) -> Path | None:
     return kept
 
 
-def was_kept(path: Path, others: Collection[Path]) -> bool:
-    """Whether a record is the one that another of the files took the place of."""
+def was_kept(record: Record, others: Iterable[Record]) -> bool:
+    """Whether another record of the same shard took the place of this one (:func:`_kept`)."""
+    path = record.path.resolve()
     stem, _, moment = path.stem.rpartition(".")
     taken = path.with_name(f"{stem}{path.suffix}")
-    return re.fullmatch(r"(\d{14}|before)(-\d+)?", moment) is not None and taken in others
+    again = any(other.path.resolve() == taken and other.header.shard == record.header.shard for other in others)
+    return again and re.fullmatch(r"(\d{14}|before)(-\d+)?", moment) is not None
 
 
 # One record of the records of a run's shards.

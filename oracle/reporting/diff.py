@@ -11,7 +11,7 @@ from typing import Any
 
 from ..record.codec import Number
 from ..record.reader import Record
-from ..record.types import CaseRecord
+from ..record.types import CaseRecord, shows_numbers
 from ..system.strictjson import finite
 from .language.translate import ENGLISH, Language, Listing, Phrase, Text, _
 from .language.words import clip, percent, plain, verdict
@@ -147,8 +147,9 @@ class Difference:
 
     @cached_property
     def no_longer_judged(self) -> list[str]:
-        """The operators of which the old run judged numbers and the new one none: a device that now skips them."""
-        before = {case.op for case in self.old.cases} - set(self.old.unjudged)
+        """The operators of which the old run judged numbers in cases that the new one has too, and the new one none: a
+        device that now skips them."""
+        before = {case.op for case in self.old.cases if case.id in self.new.by_id and shows_numbers(case)}
         return [op for op in self.new.unjudged if op in before]
 
     @property

@@ -92,9 +92,8 @@ def require_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
-        if not path.exists() or path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            TemporaryFile(dir=path.parent).close()
+        if not path.exists() or path.is_file():  # no pipe
+            TemporaryFile(dir=next(folder for folder in path.resolve().parents if folder.exists())).close()
     except OSError as error:
         raise OracleError(f"--report {path}: cannot be written: {error.strerror or error}") from None
 

@@ -120,6 +120,13 @@ def test_a_shard_that_was_run_again_counts_once(shard, tmp_path, capsys):
     assert main(["merge", str(older.path), str(parts[1].path), "-o", str(whole)]) == 1  # alone it is a shard
 
 
+def test_shards_that_one_machine_wrote_to_the_same_name_all_count(shard, tmp_path):
+    parts = shard("1/2", "r.20261129123222"), shard("2/2", "r")
+    whole = tmp_path / "whole.jsonl"
+    assert main(["merge", *(str(part.path) for part in parts), "-o", str(whole)]) == 1  # a case failed
+    assert read(whole).planned == 4
+
+
 def test_the_output_is_none_of_the_inputs(shard, capsys):
     path = str(shard("1/1").path)
     assert main(["merge", path, "-o", path]) == 2

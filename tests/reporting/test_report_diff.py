@@ -27,6 +27,11 @@ def compare(tmp_path: Path) -> Any:
     return make
 
 
+def ended(case_id: str, status: str) -> dict[str, Any]:
+    """A case as a run leaves it: no layer judges one that is skipped."""
+    return synthetic.case(case_id, status, **({"verdicts": {}} if status == "skip" else {}))
+
+
 def groups(found: diff.Difference) -> dict[str, list[str]]:
     return {name: [change.id for change in changes] for name, changes in found.groups.items() if changes}
 
@@ -58,11 +63,17 @@ def test_an_operator_that_is_no_longer_judged_makes_the_answer_no(
     compare: Any, old: list[str], new: list[str], lost: bool
 ) -> None:
     """A device that suddenly skips every case is no fix."""
-    before, after = ([synthetic.case(f"{ID}{k}", s) for k, s in enumerate(some)] for some in (old, new))
+    before, after = ([ended(f"{ID}{k}", s) for k, s in enumerate(some)] for some in (old, new))
     result = compare(before, after)
     assert result.no_longer_judged == (["aclnnSoftmaxBackward"] if lost else [])
     assert result.ok is not lost
     assert ("The new run judged no number of aclnnSoftmaxBackward; the old one did." in map(str, result.notes)) is lost
+
+
+def test_cases_that_a_part_leaves_out_are_not_missed(compare: Any) -> None:
+    """The old run judged other cases of the operator than those that the new one chose, and skips as it did."""
+    old = [ended(f"{ID}0", "pass"), ended(f"{ID}1", "skip")]
+    assert compare(old, [ended(f"{ID}1", "skip")], chosen="-k 1").ok
 
 
 def test_totals_do_not_hide_a_swap(compare: Any) -> None:

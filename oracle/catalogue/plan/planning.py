@@ -14,7 +14,7 @@ import numpy as np
 from ...model import errors
 from ...model.aclnn import CANN, PLATFORMS, SUCCESS
 from ...model.dtypes import DTYPES, FORMATS
-from ...model.errors import OracleError
+from ...model.errors import OracleError, bounded
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import SUM, Parameter
 from ...operators.definition.roles import MAIN, Role
@@ -328,10 +328,12 @@ def _require_fit(name: str, plan: TensorPlan) -> None:
     written = data["values"] if data.get("gen") == "literal" else [data["value"]] if "value" in data else []
     if data.get("gen") == "literal" and len(written) != size:
         raise OracleError(f"{name}: {len(written)} numbers are written, and the tensor has {size} elements")
-    for value in written if DTYPES[plan.dtype].kind in ("int", "uint") else ():
-        limits = np.iinfo(DTYPES[plan.dtype].numpy)
-        if not (float(value).is_integer() and limits.min <= value <= limits.max):
-            raise OracleError(f"{name}: {value} does not fit into {plan.dtype}")
+    dtype = DTYPES[plan.dtype].numpy
+    if dtype.kind in "iu" and "scale" not in data:
+        for value in written:
+            limits = np.iinfo(dtype)
+            if not limits.min <= value <= limits.max or value != int(value):
+                raise OracleError(f"{name}: {bounded(str(value), 40)} does not fit into {plan.dtype}")
     if "dim" in data and not -rank <= data["dim"] < rank:
         raise OracleError(f"{name}: {data['gen']} has no axis {data['dim']} in shape {plan.shape}")
     for place, _ in data.get("spots", ()):

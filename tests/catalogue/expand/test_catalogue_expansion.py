@@ -167,6 +167,7 @@ ERRORS = [
     (family(inputs="{self: normal}"), 9, "unknown input of aclnnSoftmaxBackward 'self'"),
     (family(inputs="{output: gauss}"), 9, "unknown generator 'gauss'"),
     (family(inputs="{output: classes 3 0 0.5 odd}"), 9, "unknown pattern of generator classes 'odd'; known: random, "),
+    (family(inputs="{output: {gen: constant, value: 0.5, dtype: int64}}"), 9, "output: 0.5 does not fit into int64"),
     (family(inputs="{output: softmax 2}"), 9, "output: softmax has no axis 2 in shape (4, 6)"),
     (family(inputs="{output: {gen: uniform, lo: 1}}"), 9, "unknown parameter of generator uniform 'lo'"),
     (family(inputs="{output: {gen: uniform, low: a}}"), 9, "low must be of kind float"),
