@@ -170,7 +170,7 @@ def test_every_command_is_run_here_or_by_ci() -> None:
     proofs = (ROOT / ".ci" / "full").read_text("utf-8")
     assert all(
         f"{{ {command}; }}\n" in proofs
-        for command in (f"{BARE_POWER} --seeds 0", f"{BARE_POWER} --tier smoke --seeds 0")
+        for command in (f"{BARE_POWER} --seeds 0", f"{BARE_POWER} --tier smoke --seeds 0 --require 40")
     )
     short = {re.sub(r"\w+='.*' |^\w+=\S+ |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
     assert [c for c in short if re.search(r"\b[A-Z]{2,}\b|\.\.\.", c)] == [], "placeholders without a stand-in"
