@@ -288,7 +288,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 def _require_cases(config: pytest.Config, tests: int) -> None:
     """Refuse `aclnn-oracle run` of Python tests alone: a run without a case has no record and would be green."""
-    if tests and any(isinstance(plugin, Invocation) for plugin in config.invocation_params.plugins or ()):
+    if tests and Invocation.of(config) is not None:
         text = "`aclnn-oracle run` needs a case; `pytest` runs tests alone"
         raise pytest.UsageError(f"the paths hold no case, only {tests} {'test' if tests == 1 else 'tests'}: {text}")
 

@@ -12,7 +12,7 @@ from ..explain.groups import baseline, baseline_text, explained
 from ..explain.where import HELP, Where
 from ..model.errors import OracleError
 from ..record.reader import Record, read
-from ..record.writer import merged, was_kept
+from ..record.writer import kept_of, merged
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
@@ -229,7 +229,7 @@ def run_merge(args: argparse.Namespace) -> int:
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
     every = [read(path, brief=True) for path in args.records]
-    older = {record.path for record in every if was_kept(record, every)}
+    older = kept_of(every)
     for path in older:
         print(f"{path}: left out: the shard was run again, and this is its earlier record")
     parts = [record for record in every if record.path not in older]
@@ -262,9 +262,9 @@ def _add_baseline(subparsers: Subparsers) -> None:
 def run_baseline(args: argparse.Namespace) -> int:
     """Write the file, without entries where no case failed; 0. Raises OracleError for a run that did not end."""
     record = explained(read(args.record))
-    if record.missing:
-        text = f"the run stopped before {record.missing:,} of its {record.planned:,} cases"
-        raise OracleError(f"{args.record}: {text}; go on with it by --resume, else later failures count as new")
+    if record.stopped:
+        then = "go on with it by --resume, else later failures count as new"
+        raise OracleError(f"{args.record}: {record.stopped}; {then}")
     entries = list(baseline(record))
     save(args.output, baseline_text(record, entries), [args.record])
     failures = sum(len(entry.cases) for entry in entries)

@@ -76,6 +76,11 @@ class Record:
         return counts_of(self.cases, self.header.planned)
 
     @property
+    def stopped(self) -> str:
+        """Before how many of its cases the run stopped, in words; "" where every one has a line."""
+        return f"the run stopped before {self.missing:,} of its {self.planned:,} cases" if self.missing else ""
+
+    @property
     def planned(self) -> int:
         return sum(self.counts.values())
 

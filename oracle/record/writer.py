@@ -346,13 +346,17 @@ def _kept(path: Path) -> Path | None:
     return kept
 
 
-def was_kept(record: Record, others: Iterable[Record]) -> bool:
-    """Whether another record of the same shard took the place of this one (:func:`_kept`)."""
-    path = record.path.resolve()
-    stem, _, moment = path.stem.rpartition(".")
-    taken = path.with_name(f"{stem}{path.suffix}")
-    again = any(other.path.resolve() == taken and other.header.shard == record.header.shard for other in others)
-    return again and re.fullmatch(r"(\d{14}|before)(-\d+)?", moment) is not None
+def kept_of(records: Iterable[Record]) -> list[Path]:
+    """Return where those records lie whose place another one of the same shard took (:func:`_kept`)."""
+    places = [(record.path, record.path.resolve(), record.header.shard) for record in records]
+    shards = {path: shard for _, path, shard in places}
+    result = []
+    for given, path, shard in places:
+        stem, _, moment = path.stem.rpartition(".")
+        again = shards.get(path.with_name(f"{stem}{path.suffix}")) == shard
+        if again and re.fullmatch(r"(\d{14}|before)(-\d+)?", moment):
+            result.append(given)
+    return result
 
 
 # One record of the records of a run's shards.

@@ -149,6 +149,8 @@ class Difference:
     def no_longer_judged(self) -> list[str]:
         """The operators of which the old run judged numbers in cases that the new one has too, and the new one none: a
         device that now skips them."""
+        if not self.new.unjudged:
+            return []
         before = {case.op for case in self.old.cases if case.id in self.new.by_id and shows_numbers(case)}
         return [op for op in self.new.unjudged if op in before]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..catalogue.data.case import TIERS
@@ -47,9 +48,8 @@ class Earlier:
         """Read the record of --rerun-failed. Raises OracleError for a run that stopped before any case failed."""
         record = read(path)
         failed = frozenset(case.id for case in record.cases if not case.ok)
-        if record.missing and not failed:
-            text = f"the run stopped before {record.missing:,} of its {record.planned:,} cases, and none failed"
-            raise OracleError(f"--rerun-failed {path}: {text}; go on with it by --resume")
+        if record.stopped and not failed:
+            raise OracleError(f"--rerun-failed {path}: {record.stopped}, and none failed; go on with it by --resume")
         return cls(failed=failed, record=record)
 
     @property
@@ -67,7 +67,12 @@ class Earlier:
 
     def may_be_of(self, slug: str) -> bool:
         """Whether anything is to be run of the operator whose cases' ids begin with a slug ("": of any)."""
-        return self.failed is None or not slug or any(case_id.startswith(f"{slug}/") for case_id in self.failed)
+        return self.failed is None or not slug or slug in self._slugs
+
+    @cached_property
+    def _slugs(self) -> set[str]:
+        """What the failed ids begin with."""
+        return {case_id.partition("/")[0] for case_id in self.failed or ()}
 
     def check(self, header: RunHeader, planned: int) -> None:
         """Raise OracleError where this run cannot go on with the record: it says what differs."""

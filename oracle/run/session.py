@@ -249,7 +249,7 @@ class Run:
         if self.settings.cases:
             known = {case_id for _, case_id in planned}
             if self.may_be_empty:  # another shard has it, or an earlier run had
-                known |= {case.id for file in given for case in self.cases(file, every_tier=True)}
+                known |= {case.id for file in given for case in self.cases(file)}
             if missing := sorted(self.settings.cases - known):
                 more = f", nor {len(missing) - 1} more" if missing[1:] else ""
                 raise OracleError(f"no case {missing[0]!r}{more} is planned with the paths and options that are given")

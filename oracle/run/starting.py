@@ -179,7 +179,5 @@ def _earlier(config: pytest.Config) -> Earlier | None:
 
 def command(config: pytest.Config) -> list[str]:
     """Return the command that was typed."""
-    for plugin in config.invocation_params.plugins or ():
-        if isinstance(plugin, Invocation):
-            return plugin.command
-    return ["pytest", *map(str, config.invocation_params.args)]
+    ours = Invocation.of(config)
+    return ["pytest", *map(str, config.invocation_params.args)] if ours is None else ours.command

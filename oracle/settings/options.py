@@ -10,10 +10,13 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..model.aclnn import DEFAULT_SOC
 from ..model.errors import OracleError, unknown
+
+if TYPE_CHECKING:
+    import pytest
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,11 @@ class Invocation:
     def __init__(self, command: list[str]) -> None:
         self.command = command
         self.interrupted = self.failed_enough = False
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Invocation | None:
+        """Return that of a run of ours; None where somebody typed ``pytest``."""
+        return next((p for p in config.invocation_params.plugins or () if isinstance(p, cls)), None)
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         """Tell Ctrl-C from the other reasons for which pytest says that it was interrupted."""
