@@ -1,4 +1,4 @@
-"""MindSpore's gradient primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
+"""MindSpore's primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
 
 The operator's page names the primitive (``MindSpore``, ``oracle.operators.definition.parameters``). On an NPU it is the
 same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
@@ -29,7 +29,7 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.roles import BROADCAST, MAIN, MUTUAL
+from ..operators.definition.roles import BROADCAST, MAIN, MUTUAL, SAME
 
 Function = Callable[[Mapping[str, Any]], Any]
 
@@ -77,7 +77,7 @@ class Backend:
         self._composed = False
         op = OPERATORS[call.op]
         if op.mindspore is None:
-            text = f"no gradient of MindSpore's is known for {op.name}: its declaration has no mindspore=MindSpore(...)"
+            text = f"no function of MindSpore is known for {op.name}: its declaration has no mindspore=MindSpore(...)"
             return Takes("MindSpore").reason(call) or text
         declared = op.mindspore
         takes = Takes(
@@ -92,7 +92,7 @@ class Backend:
         return takes.reason(call) or next(filter(None, missing), None)
 
     def run(self, call: Call) -> Status | None:
-        """Call the gradient and store the result as the host's last cast would."""
+        """Call the function and store the result as the host's last cast would."""
         _open(self._kind, self._number)
         op = OPERATORS[call.op]
         outcome, missing = _found(op, _dtypes(op, call)[0])
@@ -128,8 +128,8 @@ def _dtypes(op: Operator, call: Call) -> list[str]:
 
 def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a declaration's functions are called with: tensors and attributes by aclnn name."""
-    given, shape = dict(tensors), op.output_shape({**attributes, **tensors})
-    mutual = op.inputs(MAIN, MUTUAL) if op.inputs(MUTUAL) else ()
+    given, shape = dict(tensors), op.common_shape({**attributes, **tensors})
+    mutual = op.inputs(MAIN, SAME, MUTUAL) if op.inputs(MUTUAL) else ()
     for parameter in (*op.inputs(BROADCAST), *mutual):
         tensor = given[parameter.name]
         if tensor is not None and tensor.shape != shape:

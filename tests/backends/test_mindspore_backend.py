@@ -13,12 +13,13 @@ pytest.importorskip("mindspore")
 
 import mindspore
 
+from oracle import golden
 from oracle.backends import load
 from oracle.backends.mindspore import _open, _tensor, to_numpy
+from oracle.case.prepare import Memory
+from oracle.model.aclnn import DEFAULT_SOC
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.place import Bench
-from oracle.settings.settings import Settings
 
 _open("CPU", 0)  # MindSpore takes its device before its first operator
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -79,10 +80,18 @@ def test_what_mindspore_cannot_do_is_skipped_in_its_own_words():
     assert "does not support this kernel data type" in text
 
 
-def test_an_operator_without_a_gradient_of_mindspore_s_says_what_its_declaration_lacks(blended):
-    record = Bench(Settings(backend="mindspore")).run_case(blended.case())
-    assert record.status == "skip"
-    assert "its declaration has no mindspore=MindSpore(...)" in record.reason
+def test_an_operator_without_a_function_of_mindspore_says_what_its_declaration_lacks(blended):
+    call = Memory.make(blended.case(), soc=DEFAULT_SOC, seed=0).call
+    assert "its declaration has no mindspore=MindSpore(...)" in load("mindspore").unsupported(call)
+
+
+def test_operands_of_a_loss_that_is_summed_are_broadcast_among_each_other():
+    target = np.tile(BASE[0] / 6, (4, 1))
+    inputs = {"self": BASE, "target": target, "weightOptional": BASE[0], "posWeightOptional": BASE[1:2]}
+    outputs = {"out": np.zeros((), np.float32)}
+    call = Call("aclnnBinaryCrossEntropyWithLogits", "ascend910b", inputs, {"reduction": 2}, outputs)
+    load("mindspore").run(call)
+    np.testing.assert_allclose(call.outputs["out"], golden(call)["out"], rtol=1e-5)  # 24 terms added in float32
 
 
 @pytest.mark.parametrize(
