@@ -503,6 +503,8 @@ def test_a_run_of_one_catalogue_does_not_read_the_others_for_expectations(projec
 def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     device = ["--backend", "misbehaving:FlipsOneSign", "--record-outputs", "outputs", "--record", "a.jsonl"]
     assert run(project, *device, *workers, "-k", "plain").ret == 1
+    again = project.runpytest("--backend", "cpu", "--record-outputs", "outputs", "-k", "plain")
+    again.stderr.fnmatch_lines(["ERROR: --record-outputs *outputs: holds the recording of another run; *"])
     replay = ["--backend", "replay", "--backend-option", "path=outputs", "--record", "b.jsonl"]
     result = run(project, *replay)
     result.assert_outcomes(failed=4)  # one that the recording lacks is no skip

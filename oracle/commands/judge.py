@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +94,14 @@ def _judge_folder(args: argparse.Namespace) -> int:
         if value is not None:
             raise OracleError(f"{option}: of a folder of fixtures every case says its own; leave it out")
     if args.output is None:
-        raise OracleError("judge of two folders writes a record: give -o R.jsonl")
+        raise OracleError("judge of a folder writes a record: give -o R.jsonl")
+    if args.output.is_dir():
+        raise OracleError(f"-o {args.output}: is a folder; give the file of the record, for example R.jsonl")
+    if args.standard in STANDARDS and STANDARDS[args.standard].third:
+        raise OracleError(
+            f"--standard {args.standard} compares with a third party, which a folder of results has not: judge file by "
+            "file, with --third"
+        )
     manifest = read_manifest(args.golden)
     if manifest["layout"] != "npy":
         raise OracleError(f"{args.golden}: holds the layout {manifest['layout']}; judge reads the layout npy")
@@ -105,6 +113,8 @@ def _judge_folder(args: argparse.Namespace) -> int:
     settings = settings_of({"oracle_soc": manifest["soc"], "oracle_seed": str(manifest["seed"]),
                             "oracle_standard": args.standard, "oracle_standard_option": args.option})  # fmt: skip
     results, cases = Results(args.actual, manifest), cases_of(manifest)
+    again = shlex.join(["aclnn-oracle", "judge", *map(str, (args.golden, args.actual)), "-o", str(args.output),
+                        "--standard", args.standard])  # fmt: skip
     recorder = RecordWriter(args.output)
     recorder.begin(len(cases), replace(header_of(settings, versions()), backend=results.name,
                                        catalogue_sha256=manifest["catalogue_sha256"]))  # fmt: skip
@@ -119,6 +129,8 @@ def _judge_folder(args: argparse.Namespace) -> int:
             record = record_of(case, settings, Outcome("error", missing))
         else:
             record = run_case(case, results, settings)
+        if record.detail is not None:
+            record = replace(record, detail=replace(record.detail, replay=again))
         recorder.case(dumps(record))
     recorder.explain([replace(group, shrink="") for group in groups(recorder.record())])  # no device to ask again
     recorder.end()

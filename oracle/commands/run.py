@@ -379,6 +379,10 @@ def replay_case(args: argparse.Namespace) -> int:
 
 def _shrink(case: Case, settings: Settings) -> int:
     """Reduce a failing case; its script alone goes to standard output, everything else to standard error."""
+    if settings.backend == "replay":
+        raise OracleError(
+            "--shrink asks the device for smaller calls, and a recording has none: give the device itself"
+        )
     from ..explain.detail import full_text
     from ..place import Bench
     from ..reduce.script import hand_over, output_kept_free

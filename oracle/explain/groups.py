@@ -354,7 +354,9 @@ def _shared_cause(causes: Sequence[str]) -> str:
 
 
 def _shrink_command(case: CaseRecord, record: Record) -> str:
-    """Return the command that makes a failing case smaller."""
+    """Return the command that makes a failing case smaller; "" where a recording answered, which has no smaller one."""
+    if record.header.backend == "replay":
+        return ""
     return shlex.join([*shlex.split(command_for(case, record.header)), "--shrink"])
 
 

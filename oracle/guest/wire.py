@@ -257,7 +257,7 @@ class Shared:
 
     def _reserve(self, size: int) -> int:
         start = self._size
-        self._size += -(-size // _ALIGNED) * _ALIGNED
+        self._size += -(-max(1, size) // _ALIGNED) * _ALIGNED  # an address of its own, by which adapters know a storage
         return start
 
     def given_back(self, others: Mapping[str, bool]) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""The second look at formulas with e^x: evaluated in pairs of float64 numbers, 100 bits and more, for whole arrays.
+"""The second look at formulas that are not rational: in pairs of float64 numbers, 87 bits and more, for whole arrays.
 
 An element that Ziv's test leaves in doubt lies next to a midpoint of the output's type, often because an operand is so
 small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even
@@ -8,7 +8,7 @@ that does not settle is left to MPFR. The errors follow from the graph by the ru
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -23,24 +23,39 @@ from .exact.enclosures import constant_interval
 from .exact.rationals import two_product, two_sum
 from .expressions import Expression
 from .floats.rounding import Arithmetic, quantize
-from .programs import program
 from .traversal import walk
 
 Pair = tuple[Any, Any]
-# + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, doublings 2^-94), erf
-# of up to 1 less than 2^-98 (its series: e units of terms whose sum is at least 0.74, two products), erfc, which is at
-# least 0.15 there, less than 2^-95.
-ARITHMETIC = Arithmetic(2.0**-102, 106, 0.0, {"/": 8, "exp": 2.0**12, "erf": 16, "erfc": 128})
+# + and * lose less than 2^-102, a root less than 2^-101, a quotient less than 2^-99, e^x less than 2^-90 (reduction
+# 2^-96, doublings 2^-94), e^x - 1 less than 2^-88 (of e^x four times as much, beyond the reduction's first step), tanh
+# less than 2^-86 (twice that, and a quotient), log less than 2^-96 (its series: a quotient and its square, a product;
+# twice that beside k ln 2), erf of up to 1 less than 2^-98 (its series: e units of terms whose sum is at least 0.74,
+# two products), erfc, which is at least 0.15 there, less than 2^-95.
+ARITHMETIC = Arithmetic(
+    2.0**-102,
+    106,
+    0.0,
+    {"/": 8, "sqrt": 2, "exp": 2.0**12, "expm1": 2.0**14, "tanh": 2.0**16, "log": 64, "log1p": 64, "erf": 16,
+     "erfc": 128},
+)  # fmt: skip
 NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
 _ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # of arguments of up to 1, else NaN
+_SERIES = frozenset(("erf", "erfc", "log", "log1p", "expm1", "tanh"))
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
 
 
 @lru_cache(maxsize=256)
 def supports(root: Expression, *, everywhere: bool = False) -> bool:
-    """Whether a graph is made of arithmetic, choices, e^x and, unless it is to have a value ``everywhere``, erf."""
+    """Whether a graph is made of arithmetic, choices, elementary functions and, unless it is to have a value
+    ``everywhere``, erf."""
     known = {"symbol", *_OPERATIONS} - (_ERROR_FUNCTIONS if everywhere else frozenset())
     return all(node.is_constant or node.op in known for node in walk(root))
+
+
+@lru_cache(maxsize=256)
+def is_cheap(root: Expression) -> bool:
+    """Whether a graph is made of arithmetic, choices, roots and e^x."""
+    return supports(root) and not any(node.op in _SERIES for node in walk(root))
 
 
 def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
@@ -49,7 +64,7 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
     fmt = FORMATS[dtype_of(dtype).name]
     high, low = evaluate(root, operands)
     high, low = np.asarray(high), np.asarray(low)
-    error = _error(root, operands, high)
+    error = lost(root, operands, high)
     return beside(high, low, error, fmt, slack)
 
 
@@ -71,10 +86,17 @@ def _loss(root: Expression) -> Loss:
     return losses([root], ARITHMETIC)[0]
 
 
-def _error(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    lost = _loss(root)
-    (running,) = program(lost.running(abs(root)))(operands, value.shape)
-    return np.asarray((np.abs(value) * lost.relative + running) * 1.01)
+def lost(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
+    """Return how far a graph's value may be off in pairs, of operands that are exact."""
+    loss = _loss(root)
+    return error_of(loss.relative, loss.running(abs(root)), operands, value)
+
+
+def error_of(relative: float, running: Expression, operands: Mapping[str, Any], value: Array) -> Array:
+    """Return what a value in pairs may be off by a bound, which is evaluated in pairs too: there log(1 + 1e-30) is not
+    0."""
+    high, _ = evaluate(running, operands)
+    return np.asarray((np.abs(value) * relative + high) * 1.01)
 
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Pair:
@@ -107,10 +129,17 @@ def _short(a: Any, b: Any) -> Pair:
 
 def add(a: Pair, b: Pair) -> Pair:
     """a + b, accurate also where the leading parts cancel."""
+    return added(a, b)[0]
+
+
+def added(a: Pair, b: Pair) -> tuple[Pair, Pair]:
+    """a + b, and the two numbers that were rounded on the way: the sum is off by a unit of them in the last place."""
     high, lost = two_sum(a[0], b[0])
     low, less = two_sum(a[1], b[1])
-    high, lost = _short(high, lost + low)
-    return _short(high, lost + less)
+    first = lost + low
+    high, lost = _short(high, first)
+    last = lost + less
+    return _short(high, last), (first, last)
 
 
 def multiply(a: Pair, b: Pair) -> Pair:
@@ -149,8 +178,24 @@ def _exactly(value: Fraction) -> Pair:
 _FACTORIALS = [_exactly(Fraction(1, math.factorial(n))) for n in range(1, _TERMS + 1)]
 
 
-def exponential(a: Pair) -> Pair:
-    """e^a: a = k ln 2 + r, e^(r / 512) - 1 by its series, doubled nine times. Beyond +-1500, where the result is
+def _series(coefficients: Sequence[Pair], a: Pair) -> Pair:
+    """The sum of coefficients times powers of a, the first one times 1."""
+    total = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        total = add(multiply(total, a), coefficient)
+    return total
+
+
+def square_root(a: Pair) -> Pair:
+    """The square root of a, by a step of Newton's; NaN for what is not positive, but 0 for 0."""
+    first = np.sqrt(a[0])
+    rest = add(a, negate(two_product(first, first)))
+    high, low = _short(first, rest[0] / (2 * first))
+    return np.where(first == 0, 0.0, high), np.where(first == 0, 0.0, low)
+
+
+def _halvings_of(a: Pair) -> tuple[Any, Pair]:
+    """k and e^r - 1 where a = k ln 2 + r: by the series of r / 512, doubled nine times. Beyond +-1500, where e^a is
     infinite or 0, k ln 2 would soon have no digit of a."""
     inside = np.abs(a[0]) < 1500
     a = np.where(inside, a[0], np.clip(a[0], -1500, 1500)), np.where(inside, a[1], 0.0)
@@ -160,15 +205,65 @@ def exponential(a: Pair) -> Pair:
         r = add(r, negate(two_product(k, part)))
     scale = 2.0**-_HALVINGS
     m = r[0] * scale, r[1] * scale
-    total = _FACTORIALS[-1]
-    for coefficient in reversed(_FACTORIALS[:-1]):
-        total = add(multiply(total, m), coefficient)
-    total = multiply(total, m)
+    total = multiply(_series(_FACTORIALS, m), m)
     for _ in range(_HALVINGS):  # (1 + s)^2 - 1
         total = add((2 * total[0], 2 * total[1]), multiply(total, total))
-    high, low = add(total, (1.0, 0.0))
+    return k, total
+
+
+def _scaled(k: Any, less: Pair) -> Pair:
+    """2^k (1 + less)."""
+    high, low = add(less, (1.0, 0.0))
     power = np.clip(k, -2000, 2000).astype(np.int64)
     return np.ldexp(high, power), np.ldexp(low, power)
+
+
+def exponential(a: Pair) -> Pair:
+    """e^a."""
+    return _scaled(*_halvings_of(a))
+
+
+def exponential_less_one(a: Pair) -> Pair:
+    """e^a - 1."""
+    k, less = _halvings_of(a)
+    return _where((k == 0, 0.0), less, add(_scaled(k, less), (-1.0, 0.0)))
+
+
+def hyperbolic_tangent(a: Pair) -> Pair:
+    """tanh a: of m = e^(-2 |a|) - 1, -m / (2 + m)."""
+    negative = _less(a, (0.0, 0.0))
+    size = _where(negative, negate(a), a)
+    m = exponential_less_one((-2 * size[0], -2 * size[1]))
+    result = divide(negate(m), add(m, (2.0, 0.0)))
+    return _where(negative, negate(result), result)
+
+
+_INVERSE_TANGENT = [_exactly(Fraction(2, 2 * n + 1)) for n in range(21)]  # in z^2; z is at most 0.1716: below 2^-107
+_MIDDLE = math.sqrt(0.5)
+
+
+def _of_quotient(z: Pair) -> Pair:
+    """log((1 + z) / (1 - z)) for |z| up to 0.1716."""
+    return multiply(_series(_INVERSE_TANGENT, multiply(z, z)), z)
+
+
+def logarithm(a: Pair) -> Pair:
+    """log a: a = 2^k m, with m around 1; NaN for what is not positive."""
+    m, k = np.frexp(np.where(np.isfinite(a[0]) & (a[0] > 0), a[0], np.nan))
+    k = k - (m < _MIDDLE)
+    some = np.ldexp(a[0], -k), np.ldexp(a[1], -k)
+    total = _of_quotient(divide(add(some, (-1.0, 0.0)), add(some, (1.0, 0.0))))
+    for part in reversed(_LN2):
+        total = add(total, two_product(k.astype(np.float64), part))
+    return _where((np.isnan(m), 0.0), (np.nan, np.nan), total)
+
+
+def logarithm_beside_one(a: Pair) -> Pair:
+    """log(1 + a)."""
+    near = (a[0] > _MIDDLE - 1) & (a[0] < 2 * _MIDDLE - 1)
+    short = _where((near, 0.0), a, (0.0, 0.0))
+    little = _of_quotient(divide(short, add(short, (2.0, 0.0))))
+    return _where((near, 0.0), little, logarithm(add(a, (1.0, 0.0))))
 
 
 _ERF_SERIES = [_exactly(Fraction((-1) ** n, math.factorial(n) * (2 * n + 1))) for n in range(30)]  # in a^2
@@ -179,11 +274,7 @@ def error_function(a: Pair) -> Pair:
     """erf a for |a| up to 1, by its series: what is left out is below 2^-112; NaN beyond."""
     inside = np.abs(a[0]) <= 1
     a = np.where(inside, a[0], np.nan), np.where(inside, a[1], np.nan)
-    square = multiply(a, a)
-    total = _ERF_SERIES[-1]
-    for coefficient in reversed(_ERF_SERIES[:-1]):
-        total = add(multiply(total, square), coefficient)
-    return multiply(multiply(total, a), _ERF_FACTOR)
+    return multiply(multiply(_series(_ERF_SERIES, multiply(a, a)), a), _ERF_FACTOR)
 
 
 def _less(a: Pair, b: Pair) -> Pair:
@@ -192,6 +283,10 @@ def _less(a: Pair, b: Pair) -> Pair:
 
 def _at_most(a: Pair, b: Pair) -> Pair:
     return (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] <= b[1])), 0.0
+
+
+def _equal(a: Pair, b: Pair) -> Pair:
+    return np.asarray((a[0] == b[0]) & (a[1] == b[1])), 0.0
 
 
 def _where(condition: Pair, a: Pair, b: Pair) -> Pair:
@@ -205,7 +300,12 @@ _OPERATIONS: dict[str, Any] = {
     "/": divide,
     "neg": negate,
     "abs": lambda a: _where(_less(a, (0.0, 0.0)), negate(a), a),
+    "sqrt": square_root,
     "exp": exponential,
+    "expm1": exponential_less_one,
+    "tanh": hyperbolic_tangent,
+    "log": logarithm,
+    "log1p": logarithm_beside_one,
     "erf": error_function,
     "erfc": lambda a: add((1.0, 0.0), negate(error_function(a))),
     "min": lambda a, b: _where(_less(a, b), a, b),
@@ -213,6 +313,8 @@ _OPERATIONS: dict[str, Any] = {
     "where": _where,
     "<": _less,
     "<=": _at_most,
+    "==": _equal,
+    "!=": lambda a, b: (~_equal(a, b)[0], 0.0),
     "and": lambda a, b: (a[0] & b[0], 0.0),
     "or": lambda a, b: (a[0] | b[0], 0.0),
     "not": lambda a: (~np.asarray(a[0]), 0.0),

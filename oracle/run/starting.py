@@ -131,6 +131,8 @@ def start(config: pytest.Config) -> Run:
             require_other(path, [record])
         if path is not None:
             require_writable(path)
+        if settings.record_outputs is not None and earlier is None and settings.shard is None:
+            _require_no_recording(settings.record_outputs)
         alone = settings.for_worker("main")
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
@@ -140,6 +142,12 @@ def start(config: pytest.Config) -> Run:
     failed = None if received["failed"] is None else frozenset(received["failed"])
     earlier = Earlier(frozenset(received["ended"]), failed)
     return Run(settings, backend_name=received["backend"], language=language, earlier=earlier)
+
+
+def _require_no_recording(folder: str) -> None:
+    """Raise OracleError for a folder with the outputs of another run: both would be judged as those of one device."""
+    if next(Path(folder).glob("index-*.jsonl"), None) is not None:
+        raise OracleError(f"--record-outputs {folder}: holds the recording of another run; name a new folder")
 
 
 def report_path(config: pytest.Config) -> Path | None:

@@ -122,7 +122,8 @@ def filled(command: str) -> str:
     if "aclnn-oracle golden" in command and "--verify" not in command:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:
-        command = command.replace("--rows 1024", "") + " --rows 2 --quiet --restart --state sweep.state"
+        rows = "" if "Gelu " in command else " --rows 2"  # of one operand there is one row
+        command = command.replace("--rows 1024", "") + f"{rows} --quiet --restart --state sweep.state"
     if "aclnn-oracle search" in command:  # of every operator it takes minutes until each has had its turn
         command += f"{'' if '--op ' in command else ' --op aclnnLogSigmoidBackward'} --minutes 0.2"
     if command.startswith("aclnn-oracle coverage"):

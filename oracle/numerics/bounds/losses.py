@@ -293,7 +293,7 @@ class _Rules:
         below = ZERO if self._is_nothing(lost.underflow) else lost.underflow
         underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
         relative = self.accuracy("exp") * SECOND_ORDER
-        if self.of_device and _is_clamped(a):  # e^0 is 1 in every implementation
+        if self.arithmetic.digits > FLOAT64.digits or (self.of_device and _is_clamped(a)):  # e^0 is 1 everywhere
             return Loss(0.0, ZERO, underflow, plus(scaled, where(equal(a, ZERO), ZERO, constant(relative))))
         return Loss(relative, ZERO, underflow, scaled)
 

@@ -28,6 +28,7 @@ from ..traversal import Stage
 from .sums import AGAIN, RUN, TERMS, run_sum
 
 Pair = tuple[Array, Array]  # an unevaluated sum
+UNDERFLOW = 2.0**-600  # what a term in pairs may lose whose parts are below float64's normal numbers
 
 
 @dataclass
@@ -189,9 +190,8 @@ class Stages:
         operands = self.loaded(where)
         operands |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
         high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, operands))
-        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in operands.items()}
-        plain |= {name: error[inverse, 0] for name, error in errors.items()}
-        return high, low, _slack(self.graph.levels(double_double.ARITHMETIC)[1], plain, high)
+        operands |= {name: error[inverse, 0] for name, error in errors.items()}
+        return high, low, _lost(self.graph.levels(double_double.ARITHMETIC)[1], operands, high)
 
     def in_fractions(self, where: tuple[Array, ...]) -> Fraction64:
         """Some elements of a rational formula as fractions, inexact where float64 numbers cannot hold them."""
@@ -240,21 +240,18 @@ class Stages:
                 pairs[stage.name], errors[stage.error] = (high, low), lost
                 continue
             total: Pair | None = None
-            error = size = np.zeros((len(rows[0]), 1))
+            error = np.zeros((len(rows[0]), 1))
             for part in self.parts():
                 operands = self.loaded((*rows, part))
                 shape = (len(rows[0]), min(TERMS, self.length - part.start))
                 high, low = (
                     np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**operands, **pairs})
                 )
-                plain = {**operands, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
-                plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
-                lost = _slack(level, plain, high)
+                lost = _lost(level, {**operands, **pairs, **errors}, high)
                 if stage.kind == "sum":
-                    error = error + lost.sum(axis=-1, keepdims=True)
-                    size = size + np.abs(high).sum(axis=-1, keepdims=True)
-                    one = pair_sum(high, low)
-                    total = one if total is None else double_double.add(total, one)
+                    one, wrong = pair_sum(high, low)
+                    total, more = (one, 0.0) if total is None else added(total, one)
+                    error = error + wrong + more + lost.sum(axis=-1, keepdims=True)
                 else:
                     error = np.maximum(error, lost.max(axis=-1, keepdims=True))
                     if total is not None:
@@ -262,7 +259,7 @@ class Stages:
                     total = _pair_extreme(high, low, 1.0 if stage.kind == "most" else -1.0)
             assert total is not None
             pairs[stage.name] = total
-            errors[stage.error] = error * 1.01 + self.length * 2.0**-102 * size
+            errors[stage.error] = error * 1.01 + self.length * UNDERFLOW
         return pairs, errors
 
 
@@ -302,20 +299,27 @@ def evaluated(
     return result, margin
 
 
-def _slack(level: Level, operands: Mapping[str, Any], value: Array) -> Array:
-    (running,) = program(level.running)(operands, value.shape)
-    return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
+def _lost(level: Level, operands: Mapping[str, Any], value: Array) -> Array:
+    return double_double.error_of(level.loss.relative, level.running, operands, value)
 
 
-def pair_sum(high: Array, low: Array) -> Pair:
-    """Sums along the last axis, kept, of numbers in pairs: a binary tree."""
+def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
+    """Sums along the last axis, kept, of numbers in pairs, and what they may be off: a binary tree."""
+    lost = np.zeros((*high.shape[:-1], 1))
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
         one = high[..., :half], low[..., :half]
         more = high[..., 2 * half :], low[..., 2 * half :]
-        pair = double_double.add(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
+        pair, wrong = added(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
+        lost += wrong.sum(axis=-1, keepdims=True)
         high, low = (np.concatenate([p, m], axis=-1) for p, m in zip(pair, more, strict=True))
-    return high, low
+    return (high, low), lost
+
+
+def added(a: Pair, b: Pair) -> tuple[Pair, Array]:
+    """a + b, and what it may be off. It is exact where only one term has digits, as in 1 + e^-200."""
+    result, rounded = double_double.added(a, b)
+    return result, 2 * U * sum(map(np.abs, rounded))
 
 
 def _pair_extreme(high: Array, low: Array, sign: float) -> Pair:

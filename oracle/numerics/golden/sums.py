@@ -88,7 +88,6 @@ def expanded(terms: list[float]) -> list[float]:
 # Sums of an elementwise formula's values: where operands are larger than the output, terms that share an element.
 
 CHUNK = 1 << 16  # terms that are in memory at once
-PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
 
 Shape = tuple[int, ...]
 
@@ -212,25 +211,34 @@ class _Rows:
         return result
 
     def _refined(self, where: Array) -> tuple[Array, Array, Array]:
+        value, slack = self.total[where], self.slack[where]
+        plain = value, value - slack, value + slack
         if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
-            value, slack = self.total[where], self.slack[where]
-            return value, value - slack, value + slack
-        high, low = np.array(self.pairs(where)).reshape(-1, 2).T
-        error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
-        known = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
-        return double_double.beside(high, low, error, self.kernel, np.where(known, 0.0, self.slack[where]))
+            return plain
+        high, low, error = np.array(self.pairs(where)).reshape(-1, 3).T
+        exact = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
+        closer = double_double.beside(high, low, error, self.kernel, np.where(exact, 0.0, slack))
+        known = np.isfinite(high) & np.isfinite(error)  # a term may have no value, or overflow on the way
+        one, least, most = (np.where(known, *both) for both in zip(closer, plain, strict=True))
+        return one, least, most
 
-    def pairs(self, rows: Array) -> list[tuple[float, float]]:
-        """The sums of some rows, each in two parts; the terms of as many rows at once as a chunk holds."""
+    def pairs(self, rows: Array) -> list[tuple[float, float, float]]:
+        """The sums of some rows, each in two parts, and what they may be off; the terms of as many rows at once as a
+        chunk holds."""
         step = max(1, CHUNK // self.shape[1])
         if rows.size > step:
             return [pair for start in range(0, rows.size, step) for pair in self.pairs(rows[start : start + step])]
-        halves: list[Array] = []
+        root, halves, error = self.graphs.value, [], np.zeros(rows.size)
         for part, shape in self.parts(rows):
-            halves += (np.broadcast_to(half, shape) for half in double_double.evaluate(self.graphs.value, part))
+            high, low = (np.broadcast_to(half, shape) for half in double_double.evaluate(root, part))
+            halves += [high, low]
+            if not self.exact_terms:
+                error += double_double.lost(root, part, high).sum(axis=-1)
         terms = [np.concatenate(row).tolist() for row in zip(*halves, strict=True)]
         highs = map(math.fsum, terms)
-        return [(high, math.fsum([*row, -high])) for high, row in zip(highs, terms, strict=True)]
+        return [
+            (high, math.fsum([*row, -high]), lost) for high, row, lost in zip(highs, terms, error.tolist(), strict=True)
+        ]
 
     def overflowed(self) -> Array:
         """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term that is

@@ -29,7 +29,7 @@ from ..traversal import Stage
 from . import reductions
 from .exact_rows import ExactRow, parts_of
 from .row_bounds import RowBound
-from .stages import Stages, pair_sum
+from .stages import UNDERFLOW, Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
 T = TypeVar("T")
@@ -127,9 +127,8 @@ class Every:
             index = np.indices(rows.lead).reshape(len(rows.lead), -1)
             result.append(rows.in_pairs((*index, np.zeros(index.shape[1], np.int64))))
         high, low, slack = (np.concatenate([p[k] for p in result]) for k in range(3))
-        error = slack.sum() * 1.01 + high.size * 2.0**-102 * np.abs(high).sum()
-        one, other = pair_sum(high, low)
-        return float(one[0]), float(other[0]), float(error)
+        (one, other), wrong = pair_sum(high, low)
+        return float(one[0]), float(other[0]), float((slack.sum() + wrong[0]) * 1.01 + high.size * UNDERFLOW)
 
     def _looked_at(self, graph: Graph) -> list[ExactRow]:
         """Every row, exactly."""

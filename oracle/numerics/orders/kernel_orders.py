@@ -25,7 +25,7 @@ from .formula import COUNT, Form, Formula, condition_of, constants_of, named
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
-ERROR_FUNCTIONS = 50  # elements that MPFR settles in the time that pairs of numbers take for a formula with erf
+SERIES = 50  # elements that MPFR settles in the time that pairs of numbers take for a series of erf or of a logarithm
 KEPT = 1024  # graphs of a process, and what follows from them
 
 
@@ -226,9 +226,9 @@ class Graphs:
         """From how many elements on a second look at doubtful ones is taken; infinity if there is none."""
         if self.is_fragile:
             return math.inf
-        if has_rational_way(self.value) or double_double.supports(self.value, everywhere=True):
+        if has_rational_way(self.value) or double_double.is_cheap(self.value):
             return 1
-        return ERROR_FUNCTIONS if double_double.supports(self.value) else math.inf
+        return SERIES if double_double.supports(self.value) else math.inf
 
     @cached_property
     def may_be_exact(self) -> bool:

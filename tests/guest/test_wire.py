@@ -1,0 +1,21 @@
+"""The memory that a run and the process of its device share."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from oracle.guest.wire import Shared, mapped, there
+from oracle.model.call import Call
+
+
+def test_every_array_has_an_address_of_its_own():
+    """Adapters know a storage by it, also one without elements."""
+    empty, out = np.zeros(0, np.float32), np.zeros((2, 3), np.float32)
+    call = Call("aclnnLogSigmoidBackward", "ascend910b", {"buffer": empty, "self": empty}, {}, {"gradInput": out})
+    shared = Shared(call)
+    memory = mapped(os.dup(shared.descriptor))
+    arrays = [*there(shared.inputs, memory).values(), *there(shared.outputs, memory).values()]
+    assert len({array.base.ctypes.data for array in arrays}) == 3
+    shared.close()
