@@ -1,4 +1,4 @@
-"""The second look at formulas that are not rational: in pairs of float64 numbers, 87 bits and more, for whole arrays.
+"""The second look at formulas that are not rational: in pairs of float64 numbers, 86 bits and more, for whole arrays.
 
 An element that Ziv's test leaves in doubt lies next to a midpoint of the output's type, often because an operand is so
 small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even
