@@ -13,7 +13,7 @@ from ..catalogue import TIERS, digest, files, is_catalogue, select
 from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators, unique
 from ..explain.where import HELP, chosen_by
-from ..fixtures.files import LAYOUTS, Progress, write
+from ..fixtures.files import LAYOUTS, Progress, require_empty, write
 from ..fixtures.verifying import verify
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ..model.errors import OracleError
@@ -90,6 +90,7 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", soc_of(args.soc)
     only = {operator_named(name).name for name in args.op}
     platform(soc)  # before anything is expanded
+    require_empty(args.directory)
     paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)
     fits = matching(args.expression)
     cases = select(unique(load_files(paths, only, tier=tier)), tier=tier, soc=soc)
