@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from oracle.case.prepare import Memory
-from oracle.catalogue import load_all
+from oracle.catalogue import load_all, select
 from oracle.catalogue.data.case import Case
 from oracle.catalogue.measure import elements
 from oracle.model.aclnn import DEFAULT_SOC
@@ -24,9 +24,8 @@ def cases_of(op: str, dtype: str = "float32") -> tuple[Case, Case]:
     """Return a small case of an operator, about 200 elements, and a large one, a million where it has such."""
     result = [
         case
-        for case in load_all()
+        for case in select(load_all(), soc=DEFAULT_SOC)
         if (case.op, case.dtype) == (op, dtype) and case.computes(DEFAULT_SOC) and not case.uninformative
-        if not case.soc or DEFAULT_SOC in case.soc
         if all(plan is None or plan.view == "contiguous" for plan in (*case.inputs.values(), *case.outputs.values()))
     ]
     small = min(result, key=lambda case: (case.family != "first_look", abs(elements(case) - FEW)))

@@ -135,9 +135,14 @@ def inputs_digest(call: Call) -> str:
     return digest.hexdigest()
 
 
+def indexes(folder: Path) -> list[Path]:
+    """Return the files of a recording that list its cases, one of every worker."""
+    return list(folder.glob("index-*.jsonl"))
+
+
 def read_index(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the recording's lines by case id. Raises OracleError for a folder that is no recording."""
-    files = sorted(folder.glob("index-*.jsonl"), key=lambda path: path.lstat().st_mtime)
+    files = sorted(indexes(folder), key=lambda path: path.lstat().st_mtime)
     if not files:
         raise OracleError(f"{folder}: no recording here (no index-*.jsonl); make one with --record-outputs {folder}")
     entries: dict[str, dict[str, Any]] = {}

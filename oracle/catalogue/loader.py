@@ -294,7 +294,7 @@ def select(cases: Iterable[Case], *, tier: str | None = None, soc: str | None = 
         raise unknown("tier", tier, (*TIERS, HUGE))
     name = None if soc is None else platform(soc).soc
     tiers = TIERS[: TIERS.index(tier) + 1] if tier in TIERS else (HUGE,) if tier == HUGE else (*TIERS, HUGE)
-    return [c for c in cases if c.tier in tiers and (name is None or not c.soc or name in c.soc)]
+    return [c for c in cases if c.tier in tiers and (name is None or c.is_on(name))]
 
 
 def digest(paths: Iterable[PathLike]) -> str:

@@ -361,7 +361,7 @@ def information(cases: Iterable[Case], *, limit: int, seed: int = 0) -> list[Inf
         plan = case.output
         if plan is None or case.dtype not in ATOL or plan.dtype != case.dtype or math.prod(plan.shape) > limit:
             continue
-        if (case.soc and DEFAULT_SOC not in case.soc) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
+        if not case.is_on(DEFAULT_SOC) or not case.computes(DEFAULT_SOC) or 0 in plan.shape:
             continue
         for result in references(call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=seed)[0])).values():
             if result.written:

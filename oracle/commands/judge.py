@@ -114,7 +114,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
                             "oracle_standard": args.standard, "oracle_standard_option": args.option})  # fmt: skip
     results, cases = Results(args.actual, manifest), cases_of(manifest)
     again = shlex.join(["aclnn-oracle", "judge", *map(str, (args.golden, args.actual)), "-o", str(args.output),
-                        "--standard", args.standard])  # fmt: skip
+                        "--standard", args.standard, *(w for o in args.option for w in ("--option", o))])  # fmt: skip
     recorder = RecordWriter(args.output)
     recorder.begin(len(cases), replace(header_of(settings, versions()), backend=results.name,
                                        catalogue_sha256=manifest["catalogue_sha256"]))  # fmt: skip

@@ -72,7 +72,7 @@ class Loaded:
         for reason, row in self.rows:
             result.setdefault(reason, []).append(row)
         for case in self.cases:
-            if case.soc and soc not in case.soc:
+            if not case.is_on(soc):
                 result.setdefault(f"for other SoCs than {soc}", []).append(f"{case.source}: {case.id}")
         return [f"  {len(rows)} {reason}: {'; '.join(rows)}" for reason, rows in result.items()]
 

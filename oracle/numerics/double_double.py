@@ -38,6 +38,7 @@ ARITHMETIC = Arithmetic(
     {"/": 8, "sqrt": 2, "exp": 2.0**12, "expm1": 2.0**14, "tanh": 2.0**16, "log": 64, "log1p": 64, "erf": 16,
      "erfc": 128},
 )  # fmt: skip
+UNDERFLOW = 2.0**-600  # what a term of a sum may lose whose parts are below float64's normal numbers
 NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
 _ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # of arguments of up to 1, else NaN
 _SERIES = frozenset(("erf", "erfc", "log", "log1p", "expm1", "tanh"))
@@ -238,24 +239,25 @@ def hyperbolic_tangent(a: Pair) -> Pair:
     return _where(negative, negate(result), result)
 
 
-_INVERSE_TANGENT = [_exactly(Fraction(2, 2 * n + 1)) for n in range(21)]  # in z^2; z is at most 0.1716: below 2^-107
+_LOG_SERIES = [_exactly(Fraction(2, 2 * n + 1)) for n in range(21)]  # in z^2; z is at most 0.1716: below 2^-107
 _MIDDLE = math.sqrt(0.5)
 
 
 def _of_quotient(z: Pair) -> Pair:
     """log((1 + z) / (1 - z)) for |z| up to 0.1716."""
-    return multiply(_series(_INVERSE_TANGENT, multiply(z, z)), z)
+    return multiply(_series(_LOG_SERIES, multiply(z, z)), z)
 
 
 def logarithm(a: Pair) -> Pair:
     """log a: a = 2^k m, with m around 1; NaN for what is not positive."""
-    m, k = np.frexp(np.where(np.isfinite(a[0]) & (a[0] > 0), a[0], np.nan))
+    high = np.where(np.isfinite(a[0]) & (a[0] > 0), a[0], np.nan)
+    m, k = np.frexp(high)
     k = k - (m < _MIDDLE)
-    some = np.ldexp(a[0], -k), np.ldexp(a[1], -k)
+    some = np.ldexp(high, -k), np.ldexp(a[1], -k)
     total = _of_quotient(divide(add(some, (-1.0, 0.0)), add(some, (1.0, 0.0))))
     for part in reversed(_LN2):
         total = add(total, two_product(k.astype(np.float64), part))
-    return _where((np.isnan(m), 0.0), (np.nan, np.nan), total)
+    return total
 
 
 def logarithm_beside_one(a: Pair) -> Pair:

@@ -267,7 +267,7 @@ def score(
             result.tried += left[case.op]
         if not left[case.op]:
             continue
-        if case.soc and settings.soc not in case.soc:
+        if not case.is_on(settings.soc):
             continue
         if reason := too_large(case, settings):
             result.skipped[case.id] = reason

@@ -139,7 +139,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     inputs, specs = make_inputs(case, seed=share.settings.seed)
     made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
     computed: dict[str, Computed] = {}
-    for soc in (s for s in share.socs if not case.soc or s in case.soc):
+    for soc in filter(case.is_on, share.socs):
         settings = replace(share.settings, soc=soc)
         memory = Memory(case, soc, inputs, specs)
         ends_early = operator(case.op).ends_early(memory.call.arguments)

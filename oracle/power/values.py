@@ -287,7 +287,7 @@ def values(cases: Iterable[Case], *, limit: int) -> list[Dimension]:
         sizes = [math.prod(plan.shape) for plan in case.plans.values()]
         if not sizes or min(sizes) == 0 or max(sizes) > limit:
             continue
-        if case.computes(DEFAULT_SOC) and (not case.soc or DEFAULT_SOC in case.soc):
+        if case.computes(DEFAULT_SOC) and case.is_on(DEFAULT_SOC):
             by_op.setdefault(case.op, []).append(case)
     return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name])]
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ..backends import require_known
+from ..backends.replay import indexes
 from ..catalogue import is_catalogue, of_unknown_operator
 from ..catalogue.data.case import Case
 from ..catalogue.measure import cost
@@ -146,7 +147,7 @@ def start(config: pytest.Config) -> Run:
 
 def _require_no_recording(folder: str) -> None:
     """Raise OracleError for a folder with the outputs of another run: both would be judged as those of one device."""
-    if next(Path(folder).glob("index-*.jsonl"), None) is not None:
+    if indexes(Path(folder)):
         raise OracleError(f"--record-outputs {folder}: holds the recording of another run; name a new folder")
 
 

@@ -98,6 +98,10 @@ class Case:
         """Whether a right device of a SoC accepts the call and goes on to compute it."""
         return self.expected(soc, cann) == SUCCESS.name and not self.asks_status
 
+    def is_on(self, soc: str) -> bool:
+        """Whether the case is planned on a SoC."""
+        return not self.soc or soc in self.soc
+
     def writes(self, soc: str, cann: str = "") -> bool:
         """Whether a right device of a SoC writes all outputs: it computes, and no tensor is empty."""
         return self.computes(soc, cann) and not any(0 in plan.shape for plan in self.plans.values())

@@ -28,7 +28,6 @@ from ..traversal import Stage
 from .sums import AGAIN, RUN, TERMS, run_sum
 
 Pair = tuple[Array, Array]  # an unevaluated sum
-UNDERFLOW = 2.0**-600  # what a term in pairs may lose whose parts are below float64's normal numbers
 
 
 @dataclass
@@ -191,7 +190,8 @@ class Stages:
         operands |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
         high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, operands))
         operands |= {name: error[inverse, 0] for name, error in errors.items()}
-        return high, low, _lost(self.graph.levels(double_double.ARITHMETIC)[1], operands, high)
+        outer = self.graph.levels(double_double.ARITHMETIC)[1]
+        return high, low, double_double.error_of(outer.loss.relative, outer.running, operands, high)
 
     def in_fractions(self, where: tuple[Array, ...]) -> Fraction64:
         """Some elements of a rational formula as fractions, inexact where float64 numbers cannot hold them."""
@@ -247,10 +247,11 @@ class Stages:
                 high, low = (
                     np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**operands, **pairs})
                 )
-                lost = _lost(level, {**operands, **pairs, **errors}, high)
+                known = {**operands, **pairs, **errors}
+                lost = double_double.error_of(level.loss.relative, level.running, known, high)
                 if stage.kind == "sum":
                     one, wrong = pair_sum(high, low)
-                    total, more = (one, 0.0) if total is None else added(total, one)
+                    total, more = (one, 0.0) if total is None else _added(total, one)
                     error = error + wrong + more + lost.sum(axis=-1, keepdims=True)
                 else:
                     error = np.maximum(error, lost.max(axis=-1, keepdims=True))
@@ -259,7 +260,7 @@ class Stages:
                     total = _pair_extreme(high, low, 1.0 if stage.kind == "most" else -1.0)
             assert total is not None
             pairs[stage.name] = total
-            errors[stage.error] = error * 1.01 + self.length * UNDERFLOW
+            errors[stage.error] = error * 1.01 + self.length * double_double.UNDERFLOW
         return pairs, errors
 
 
@@ -299,10 +300,6 @@ def evaluated(
     return result, margin
 
 
-def _lost(level: Level, operands: Mapping[str, Any], value: Array) -> Array:
-    return double_double.error_of(level.loss.relative, level.running, operands, value)
-
-
 def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
     """Sums along the last axis, kept, of numbers in pairs, and what they may be off: a binary tree."""
     lost = np.zeros((*high.shape[:-1], 1))
@@ -310,13 +307,13 @@ def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
         half = high.shape[-1] // 2
         one = high[..., :half], low[..., :half]
         more = high[..., 2 * half :], low[..., 2 * half :]
-        pair, wrong = added(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
+        pair, wrong = _added(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
         lost += wrong.sum(axis=-1, keepdims=True)
         high, low = (np.concatenate([p, m], axis=-1) for p, m in zip(pair, more, strict=True))
     return (high, low), lost
 
 
-def added(a: Pair, b: Pair) -> tuple[Pair, Array]:
+def _added(a: Pair, b: Pair) -> tuple[Pair, Array]:
     """a + b, and what it may be off. It is exact where only one term has digits, as in 1 + e^-200."""
     result, rounded = double_double.added(a, b)
     return result, 2 * U * sum(map(np.abs, rounded))

@@ -233,7 +233,7 @@ class _Rows:
             high, low = (np.broadcast_to(half, shape) for half in double_double.evaluate(root, part))
             halves += [high, low]
             if not self.exact_terms:
-                error += double_double.lost(root, part, high).sum(axis=-1)
+                error += double_double.lost(root, part, high).sum(axis=-1) + high.shape[-1] * double_double.UNDERFLOW
         terms = [np.concatenate(row).tolist() for row in zip(*halves, strict=True)]
         highs = map(math.fsum, terms)
         return [

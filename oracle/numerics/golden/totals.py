@@ -15,6 +15,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...model.dtypes import dtype_of
+from .. import double_double
 from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
 from ..exact import enclosures
@@ -29,7 +30,7 @@ from ..traversal import Stage
 from . import reductions
 from .exact_rows import ExactRow, parts_of
 from .row_bounds import RowBound
-from .stages import UNDERFLOW, Stages, pair_sum
+from .stages import Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
 T = TypeVar("T")
@@ -128,7 +129,11 @@ class Every:
             result.append(rows.in_pairs((*index, np.zeros(index.shape[1], np.int64))))
         high, low, slack = (np.concatenate([p[k] for p in result]) for k in range(3))
         (one, other), wrong = pair_sum(high, low)
-        return float(one[0]), float(other[0]), float((slack.sum() + wrong[0]) * 1.01 + high.size * UNDERFLOW)
+        return (
+            float(one[0]),
+            float(other[0]),
+            float((slack.sum() + wrong[0]) * 1.01 + high.size * double_double.UNDERFLOW),
+        )
 
     def _looked_at(self, graph: Graph) -> list[ExactRow]:
         """Every row, exactly."""
