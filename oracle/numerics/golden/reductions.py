@@ -53,10 +53,16 @@ def evaluate(
     target, table = _target(sink, shape, axes, tuple(lead))
     loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
 
+    def rows_at(some: Operands) -> Rows:
+        return Rows(scheme, some, sink.kernel, float32(flushes), soc, beyond)
+
     def work(index: Index) -> None:
-        some, part = Rows(scheme, pick(rows, index), sink.kernel, float32(flushes), soc, beyond), target.at(index)
-        if not (loops and _compiled(some, part)):
-            some.fill(part)
+        some, part = pick(rows, index), target.at(index)
+        if not loops:
+            rows_at(some).fill(part)
+        elif not _compiled(whole := rows_at(some), part):
+            for few in blocks(whole.lead, max(1, region_size() // length)):
+                rows_at(pick(some, few)).fill(part.at(few))
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
