@@ -40,16 +40,17 @@ void check_format(const Tensor& t) {
         t.format);
 }
 
-// A row of the definition: one float type, classes of int64 (int32 too on ascend950), weights of float32.
+// A row of the definition: one float type, classes of int64 (int32 too on ascend950), weights of float32. What is
+// optional is looked at last.
 void check_row(const Given& g, std::initializer_list<Tensor> others) {
   check_supported_float(g.x);
   for (const Tensor& t : others) check_same_type(t, g.x);
   check(g.t.type == ACL_INT64 || (soc().regbase && g.t.type == ACL_INT32), "target has dtype %s", type_name(g.t.type));
-  if (g.w.present && g.w.type != ACL_FLOAT)
-    throw Error{ACLNN_ERR_INNER_FIND_KERNEL_ERROR, text("weightOptional has dtype %s", type_name(g.w.type))};
   check_format(g.x);
   check_format(g.t);
   for (const Tensor& t : others) check_format(t);
+  if (g.w.present && g.w.type != ACL_FLOAT)
+    throw Error{ACLNN_ERR_INNER_FIND_KERNEL_ERROR, text("weightOptional has dtype %s", type_name(g.w.type))};
 }
 
 void check_lengths(const Given& g) {
