@@ -125,9 +125,10 @@ def prepared(stated_cases):
         refused = () if platform(soc).bfloat16 else ("bfloat16",)
         smoke = (
             case for case in select(load_default((op,), None, "smoke"), tier="smoke")
-            if not stated and case.computes(soc) and case.dtype not in refused and not is_empty(case)
+            if not stated and case.is_on(soc) and case.computes(soc)
+            and case.dtype not in refused and not is_empty(case)
         )  # fmt: skip
-        planned = [case for case in stated if not case.soc or soc in case.soc] or list(islice(smoke, 4))
+        planned = [case for case in stated if case.is_on(soc)] or list(islice(smoke, 4))
         return tuple(Prepared.make(case, settings) for case in planned)
 
     return make

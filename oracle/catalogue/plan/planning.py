@@ -176,7 +176,7 @@ OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
 _ALONE = "a value that is the only one of its tensor enters every element"
 _MOST_TERMS = int(FORMATS["float16"].max)  # a sum of more terms of about 1 overflows float16
-_LONG_SUM = f"a sum of more than {_MOST_TERMS:,} terms may overflow float16"
+LONG_SUM = f"a sum of more than {_MOST_TERMS:,} terms may overflow float16"
 _LIMITS = f"at most rank {errors.RANK} and {errors.ELEMENTS:,} elements"
 
 
@@ -213,7 +213,7 @@ class Planner:
             expect=keys["expect"],
             soc=keys["soc"],
             null=frozenset(keys.get("null", ())),
-            uninformative=keys.get("uninformative", "") or (_LONG_SUM if long_sum else ""),
+            uninformative=keys.get("uninformative", "") or (LONG_SUM if long_sum else ""),
             source=keys["source"],
             authority=keys.get("authority", ""),
         )

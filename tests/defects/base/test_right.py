@@ -21,8 +21,10 @@ from oracle.operators.definition.operands import formula_operands
 @pytest.mark.parametrize("soc", SOCS)
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
 def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared):
+    """Of the public forms that of the product alone: the bound of another one may be wider."""
+    others = {f"right/{PLATFORMS[other].kernel}" for other in SOCS} - {f"right/{PLATFORMS[soc].kernel}"}
     for p in prepared(op, soc, seed):
-        for right in right_kernels(op):
+        for right in (each for each in right_kernels(op) if each.id not in others):
             outcome = outcome_on(p, right.device)
             assert outcome.status == "pass", (right.id, p.case.id, outcome.reason)
 

@@ -76,8 +76,10 @@ def usual(draw: Random, op: Any) -> dict[str, Any]:
     given: dict[str, Any] = {**attributes, **{p.name: attribute(draw, p) for p in op.attributes if draw.random() < 0.3}}
     for parameter in op.inputs():
         own = shape if parameter.name == op.main else op.shape_of(parameter.name, shape, attributes)
-        types = [np.int64, np.int32] if parameter.role.holds == "classes" else [kind]
-        given[parameter.name] = tensor(draw, [own], types)
+        if parameter.role.holds == "classes":
+            given[parameter.name] = tensor(draw, [own], [np.int64, np.int32]) % 2  # 0 or 1: others are rarely classes
+        else:
+            given[parameter.name] = tensor(draw, [own], [kind])
     if draw.random() < 0.3:
         given[draw.choice([p.name for p in op.inputs()])] = tensor(draw, SHAPES, [kind])
     return given
