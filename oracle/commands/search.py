@@ -35,7 +35,7 @@ examples:
   aclnn-oracle run reports/search/softplus_backward.yaml --backend aclnn       repeats what was found
 
 The same seed draws the same calls; how many of them depends on the machine. Ctrl-C ends the search, and writes what was
-found so far. Exit status: 0 nothing fails, 1 something does, 2 bad input.
+found so far. Exit status: 0 nothing fails, 1 something does, 2 bad input, 130 interrupted.
 """
 
 

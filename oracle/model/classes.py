@@ -87,7 +87,7 @@ _SECOND = (2, 3, 4, 5, 8, 9, 13, 16, 17, 21, 27, 32, 43, 57, 64, 65, 85, 91, 128
 
 @lru_cache(maxsize=1 << 14)
 def shape_classes(shape: Shape) -> tuple[str, ...]:
-    """Return the class of a shape of two or more axes by each of :data:`FACTORS`."""
+    """Return the class of a shape of two or more axes by each of :data:`SHAPE_FACTORS`."""
     last, leading, count = shape[-1], shape[0], math.prod(shape)
     equal = EQUAL if len(set(shape)) < len(shape) else DIFFERENT
     return str(len(shape)), class_of(LAST_AXIS, last), class_of(LEADING_AXIS, leading), class_of(ELEMENTS, count), equal
@@ -229,7 +229,7 @@ _LENGTHS, _BEHIND = (1, 12, 33, 100, 192, 2049, 16385), (1, 5, 65)
 
 
 def axis_classes(shape: Shape, axis: int) -> tuple[str, ...]:
-    """Return the class of a reduced axis, counted from the front, by each of :data:`FACTORS`."""
+    """Return the class of a reduced axis, counted from the front, by each of :data:`SHAPE_FACTORS`."""
     return class_of(REDUCED, shape[axis]), class_of(BEHIND, math.prod(shape[axis + 1 :]))
 
 
