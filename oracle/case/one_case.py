@@ -263,9 +263,9 @@ def _steps(
         with watch("golden_s"):
             prepared = Prepared.make(case, settings, memory)
             prepared.keep()
-    if reason := uninformative(prepared):
-        return Outcome("error", reason)
     outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)), explained=explained)
+    if outcome.status == "pass" and (reason := uninformative(prepared)):
+        return Outcome("error", reason)
     return told_of_a_rerun(outcome, prepared, backend) if explained else outcome
 
 

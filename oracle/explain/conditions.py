@@ -38,7 +38,11 @@ class Condition:
 
     def of(self, facts: Sequence[Mapping[str, Fact]]) -> Array:
         """Return which of some cases fulfil it."""
-        return np.array([self.fact in each and self.test(each[self.fact]) for each in facts], bool)
+        return np.array([self.holds(each) for each in facts], bool)
+
+    def holds(self, facts: Mapping[str, Fact]) -> bool:
+        """Whether a case fulfils it."""
+        return self.fact in facts and self.test(facts[self.fact])
 
     def __str__(self) -> str:
         return f"{self.subject} {self.text}"

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
 from ..catalogue.expand.drawing import IGNORED, takes
 from ..catalogue.measure import elements
 from ..model.call import Array
+from ..model.dtypes import FLOATS
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
@@ -38,6 +40,7 @@ SHAPE, TYPES = "shape", "types"
 OF_SHAPE = ("axis", "lengths", "extent", "groups")  # roles of attributes that belong to a shape
 LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 1024,
            1025, 2048, 2049)  # fmt: skip
+INDEX_TYPES = ("int64", "int32", "uint8")
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
 NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
@@ -47,40 +50,49 @@ SMALL = 1 << 12  # and, where it is larger, at most four times those of the fail
 CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
 AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
 FAR = 8  # calls with an axis as long as can be, first of all
-FEW = 10  # failures: with fewer no condition is worth its words, and half of the neighbours are any
+FEW = (
+    10  # failures or passes: with fewer half of the neighbours are new ones, for no condition is worth its words; else
+)
+# a quarter, for the best conditions may lack one that no call has tried
 ALIKE = 3  # neighbours at a time that all conditions divide alike
 SOFT = 4.0  # bits more for which a condition counts half as much
 PASSES = 400  # passing calls that are looked at: the latest, and others evenly
 
 
-def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: str) -> Case | None:
+def neighbour(
+    failing: Case, others: Sequence[Case], draw: random.Random, name: str, about: Collection[str] = ()
+) -> Case | None:
     """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
-    layout of a tensor, an operand that is broadcast otherwise, another value of an attribute, or parts of one of some
-    others. None where what was drawn is no call."""
+    layout or type of a tensor, an operand that is broadcast otherwise, another value of an attribute, or parts of one
+    of some others; ``about``: the parameters to change, where it is one. None where what was drawn is no call."""
     op, chance = OPERATORS[failing.op], draw.random()
+    key = draw.choice([*(k for k in failing.plans if k in about)] or [*failing.plans])
     main, along = failing.inputs[op.main], op.attribute("axis")
     rank = 0 if main is None else len(main.shape)
-    if along is not None and rank and chance < 0.1:
-        moved = replace(failing, attrs={**failing.attrs, along.name: draw.randrange(-rank, rank)})
-        return crossed(moved, moved, (), name)
+    if along is not None and rank and chance < 0.15:
+        return _turned(failing, along.name, draw.randrange(-rank, rank), name, swapped=draw.random() < 0.5)
     if main is not None and rank and chance < 0.3:
         axis = draw.randrange(rank)
         n = main.shape[axis]
         beside = (*LENGTHS, 64 * n, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
         return _stretched(failing, axis, draw.choice([each for each in beside if each > 0]), name)
+    if chance < 0.48:
+        layout, offset = draw.choice(("", "", "", *VIEWS)), draw.choice(OFFSETS)
+        return _laid_out(failing, key, layout, draw.choice((0, offset)) if layout else offset, name)
     if chance < 0.55:
-        key, layout = draw.choice([*failing.inputs, *failing.outputs]), draw.choice(("", "", "", *VIEWS))
-        return _laid_out(failing, key, layout, draw.choice(OFFSETS), name)
-    if main is not None and chance < 0.7:
+        types = INDEX_TYPES if op.by_name[key].holds("classes") else FLOATS
+        return _typed(failing, key, draw.choice(types), name, alone=draw.random() < 0.5)
+    if main is not None and chance < 0.67:
         axis = draw.randrange(rank + 1)
         added = (draw.choice((1, 2, 3)),) if draw.random() < 0.5 or rank < 2 else ()
-        return _of_rank(failing, (*main.shape[:axis], *added, *main.shape[axis + (not added) :]), name)
-    if main is not None and chance < 0.8:
-        key = draw.choice([*failing.inputs])
+        shape = (*main.shape[:axis], *added, *main.shape[axis + (not added) :])
+        return _reshaped(failing, shape, failing.attrs, name)
+    if main is not None and chance < 0.76:
+        key = key if key in failing.inputs else draw.choice([*failing.inputs])
         return _broadcast(failing, key, draw.choice(tuple(_forms(main.shape))), name)
     free = [p for p in op.attributes if p.role not in OF_SHAPE]
     if free and chance < 0.9:
-        p = draw.choice(free)
+        p = draw.choice([p for p in free if p.name in about] or free)
         given = {**failing.attrs, p.name: _other(p, failing.attrs[p.name], draw)}
         return _called(failing, given, failing.inputs, name)
     share, parts = draw.choice(SHARES), parts_of(failing)
@@ -103,15 +115,32 @@ def _other(p: Parameter, value: Any, draw: random.Random) -> Any:
     return draw.choice(p.choices) if p.words else p.plain
 
 
-def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:
-    """Return a call whose main operand has another shape, as every tensor that was like it."""
+def _turned(case: Case, key: str, axis: int, name: str, *, swapped: bool) -> Case | None:
+    """Return a call with another axis; with the length of its own one, where the two are ``swapped``."""
+    main = case.inputs[OPERATORS[case.op].main]
+    if main is None:
+        return None
+    shape, old = list(main.shape), case.attrs[key]
+    if swapped:
+        shape[axis], shape[old] = shape[old], shape[axis]
+    return _reshaped(case, tuple(shape), {**case.attrs, key: axis}, name)
+
+
+def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str) -> Case | None:
+    """Return a call whose main operand has another shape, as every tensor whose shape follows from it; with these
+    attributes, fitted to it."""
     op = OPERATORS[case.op]
     main = case.inputs[op.main]
     assert main is not None
-    attrs = _fitted(op, case.attrs, shape)
-    inputs = {key: plan and _counted(op, _shaped(plan, shape if plan.shape == main.shape else plan.shape), shape, attrs)
-              for key, plan in case.inputs.items()}  # fmt: skip
-    return _called(case, attrs, inputs, name)
+    given = _fitted(op, attrs, shape)
+    inputs: dict[str, TensorPlan | None] = {}
+    for key, plan in case.inputs.items():
+        if plan is not None:
+            follows = plan.shape == op.shape_of(key, main.shape, case.attrs)
+            own = op.shape_of(key, shape, given) if follows else plan.shape
+            plan = _counted(op, _shaped(plan, own), shape, given)
+        inputs[key] = plan
+    return _called(case, given, inputs, name)
 
 
 def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
@@ -131,9 +160,22 @@ def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case
     if plan is None or plan.view.startswith("as:"):
         return None
     view = layout or plan.view.partition("+")[0]
-    moved = {key: replace(plan, view=later("contiguous" if view.startswith("offset") else view, offset))}
-    other = replace(case, inputs={k: moved.get(k, p) for k, p in case.inputs.items()},
-                    outputs={k: moved.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
+    view = later("contiguous" if view.startswith("offset") else view, offset)
+    return _replaced(case, {key: replace(plan, view=view)}, name)
+
+
+def _typed(case: Case, key: str, dtype: str, name: str, *, alone: bool) -> Case | None:
+    """Return a call one of whose tensors has another type: it ``alone``, or all that have its type."""
+    plans = {**case.inputs, **case.outputs}
+    own = plans[key]
+    like = {k: p for k, p in plans.items() if p and own and (k == key if alone else p.dtype == own.dtype)}
+    return _replaced(case, {k: replace(p, dtype=dtype) for k, p in like.items()}, name)
+
+
+def _replaced(case: Case, plans: Mapping[str, TensorPlan], name: str) -> Case | None:
+    """Return a call with other tensors in the place of some."""
+    other = replace(case, inputs={k: plans.get(k, p) for k, p in case.inputs.items()},
+                    outputs={k: plans.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
     return crossed(other, other, (), name)
 
 
@@ -216,15 +258,17 @@ def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collecti
 
 
 def _shaped(plan: TensorPlan, shape: Shape) -> TensorPlan:
-    """The plan in a shape; a layout that this shape cannot have becomes contiguous."""
-    view = plan.view
+    """The plan in a shape; a layout that this shape cannot have becomes contiguous, values that are listed repeat."""
+    view, data = plan.view, plan.data
+    if data is not None and data.get("gen") == "literal" and data["values"] and shape != plan.shape:
+        data = {**data, "values": list(islice(cycle(data["values"]), math.prod(shape)))}
     try:
         arrange(shape, view)
     except OracleError:
         view = "contiguous"
     if plan.data is None and shares_elements(shape, view):
         view = "contiguous"
-    return replace(plan, shape=shape, view=view, format="ND", storage_shape=None)
+    return replace(plan, shape=shape, data=data, view=view, format="ND", storage_shape=None)
 
 
 def _counted(op: Operator, plan: TensorPlan, main: Shape, attrs: Mapping[str, Any]) -> TensorPlan:
@@ -256,9 +300,8 @@ def _called(
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
         return None
     return Case(
-        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs,
-        uninformative="one value everywhere may be what makes a call fail",
-    )  # fmt: skip
+        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs
+    )
 
 
 # ---- what they teach -------------------------------------------------------------------------------------------------
@@ -288,12 +331,12 @@ class Known:
                 most = min(AT_ONCE, calls - self.calls)
                 if most <= 0 or time.monotonic() >= until:
                     return
-                offered = list(self._near(draw, f"{named}{turn}-"))
+                best = list(_with_shorter(rivals(*self.thinned())))
+                offered = list(self._near(best, draw, f"{named}{turn}-"))
                 facts = [facts_of(described(case)) for case in offered]
-                best = _most_open(rivals(*self.thinned()), facts, draw)
-                if len(self._failing()) < FEW:
-                    best = draw.sample(range(len(offered)), min(most // 2, len(offered))) + best
-                self._try([offered[number] for number in dict.fromkeys(best)], most, until)
+                few = min(self.bad.count(True), self.bad.count(False)) < FEW
+                chosen = self._newest(best, facts, draw)[: most // (2 if few else 4)] + _most_open(best, facts, draw)
+                self._try([offered[number] for number in dict.fromkeys(chosen)], most, until)
         except OracleError:  # what is known without further calls is enough
             return
 
@@ -308,14 +351,29 @@ class Known:
                 result.append(_stretched(failing, axis, longer, f"{name}{len(result)}]"))
         return [case for case in result if case is not None and takes(case, self.soc, self.cann)]
 
-    def _near(self, draw: random.Random, name: str) -> Iterator[Case]:
-        """Neighbours of the failing calls, of two of these the smaller one's."""
+    def _near(self, best: Sequence[Rival], draw: random.Random, name: str) -> Iterator[Case]:
+        """Neighbours of the failing calls, of two of these the smaller one's; half of them differ in a parameter that
+        the best conditions speak of."""
         failing = self._failing()
+        words = {word for chosen, bits in best if bits <= best[0][1] + SOFT for c in chosen for word in c.fact.split()}
         for number in range(OFFERED):
             near = min(draw.choice(failing), draw.choice(failing), key=elements)
-            case = neighbour(near, self.cases, draw, f"{name}{number}]")
+            case = neighbour(near, self.cases, draw, f"{name}{number}]", words if draw.random() < 0.5 else ())
             if case is not None and (elements(case) <= max(SMALL, 4 * elements(near)) or draw.random() < 0.1):
                 yield from [case] if takes(case, self.soc, self.cann) else []
+
+    def _newest(self, best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw: random.Random) -> list[int]:
+        """Return the calls in a random order, first those of which the best conditions hold with a word or a flag that
+        no other such call has had."""
+        chosen = best[0][0] if best else ()
+        known = {item for each in self.facts if _all_hold(chosen, each) for item in each.items()}
+
+        def is_new(each: Mapping[str, Fact]) -> bool:
+            told = (value for _, value in each.items() - known)
+            return _all_hold(chosen, each) and any(isinstance(value, (str, bool)) for value in told)
+
+        order = draw.sample(range(len(facts)), len(facts))
+        return sorted(order, key=lambda number: not is_new(facts[number]))
 
     def _failing(self) -> list[Case]:
         return [case for case, is_bad in zip(self.cases, self.bad, strict=True) if is_bad]
@@ -339,6 +397,19 @@ class Known:
         kept = set(passing[len(early) :]) | set(early[:: max(1, -(-len(early) // PASSES))])
         chosen = [number for number, is_bad in enumerate(self.bad) if is_bad or number in kept]
         return [self.facts[number] for number in chosen], np.array([self.bad[number] for number in chosen], bool)
+
+
+def _with_shorter(best: Sequence[Rival]) -> Iterator[Rival]:
+    """Yield conditions, and the best ones without each of them in turn: a call that fulfils all but one shows whether
+    that one is needed."""
+    yield from best
+    for chosen, bits in best[:1]:
+        if len(chosen) > 1:
+            yield from ((chosen[:place] + chosen[place + 1 :], bits) for place in range(len(chosen)))
+
+
+def _all_hold(chosen: Sequence[Condition], facts: Mapping[str, Fact]) -> bool:
+    return all(condition.holds(facts) for condition in chosen)
 
 
 def _most_open(best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw: random.Random) -> list[int]:

@@ -85,8 +85,8 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
     (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
      "gradInput is not contiguous, and the number of elements is above 64"),
     (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
-    (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 65536,  # no case is so large
-     "the rank is 2, and the number of elements is above 64 and at most 65536"),
+    (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 4096,  # no case is so large
+     "the rank is 2, and the number of elements is above 64 and at most 4096"),
     (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
      "the rank is 2, and the form of target is of one element"),
     (norms, lambda f: f["the rank"] == 3 and f["the number of elements"] > 2048,
