@@ -12,7 +12,6 @@ import numpy as np
 from .. import verdict
 from ..catalogue.data.case import Case
 from ..catalogue.plan.asked import authority_of
-from ..catalogue.plan.planning import word
 from ..explain import detail as failure, diagnosis, findings
 from ..explain.diagnosis import KEPT
 from ..guest.opening import DeviceError, Gone, readable, reason_of, trace_of
@@ -324,10 +323,8 @@ def record_of(
     if outcome.status not in ("pass", "skip"):
         detail = replace(outcome.detail, replay=failure.replay_command(case, settings))
     standard, spent = outcome.layers.get("standard"), seconds or {}
-    return CaseRecord(
-        id=case.id,
-        op=case.op,
-        dtype=case.dtype,
+    return replace(
+        failure.described(case),
         status=outcome.status,
         reason=readable(outcome.reason),
         verdicts={n: LayerVerdict(v.passed, readable(v.reason), v.metrics) for n, v in outcome.layers.items()},
@@ -342,7 +339,4 @@ def record_of(
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,
         notes=outcome.notes,
-        inputs=failure.describe(case.inputs),
-        attrs={n: word(v) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
-        outputs=failure.describe(case.outputs),
     )

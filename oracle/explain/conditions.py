@@ -50,6 +50,7 @@ class Condition:
 
 FLAGS = {  # the last word of a fact that is true or false -> what is told of the tensor, either way
     "present": ("is given", "is absent"),
+    "asked": ("is asked for", "is not asked for"),
     "contiguous": ("is contiguous", "is not contiguous"),
     "offset": ("begins at an offset", "begins at no offset"),
     "stride 0": ("has a stride of 0", "has no stride of 0"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.plan.planning import word
 from ..model.call import Array, Call
 from ..numerics.orders.formula import picks
 from ..operators import OPERATORS
@@ -43,7 +44,8 @@ def _tensor(plan: TensorPlan | None) -> str:
 
 def described(case: Case) -> CaseRecord:
     """Return a case as a record describes one that has not run."""
-    return CaseRecord(case.id, case.op, case.dtype, "notrun", inputs=describe(case.inputs), attrs=dict(case.attrs),
+    return CaseRecord(case.id, case.op, case.dtype, "notrun", inputs=describe(case.inputs),
+                      attrs={n: word(v) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
                       outputs=describe(case.outputs))  # fmt: skip
 
 

@@ -89,6 +89,8 @@ def _facts(
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
             result[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+        if op is not None and parameter is not None and parameter.role == "mask":
+            result |= {f"{output} asked": digit == "1" for output, digit in zip(op.outputs, str(value), strict=False)}
         if parameter is not None and parameter.role == "number" and isinstance(value, (int, float)):
             result[f"the sign of {n}"] = "zero" if value == 0 else "negative" if value < 0 else "positive"
         if parameter is not None and parameter.role == "axis" and isinstance(value, int) and main is not None:

@@ -45,6 +45,7 @@ OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
 NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
 SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
+OF_PARAMETERS = 0.3  # of the chances of all changes: from here on one parameter is changed, not the shape
 LARGEST = 1 << 17  # elements of a tensor of a neighbour
 SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten
 CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
@@ -65,19 +66,19 @@ def neighbour(
     """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
     layout or type of a tensor, an operand that is broadcast otherwise, another value of an attribute, or parts of one
     of some others; ``about``: the parameters to change, where it is one. None where what was drawn is no call."""
-    op, chance = OPERATORS[failing.op], draw.random()
+    op, chance = OPERATORS[failing.op], draw.uniform(OF_PARAMETERS if about else 0.0, 1.0)
     key = draw.choice([*(k for k in failing.plans if k in about)] or [*failing.plans])
     main, along = failing.inputs[op.main], op.attribute("axis")
     rank = 0 if main is None else len(main.shape)
     if along is not None and rank and chance < 0.15:
         return _turned(failing, along.name, draw.randrange(-rank, rank), name, swapped=draw.random() < 0.5)
-    if main is not None and rank and chance < 0.3:
+    if main is not None and rank and chance < OF_PARAMETERS:
         axis = draw.randrange(rank)
         n = main.shape[axis]
         beside = (*LENGTHS, 64 * n, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
         return _stretched(failing, axis, draw.choice([each for each in beside if each > 0]), name)
     if chance < 0.48:
-        layout, offset = draw.choice(("", "", "", *VIEWS)), draw.choice(OFFSETS)
+        layout, offset = draw.choice(("", "", *VIEWS)), draw.choice(OFFSETS)
         return _laid_out(failing, key, layout, draw.choice((0, offset)) if layout else offset, name)
     if chance < 0.55:
         types = INDEX_TYPES if op.by_name[key].holds("classes") else FLOATS
@@ -126,9 +127,9 @@ def _turned(case: Case, key: str, axis: int, name: str, *, swapped: bool) -> Cas
     return _reshaped(case, tuple(shape), {**case.attrs, key: axis}, name)
 
 
-def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str) -> Case | None:
-    """Return a call whose main operand has another shape, as every tensor whose shape follows from it; with these
-    attributes, fitted to it."""
+def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str, axis: int | None = None) -> Case | None:
+    """Return a call whose main operand has another shape, as every tensor whose shape follows from it, and along an
+    ``axis`` those that have its length; with these attributes, fitted to it."""
     op = OPERATORS[case.op]
     main = case.inputs[op.main]
     assert main is not None
@@ -136,8 +137,14 @@ def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str) -> 
     inputs: dict[str, TensorPlan | None] = {}
     for key, plan in case.inputs.items():
         if plan is not None:
-            follows = plan.shape == op.shape_of(key, main.shape, case.attrs)
-            own = op.shape_of(key, shape, given) if follows else plan.shape
+            own = plan.shape
+            if own == op.shape_of(key, main.shape, case.attrs):
+                own = op.shape_of(key, shape, given)
+            elif axis is not None:
+                axes = (SAME.axes(main.shape, own, {}) if op.by_name[key].holds("nothing")
+                        else op.axes_of(key, main.shape, own, case.attrs))  # fmt: skip
+                own = tuple(shape[axis] if at == axis and n == main.shape[axis] else n
+                            for at, n in zip(axes, own, strict=True))  # fmt: skip
             plan = _counted(op, _shaped(plan, own), shape, given)
         inputs[key] = plan
     return _called(case, given, inputs, name)
@@ -229,21 +236,9 @@ def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case |
 
 def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
     """Return a call with another length of an axis of the main operand, in every tensor that has it."""
-    op = OPERATORS[case.op]
-    main = case.inputs[op.main]
+    main = case.inputs[OPERATORS[case.op].main]
     assert main is not None
-    shape = (*main.shape[:axis], length, *main.shape[axis + 1 :])
-    attrs = _fitted(op, case.attrs, shape)
-    inputs: dict[str, TensorPlan | None] = {}
-    for key, plan in case.inputs.items():
-        if plan is not None:
-            axes = (SAME.axes(main.shape, plan.shape, {}) if op.by_name[key].holds("nothing")
-                    else op.axes_of(key, main.shape, plan.shape, case.attrs))  # fmt: skip
-            own = tuple(length if at == axis and n == main.shape[axis] else n
-                        for at, n in zip(axes, plan.shape, strict=True))  # fmt: skip
-            plan = _counted(op, _shaped(plan, own), shape, attrs)
-        inputs[key] = plan
-    return _called(case, attrs, inputs, name)
+    return _reshaped(case, (*main.shape[:axis], length, *main.shape[axis + 1 :]), case.attrs, name, axis)
 
 
 def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collection[str], shape: Shape) -> TensorPlan:
@@ -347,7 +342,7 @@ class Known:
         for failing in sorted(self._failing(), key=elements)[:FAR]:
             main = failing.inputs[OPERATORS[failing.op].main]
             for axis, length in enumerate(main.shape if main is not None else ()):
-                longer = LARGEST * length // max(1, elements(failing))
+                longer = LARGEST // max(1, elements(failing)) * length  # a multiple: some axes must be even
                 result.append(_stretched(failing, axis, longer, f"{name}{len(result)}]"))
         return [case for case in result if case is not None and takes(case, self.soc, self.cann)]
 

@@ -59,6 +59,16 @@ def norms() -> list[Case]:
     return of_catalogue("group_norm", "drawn")
 
 
+def gates() -> list[Case]:
+    """Calls with an operand whose reduced axis is half as long: an axis is turned with its length."""
+    return of_catalogue("glu_backward", "saturated_gates") + of_catalogue("glu_backward", "halves")
+
+
+def masks() -> list[Case]:
+    """Calls that ask for some of three outputs."""
+    return of_catalogue("layer_norm_backward", "masks")
+
+
 def test_a_neighbour_is_a_call_of_the_operator_and_the_same_for_the_same_draw() -> None:
     def drawn() -> list[Case]:
         draw = random.Random(5)
@@ -93,6 +103,10 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
      "the rank is 3, and the number of elements is above 2048"),
     (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
      "the place of the axis is last, and the axis is negative"),
+    (gates, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
+     "the place of the axis is last, and the axis is negative"),
+    (masks, lambda f: f["gradWeightOut asked"] and f["the type"] == "float16",
+     "the type is float16, and gradWeightOut is asked for"),
 ]  # fmt: skip
 
 
