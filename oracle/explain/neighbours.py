@@ -64,8 +64,9 @@ def neighbour(
     failing: Case, others: Sequence[Case], draw: random.Random, name: str, about: Collection[str] = ()
 ) -> Case | None:
     """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
-    layout or type of a tensor, an operand that is broadcast otherwise, another value of an attribute, or parts of one
-    of some others; ``about``: the parameters to change, where it is one. None where what was drawn is no call."""
+    layout or type of a tensor, an optional one absent, an operand that is broadcast otherwise, another value of an
+    attribute, or parts of one of some others; ``about``: the parameters to change, where it is one. None where what was
+    drawn is no call."""
     op, chance = OPERATORS[failing.op], draw.uniform(OF_PARAMETERS if about else 0.0, 1.0)
     key = draw.choice([*(k for k in failing.plans if k in about)] or [*failing.plans])
     main, along = failing.inputs[op.main], op.attribute("axis")
@@ -81,6 +82,8 @@ def neighbour(
         layout, offset = draw.choice(("", "", *VIEWS)), draw.choice(OFFSETS)
         return _laid_out(failing, key, layout, draw.choice((0, offset)) if layout else offset, name)
     if chance < 0.55:
+        if op.by_name[key].optional and draw.random() < 0.3:
+            return _replaced(failing, {key: None}, name)
         types = INDEX_TYPES if op.by_name[key].holds("classes") else FLOATS
         return _typed(failing, key, draw.choice(types), name, alone=draw.random() < 0.5)
     if main is not None and chance < 0.67:
@@ -179,8 +182,8 @@ def _typed(case: Case, key: str, dtype: str, name: str, *, alone: bool) -> Case 
     return _replaced(case, {k: replace(p, dtype=dtype) for k, p in like.items()}, name)
 
 
-def _replaced(case: Case, plans: Mapping[str, TensorPlan], name: str) -> Case | None:
-    """Return a call with other tensors in the place of some."""
+def _replaced(case: Case, plans: Mapping[str, TensorPlan | None], name: str) -> Case | None:
+    """Return a call with other tensors, or none, in the place of some."""
     other = replace(case, inputs={k: plans.get(k, p) for k, p in case.inputs.items()},
                     outputs={k: plans.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
     return crossed(other, other, (), name)

@@ -143,7 +143,7 @@ def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
 
 # ---- the score of the conditions -------------------------------------------------------------------------------------
 
-EACH = 6  # kernels of an operator
+EACH = 24  # kernels of an operator: of most of them the smoke tier notices few
 RANDOM = 1000  # calls on which two conditions are compared
 LARGEST = 1 << 17  # elements of a case that is run
 RIGHT, WRONG, NONE, UNSEEN = OUTCOMES = ("right", "wrong", "none", "no case fails")
