@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+import small_runs
 import stated
 from hypothesis import settings
 from ordinary import FULL, one_of_each_kind
@@ -132,3 +133,20 @@ def prepared(stated_cases):
         return tuple(Prepared.make(case, settings) for case in planned)
 
     return make
+
+
+@pytest.fixture
+def lean(monkeypatch):
+    """Hypothesis' plug-in would be imported anew, and slowly, by every run of pytest in a test."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
+
+
+@pytest.fixture
+def project(lean, pytester, monkeypatch):
+    """A folder with one catalogue; the misbehaving devices are importable."""
+    here = str(Path(__file__).parent)
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("PYTHONPATH", here)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
+    pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(small_runs.CATALOGUE)
+    return pytester

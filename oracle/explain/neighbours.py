@@ -345,7 +345,7 @@ class Known:
         for failing in sorted(self._failing(), key=elements)[:FAR]:
             main = failing.inputs[OPERATORS[failing.op].main]
             for axis, length in enumerate(main.shape if main is not None else ()):
-                longer = LARGEST // max(1, elements(failing)) * length  # a multiple: some axes must be even
+                longer = max(1, LARGEST // max(1, elements(failing))) * length  # a multiple: some axes must be even
                 result.append(_stretched(failing, axis, longer, f"{name}{len(result)}]"))
         return [case for case in result if case is not None and takes(case, self.soc, self.cann)]
 
