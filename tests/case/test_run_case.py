@@ -116,6 +116,7 @@ def test_a_golden_that_proves_nothing_is_an_error_unless_the_case_says_why(data,
     line = run_case(case, Cpu(), Settings())
     assert (line.status, message in line.reason) == ("error", True), line.reason
     assert run_case(replace(case, uninformative="on purpose"), Cpu(), Settings()).status == "pass"
+    assert run_case(case, m.WritesNothing(), Settings()).status == "fail"  # whatever it proves, the device is wrong
 
 
 def test_determinism_compares_bits():
