@@ -229,7 +229,7 @@ _LENGTHS, _BEHIND = (1, 12, 33, 100, 192, 2049, 16385), (1, 5, 65)
 
 
 def axis_classes(shape: Shape, axis: int) -> tuple[str, ...]:
-    """Return the class of a reduced axis, counted from the front, by each of :data:`SHAPE_FACTORS`."""
+    """Return the class of a reduced axis, counted from the front, by each of :data:`AXIS_FACTORS`."""
     return class_of(REDUCED, shape[axis]), class_of(BEHIND, math.prod(shape[axis + 1 :]))
 
 
