@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -198,6 +199,41 @@ def test_no_operator_or_parameter_is_known_by_name() -> None:
                 wrong.append(f"{where} knows the parameter {text.value!r}; ask the operator's roles")
             if not operators.isdisjoint(re.findall(r"\w+", text.value)):
                 wrong.append(f"{where} knows an operator by name: {text.value!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def defined(path: Path) -> set[str]:
+    """The names that a module defines or imports, those of its classes too."""
+    result: set[str] = set(dir(builtins))
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            result.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            result.add(node.id)
+        elif isinstance(node, ast.alias):
+            result.add(node.asname or node.name)
+    return result
+
+
+def is_there(path: Path, reference: str) -> bool:
+    """Whether a module's reference, relative to it as an import is, names a room, a module or something in one."""
+    dots = len(reference) - len(reference.lstrip("."))
+    place = path.parents[dots - 1] if dots else PACKAGE.parent if reference.startswith("oracle.") else path
+    rest = reference.strip(".").split(".")
+    while rest and place.is_dir() and ((place / rest[0]).is_dir() or (place / f"{rest[0]}.py").is_file()):
+        place = place / rest[0] if (place / rest[0]).is_dir() else place / f"{rest[0]}.py"
+        rest = rest[1:]
+    return not rest or rest[0] in defined(place / "__init__.py" if place.is_dir() else place)
+
+
+def test_what_a_text_refers_to_is_there() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE.parent)}:{number}: {reference}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for reference in re.findall(r":(?:attr|class|data|func|meth|mod):`~?([\w.]+)`", line)
+        if not is_there(path, reference)
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -292,5 +292,5 @@ def _windows(
 
 @functools.cache
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
-    """The loop of a formula; see :func:`.compiled_source.source`."""
+    """The loop of a formula; see :func:`.source.source`."""
     return loop_of(source(value, slacks, names, None if dtype == "float32" else held_from(value, formats)), dtype)

@@ -118,7 +118,7 @@ class Graphs:
 
     def natively(self, operands: Operands, narrow: Operands) -> Array:
         """Return what the SoC's kernel answers that computes in its operands' 16-bit type. ``narrow``: operands that
-        are looked up (see :mod:`.programs`)."""
+        are looked up (see :mod:`..programs`)."""
         assert self.native is not None
         root, given = self.computed_in(self.native, operands)
         rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}

@@ -70,7 +70,7 @@ class StrictBound:
     """What right kernels may answer for some operands.
 
     ``operands``: float64 arrays of one shape, or numbers, by symbol. ``narrow``: those of 16 bits that are looked up
-    (see :mod:`.programs`), as they were before they were widened. ``device``: what a right kernel computes in.
+    (see :mod:`..programs`), as they were before they were widened. ``device``: what a right kernel computes in.
     ``mean``: what the mean's divisor may lose, relative.
     """
 
