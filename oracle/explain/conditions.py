@@ -57,7 +57,7 @@ FLAGS = {  # the last word of a fact that is true or false -> what is told of th
     "special": ("holds values that are not finite", "holds finite values alone"),
     "broadcast": ("is broadcast", "is not broadcast"),
     "spread": ("holds several values and is broadcast", "is not broadcast, or holds one value"),
-    "mixed": ("is of another type", "is of the type of the first operand"),
+    "mixed": ("is of another type", "is not of another type"),
     "alike": ("repeat", "all differ"),
     "fits": ("has the shape of the first operand", "has another shape than the first operand"),
 }

@@ -130,6 +130,7 @@ def _of_tensor(
     """The layout, values, type and spread of one tensor beside the main operand and the largest shape of the call."""
     if tensor is None:
         yield f"{name} present", False
+        yield f"{name} mixed", False
         return
     yield f"{name} present", True
     layout = tensor.layout

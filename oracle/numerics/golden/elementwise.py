@@ -37,8 +37,8 @@ from ..traversal import has_rational_way, is_rational, names_of, walk
 
 # Results of 16 bits evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
 #
-# Where the operands of a block lie in the formula's window (:mod:`..bounds.windows`), float32 loses a known share of every
-# result, and all but one in a thousand are further than that from a midpoint. The others are evaluated in float64.
+# Where the operands of a block lie in the formula's window (:mod:`..bounds.windows`), float32 loses a known share of
+# every result, and all but one in a thousand are further than that from a midpoint. The others use float64.
 
 Formats = tuple[tuple[str, str], ...]
 Numbers = tuple[tuple[str, float], ...]

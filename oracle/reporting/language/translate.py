@@ -173,7 +173,7 @@ SENTENCES: tuple[str, ...] = (
     N_("the strides of {name} are {value}"), N_("the form of {name} is {value}"), N_("the offset of {name} is {value}"),
     N_("the offset of {name}"), N_("the sign of {name} is {value}"), N_("the place of the axis is {value}"),
     N_("the lengths of the axes repeat"), N_("the lengths of the axes all differ"),
-    N_("{name} is of another type"), N_("{name} is of the type of the first operand"),
+    N_("{name} is of another type"), N_("{name} is not of another type"),
     N_("the axis is {value}"), N_("the axis counted from the end is {value}"),
     N_("the axis counted from {start} is {value}"),
     N_("{name} is given"), N_("{name} is absent"), N_("{name} is contiguous"), N_("{name} is not contiguous"),
