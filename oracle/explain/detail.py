@@ -261,7 +261,7 @@ def _text(record: CaseRecord) -> Iterator[str]:
     yield f"  reason   {record.reason}"
     if detail.rule:
         yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
-    if record.authority and record.status not in ("notrun", "error", "crash"):  # these judge nothing
+    if record.authority and record.verdicts:  # else nothing was judged
         yield f"  on the authority of  {record.authority}"
     for layer, verdict in record.verdicts.items():
         if not verdict.passed and verdict.reason not in record.reason:

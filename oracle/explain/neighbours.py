@@ -24,7 +24,7 @@ from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
 from ..catalogue.expand.drawing import IGNORED, takes
 from ..catalogue.measure import elements
 from ..model.call import Array
-from ..model.dtypes import FLOATS
+from ..model.dtypes import FLOATS, INDEX_TYPES
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
@@ -40,7 +40,6 @@ SHAPE, TYPES = "shape", "types"
 OF_SHAPE = ("axis", "lengths", "extent", "groups")  # roles of attributes that belong to a shape
 LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 1024,
            1025, 2048, 2049)  # fmt: skip
-INDEX_TYPES = ("int64", "int32", "uint8")
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
 NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
@@ -51,10 +50,9 @@ SMALL = 1 << 12  # and, where it is larger, at most four times those of the fail
 CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
 AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
 FAR = 8  # calls with an axis as long as can be, first of all
-FEW = (
-    10  # failures or passes: with fewer half of the neighbours are new ones, for no condition is worth its words; else
-)
-# a quarter, for the best conditions may lack one that no call has tried
+# Failures or passes: with fewer no condition is worth its words, and half of the neighbours are new ones; else a
+# quarter is, for the best conditions may lack one that no call has tried.
+FEW = 10
 ALIKE = 3  # neighbours at a time that all conditions divide alike
 SOFT = 4.0  # bits more for which a condition counts half as much
 PASSES = 400  # passing calls that are looked at: the latest, and others evenly
@@ -122,8 +120,7 @@ def _other(p: Parameter, value: Any, draw: random.Random) -> Any:
 def _turned(case: Case, key: str, axis: int, name: str, *, swapped: bool) -> Case | None:
     """Return a call with another axis; with the length of its own one, where the two are ``swapped``."""
     main = case.inputs[OPERATORS[case.op].main]
-    if main is None:
-        return None
+    assert main is not None
     shape, old = list(main.shape), case.attrs[key]
     if swapped:
         shape[axis], shape[old] = shape[old], shape[axis]
@@ -166,8 +163,8 @@ def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, A
 
 def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case | None:
     """Return a call one of whose tensors has another layout, its own where that is "", and begins at an offset."""
-    plan = {**case.inputs, **case.outputs}[key]
-    if plan is None or plan.view.startswith("as:"):
+    plan = case.plans[key]
+    if plan.view.startswith("as:"):
         return None
     view = layout or plan.view.partition("+")[0]
     view = later("contiguous" if view.startswith("offset") else view, offset)
@@ -176,9 +173,8 @@ def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case
 
 def _typed(case: Case, key: str, dtype: str, name: str, *, alone: bool) -> Case | None:
     """Return a call one of whose tensors has another type: it ``alone``, or all that have its type."""
-    plans = {**case.inputs, **case.outputs}
-    own = plans[key]
-    like = {k: p for k, p in plans.items() if p and own and (k == key if alone else p.dtype == own.dtype)}
+    own = case.plans[key]
+    like = {key: own} if alone else {k: p for k, p in case.plans.items() if p.dtype == own.dtype}
     return _replaced(case, {k: replace(p, dtype=dtype) for k, p in like.items()}, name)
 
 

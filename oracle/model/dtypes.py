@@ -163,3 +163,4 @@ def find(value: object) -> DType | None:
 
 
 FLOATS = ("float16", "bfloat16", "float32")
+INDEX_TYPES = ("int64", "int32", "uint8")  # that class numbers may have

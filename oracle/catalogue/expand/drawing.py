@@ -26,6 +26,7 @@ import numpy as np
 from ...model.aclnn import DEFAULT_SOC, PLATFORMS
 from ...model.call import Array
 from ...model.classes import LAST_AXIS
+from ...model.dtypes import INDEX_TYPES
 from ...model.errors import OracleError
 from ...operators import OPERATORS, validate
 from ...operators.answers.api import defined, served
@@ -118,7 +119,7 @@ class Drawer:
                 continue
             own = self._one(self.dtypes) if mixed and chance() < 0.6 else dtype
             if p.holds("classes"):
-                own, data = self._one(("int64", "int32", "uint8")), self._classes(shape, attrs)
+                own, data = self._one(INDEX_TYPES), self._classes(shape, attrs)
             elif p.is_whole:
                 data = self._integers(p, shape, attrs)
             else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ...model.call import Call, TensorSpec
-from ...model.dtypes import FLOATS
+from ...model.dtypes import FLOATS, INDEX_TYPES
 from ...model.errors import OracleError
 from ...numerics.orders.reducing import reduces
 from ...operators import operator, validate
@@ -33,7 +33,6 @@ from ...operators.definition.roles import (
 )
 
 USUAL: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 5), (2, 5, 3, 4), (2, 5, 3, 4, 2), ())
-INDEX_TYPES = ("int64", "int32", "uint8")
 LARGEST_RANK = 9  # that catalogues visit
 NEWEST = "ascend950"
 
