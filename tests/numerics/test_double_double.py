@@ -97,10 +97,11 @@ FUNCTIONS = {
 @pytest.mark.parametrize("function", FUNCTIONS)
 @given(data=st.data())
 def test_functions_keep_the_bits_that_are_claimed(function, data):
-    a = pair_of(data.draw(FUNCTIONS[function]), data.draw(st.floats(-0.9, 0.9)))
+    a = pair_of(data.draw(FUNCTIONS[function]), data.draw(st.just(0.0) | between(-0.9, 0.9)))
     result = double_double.evaluate(function(symbol("h") + symbol("l")), {"h": a[0], "l": a[1]})
     made = exact(function(symbol("h") + symbol("l")), {"h": float(a[0]), "l": float(a[1])})
-    truth = made if isinstance(made, type(mpq())) else list(islice(made, 3))[-1][0]  # to 512 bits
+    # The fourth enclosure: log(1 + 1e-216) has its first digits behind 717 bits.
+    truth = made if isinstance(made, type(mpq())) else list(islice(made, 4))[-1][0]
     units = 2.0**-102 * double_double.ARITHMETIC.accuracy[function.__name__]
     assert abs(value_of(result) - truth) <= abs(truth) * mpq(units)
 
