@@ -193,7 +193,7 @@ class First:
         """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
         trespasses = self.tensors.trespasses()
         if workspace is not None and (where := workspace.trespass()):
-            trespasses.append(f"beside its workspace of {self._size.value} bytes: {where}")
+            trespasses.append(f"next to its workspace of {self._size.value} bytes: {where}")
         if trespasses:
             raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(trespasses)}")
 
@@ -261,7 +261,7 @@ class Beside:
             status = first.run()
             if kept is not None:
                 if self.session.broken:  # by either of the two
-                    raise DeviceFault(f"{call.case_id or call.op}, beside {kept.name} a second time: {status.reason}")
+                    raise DeviceFault(f"{call.case_id or call.op}, with {kept.name} a second time: {status.reason}")
                 self._compare(kept, call)
         finally:
             self.drop()
@@ -300,7 +300,7 @@ class Beside:
             trespasses.append(f"{different} bytes of its tensors differ")
         if trespasses:
             raise DeviceFault(
-                f"{kept.name} did something else when it ran a second time, by the same executor and beside "
+                f"{kept.name} did something else when it ran a second time, by the same executor and with "
                 f"{call.case_id or call.op} on another stream: {'; '.join(trespasses)}: the kernel keeps a state"
             )
 

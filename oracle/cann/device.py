@@ -355,7 +355,7 @@ class Tensors:
         for key, mirror in self.mirrors.items():
             if where := mirror.memory.trespass():
                 names = " and ".join(name for name, placed in self._placed.items() if placed.key == key)
-                sentences.append(f"beside the memory of {names}: {where}")
+                sentences.append(f"next to the memory of {names}: {where}")
         return sentences
 
     def contents(self) -> list[Array]:

@@ -357,7 +357,7 @@ def _installed() -> Iterator[str]:
     if not custom_libraries():
         yield f"{'custom operators':<26} none"
     versions = cann.versions()
-    yield f"{'ACL runtime':<26} {versions.get('acl runtime', 'does not tell its version')}"
+    yield f"{'ACL runtime':<26} {versions.get('acl runtime', 'does not report its version')}"
     count = cann.device_count()
     yield f"{'devices':<26} {count}" + (f", --devices 0..{count - 1}" if count else ": is there a driver, and npu-smi?")
     if count:

@@ -251,7 +251,7 @@ def too_large(case: Case, settings: Settings, times: int = 1) -> str:
     text = "--max-memory allows" if settings.max_memory else "free here are"
     if most is None or needed <= most:
         return ""
-    return f"needs {needed / _GIB:.2f} GiB of memory, 1 GiB beside its tensors; {text} {most / _GIB:.2f} GiB"
+    return f"needs {needed / _GIB:.2f} GiB of memory, 1 GiB more than its tensors; {text} {most / _GIB:.2f} GiB"
 
 
 @contextmanager

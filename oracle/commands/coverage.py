@@ -48,8 +48,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="with --interactions: what --require asks of the lines of three conditions instead",
     )
     parser.add_argument("--information", action="store_true", help="measure the goldens instead")
-    parser.add_argument("--interactions", action="store_true", help="tell which conditions meet in some case instead")
-    parser.add_argument("--values", action="store_true", help="tell which binades of the operands some case visits")
+    parser.add_argument("--interactions", action="store_true", help="report which conditions meet in some case instead")
+    parser.add_argument("--values", action="store_true", help="report which binades of the operands some case visits")
     parser.add_argument(
         "--max-elements",
         type=int,

@@ -37,9 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="read what can be read of a damaged record; the report says how many lines were left out",
     )
-    report.add_argument(
-        "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
-    )
+    report.add_argument("--format", choices=RENDERERS, help="the format, for any suffix; without -o to the terminal")
     _add_language(report, "language of the text; an HTML report holds both and opens in this one")
     report.set_defaults(run=run_report)
 

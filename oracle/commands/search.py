@@ -112,7 +112,7 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
         path = folder / f"{OPERATORS[state.op].slug}.yaml"
         save(path, catalogue_text(state.op, [(each.reduced, _why(contrast)) for each in state.failures]))
         print(f"{state.op}: {path}")
-        print(f"  {contrast or 'no condition tells the failing calls'}")
+        print(f"  {contrast or 'no condition describes the failing calls'}")
         for each in state.failures:
             print(f"  {each.record.reason}")
     for state in states:
@@ -131,7 +131,7 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
 
 
 def _why(condition: str) -> str:
-    return f"found by search: {condition}" if condition else "found by search, which tells no condition"
+    return f"found by search: {condition}" if condition else "found by search, which names no condition"
 
 
 def _record(found: Search, settings: Settings, path: Path) -> None:

@@ -53,7 +53,7 @@ def found_toolkit() -> tuple[Finding, Toolkit | None]:
         return (failed if named else warning)("CANN", str(error)), None
     emulated = " (emulated)" if result.emulated else ""
     if not result.version:
-        return warning("CANN", f"{result.root} ({result.named_by}) does not tell its version{emulated}"), result
+        return warning("CANN", f"{result.root} ({result.named_by}) does not report its version{emulated}"), result
     return ok("CANN", f"{result.root} ({result.named_by}), version {result.version}{emulated}"), result
 
 

@@ -365,7 +365,7 @@ def apart(where: Contrast | None) -> str:
     if where is None:
         return ""
     wide = [c for c in where.conditions if c.gap is not None and c.gap[1] - c.gap[0] > 1]
-    return "; ".join(f"no case tells where between {c.gap[0]} and {c.gap[1]} {c.subject} begins to matter"
+    return "; ".join(f"no case shows where between {c.gap[0]} and {c.gap[1]} {c.subject} begins to matter"
                      for c in wide if c.gap is not None)  # fmt: skip
 
 

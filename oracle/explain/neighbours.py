@@ -294,7 +294,7 @@ def _called(
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
         return None
     return Case(
-        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs
+        name, one.op, "beside a failure", "run next to a failing call", "full", main.dtype, inputs, attrs, outputs
     )
 
 

@@ -58,11 +58,9 @@ def _integral(a: Args) -> list[bool]:
 
 def floating_self(a: Args) -> Check:
     own, other = _integral(a)
-    problem = (
-        f"self has dtype {a['self'].dtype_name} beside a target of {a['target'].dtype_name}; no reduction casts it"
-    )
+    problem = f"self has dtype {a['self'].dtype_name} with a target of {a['target'].dtype_name}; no reduction casts it"
     refused = a["reduction"] == NONE and own and not other
-    return check("no integers of self beside a floating target", problem if refused else None)
+    return check("no integers of self with a floating target", problem if refused else None)
 
 
 def floating_mean(a: Args) -> Check:

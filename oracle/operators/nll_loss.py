@@ -62,7 +62,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield has_rank(a, "self", {2: "(N, C)", 1: "(C)"})
     yield has_rank(a, "target", {1: "(N)", 0: "()"})
     self, target, out, classes = a["self"], a["target"], a["out"], a["self"].shape[-1]
-    problem = f"target has shape {target.shape}; beside self of shape {self.shape} it must be {self.shape[:-1]}"
+    problem = f"target has shape {target.shape}; with self of shape {self.shape} it must be {self.shape[:-1]}"
     yield check("one target per sample", None if target.shape == self.shape[:-1] else problem)
     problem = f"weight has shape {a['weight'].shape}; it must be ({classes},), one weight per class"
     yield check("one weight per class", None if a["weight"].shape == (classes,) else problem)

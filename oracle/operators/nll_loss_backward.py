@@ -70,7 +70,7 @@ def demands(a: Args, platform: Platform) -> Checks:
     target, self, total = a["target"], a["self"], a["totalWeight"].shape
     problem = f"totalWeight has shape {total}; the document says (1,)"
     yield check("shape of totalWeight", None if total == (1,) else problem)
-    problem = f"target of shape {target.shape} beside self of shape {self.shape}; the document says (N) or ()"
+    problem = f"target of shape {target.shape} with self of shape {self.shape}; the document says (N) or ()"
     yield check("a target for each sample", None if target.rank == self.rank - 1 else problem)
 
 

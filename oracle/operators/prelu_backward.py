@@ -91,7 +91,7 @@ def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
 
 def gradient_length(a: Args) -> Check:
     wanted = gradient_shape(a)
-    problem = f"gradWeight has shape {a['gradWeight'].shape}; beside weight {a['weight'].shape} it must be {wanted}"
+    problem = f"gradWeight has shape {a['gradWeight'].shape}; with weight {a['weight'].shape} it must be {wanted}"
     made = check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
     return source_unless(a["gradWeight"].shape != a["weight"].shape, made)
 

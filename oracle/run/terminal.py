@@ -147,8 +147,8 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
 
 def further(calls: int, language: Language) -> str:
     """What is said of the calls that a run made beside its failing cases."""
-    return language.say(_n("{n} further call was run beside those that failed, to find where (--no-explain: none)",
-                           "{n} further calls were run beside those that failed, to find where (--no-explain: none)",
+    return language.say(_n("{n} further call was run next to the failed ones, to find where (--no-explain: none)",
+                           "{n} further calls were run next to the failed ones, to find where (--no-explain: none)",
                            calls))  # fmt: skip
 
 

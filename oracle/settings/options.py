@@ -140,7 +140,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
         _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
         _flag("no-explain", "run no further calls at the end of a run with failures (else at most 200, in 5 seconds: "
-              "they tell two conditions apart, and find smaller inputs of the largest groups)", verdict=False),
+              "they distinguish two conditions, and find smaller inputs of the largest groups)", verdict=False),
         _flag("explain", "run them (the default)", verdict=False),
     ),
     "speed": (

@@ -114,7 +114,7 @@ def test_one_call_at_a_time_never_shows_a_state(device):
 def test_a_state_shows_in_the_earlier_call_s_second_run(device, kind):
     backend = device("1")
     run_right(backend, double(600, kind, "the first"))
-    with pytest.raises(DeviceFault, match=r"the first did something else when .* beside the second .*keeps a state"):
+    with pytest.raises(DeviceFault, match=r"the first did something else when .* with the second .*keeps a state"):
         backend.run(double(40, kind, "the second"))
     run_right(backend, double(600, NONE))  # nothing is left of it
 

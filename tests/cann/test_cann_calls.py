@@ -207,7 +207,7 @@ def test_what_a_kernel_writes_beside_memory_that_has_no_guards_on_the_host_is_to
     call.specs = {}
     for fault, where in (("overrun", "32 bytes behind it, the nearest 1 bytes"), ("underrun", "32 bytes before it")):
         emulator.inject(f"{SOFTMAX}={fault}")
-        with pytest.raises(DeviceFault, match=f"{SOFTMAX} wrote on the device beside the memory of out: {where}"):
+        with pytest.raises(DeviceFault, match=f"{SOFTMAX} wrote on the device next to the memory of out: {where}"):
             device.run(call)
         emulator.clear()
     assert device.run(call).ok

@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_a_skip_that_says_how_much_it_needs(cases):
     case = cases("log_sigmoid")
     record = run_case(case, Backend(), Settings(tier=HUGE, max_memory=1 << 30))
     assert record.status == "skip"
-    assert record.reason == "needs 1.00 GiB of memory, 1 GiB beside its tensors; --max-memory allows 1.00 GiB"
+    assert record.reason == "needs 1.00 GiB of memory, 1 GiB more than its tensors; --max-memory allows 1.00 GiB"
 
 
 def test_a_mean_over_all_elements_has_no_blocks(cases):

@@ -96,7 +96,7 @@ def later(view: str, offset: int) -> str:
     if not offset:
         return view
     if "+" in view or parse(view)[0] in ("as", "offset"):
-        raise OracleError(f"view {view!r} says its own offset: write no offset beside it")
+        raise OracleError(f"view {view!r} has its own offset: write no other offset")
     return f"offset:{offset}" if view == "contiguous" else f"{view}+{offset}"
 
 

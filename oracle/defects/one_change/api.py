@@ -85,14 +85,14 @@ def _codes(call: Call) -> Status:
 
 LAST_CHECK = "the last check ends an empty call with the success it has anyway; what that writes is judged apart"
 REPEATED = (
-    "whatever dtype a tensor has, beside others of the same dtype or of float32: what this check refuses, another"
+    "for any dtype of a tensor, with others of the same dtype or of float32: what this check refuses, another"
     " refuses with the same code"
 )
 
 
 OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
 OF_KINDS = "numbers of every kind that a case may hold, an integer and a fraction, pass it; a bool is none of them"
-OF_RANKS = "of whatever rank some tensors are: what this check refuses, another refuses"
+OF_RANKS = "of any rank of some tensors: what this check refuses, another refuses"
 # Asked where three dtypes are compared.
 _COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool", "complex64")
 

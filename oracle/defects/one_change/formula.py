@@ -383,7 +383,7 @@ def of_masks(op: Operator) -> Iterator[Defect]:
     for what, zero, needs in _found(op):
         yield Defect(
             f"mask/{op.slug}/{what}", op.name, "SPEC",
-            f"the result is 0 where {what} is 0, whatever the other factors are", Device(what, _masked(op, zero)),
+            f"the result is 0 where {what} is 0, for any other factors", Device(what, _masked(op, zero)),
             needs, socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped, and 0 is right
         )  # fmt: skip
     if takes_complex(op):

@@ -231,7 +231,7 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
         yield what, "IDX", text, _ignore(cast, name), needs, EVERY_SOC
     if "uint8" in index_types(op):
         yield (
-            f"signed {word}", "IDX", f"a uint8 {name} beside a signed {word}", _ignore(_signed, name),
+            f"signed {word}", "IDX", f"a uint8 {name} with a signed {word}", _ignore(_signed, name),
             f"a uint8 {name} and an {word} above 127 that is a class", EVERY_SOC,
         )  # fmt: skip
     # Before ascend950 the host itself casts the classes to int32.

@@ -248,7 +248,7 @@ def _losses(op: Operator) -> Iterator[Refusal]:
         yield Refusal(f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1))
         if validate(call_of(op, (5,), shapes={index: (5,)})).ok:
             long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
-            yield Refusal(f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long)
+            yield Refusal(f"{index} (C) with {main} (C)", f"a {index} (C) with {main} (C)", long)
     for p in op.inputs(PER_SAMPLE):
         yield Refusal(f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0))
         alone = _one_gradient(op, p.name)

@@ -198,7 +198,7 @@ def of_soft_margin_loss_backward() -> Iterator[Defect]:
     op = soft_margin_loss_backward.OPERATOR
     yield Defect(
         "soft_margin/factor last", op.name, "RED", "a mean's factor is multiplied last, to an infinity",
-        Device("last", computing(op, factor_last)), "a mean of huge gradients beside a target above 1",
+        Device("last", computing(op, factor_last)), "a mean of huge gradients with a target above 1",
         "ops-nn 8e6b992ef", socs=("ascend950",),
     )  # fmt: skip
 

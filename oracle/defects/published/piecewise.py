@@ -26,8 +26,8 @@ def of_hardswish_backward() -> Iterator[Defect]:
     """Yield the defect."""
     op = hardswish_backward.OPERATOR
     yield Defect(
-        "hardswish/constant edges", op.name, "FORM", "self = -3 gives 0, self = 3 gives 1 whatever gradOutput is",
-        Device("edges", computing(op, overwritten)), "self = 3 beside a gradient other than 1", "op-plugin",
+        "hardswish/constant edges", op.name, "FORM", "self = -3 gives 0, self = 3 gives 1 for any gradOutput",
+        Device("edges", computing(op, overwritten)), "self = 3 with a gradient other than 1", "op-plugin",
     )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def of_softmax_backward() -> Iterator[Defect]:
          f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
         ("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(op, _no_sum_of_16_or_32), {},
          "reduced lengths 16 and 32", "ops-nn !8087"),
-        ("S13", "DTY", "the result is float32 whatever the output's type", kernel, {"write": _returns_float32},
+        ("S13", "DTY", "the result is float32 for any type of the output", kernel, {"write": _returns_float32},
          "16-bit types", "pytorch #85497, #30572"),
         ("S14", "SPEC", "infinities and NaN become 0", kernel, {"store": _neutralised}, "NaN or infinite operands",
          "MindSpore #274"),

@@ -61,8 +61,8 @@ def of_silu_backward() -> Iterator[Defect]:
     """Yield the defect."""
     op = silu_backward.OPERATOR
     yield Defect(
-        "silu/type of the first", op.name, "DTY", "beside a self of another type the result has gradOutput's",
-        Device("first", plain(op), kernel_type=of_the_first), "a 16-bit gradOutput beside a float32 self",
+        "silu/type of the first", op.name, "DTY", "with a self of another type the result has gradOutput's",
+        Device("first", plain(op), kernel_type=of_the_first), "a 16-bit gradOutput with a float32 self",
         "ops-nn ce49caa8b", socs=("ascend950",),
     )  # fmt: skip
 

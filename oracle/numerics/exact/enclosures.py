@@ -25,8 +25,8 @@ from .transcendence import nearest
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (
-    f"{LAST} bits do not tell what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
-    "precision tells: write the formula without steps that undo each other, as erf(x) + erfc(x) do"
+    f"{LAST} bits do not show what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
+    "precision shows: write the formula without steps that undo each other, as erf(x) + erfc(x) do"
 )
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 

@@ -146,7 +146,7 @@ def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
 
 
 def defined(op: Operator, args: Arguments) -> None:
-    """Refuse a call that passes the checks and does what no source tells. Raises OracleError."""
+    """Refuse a call that passes the checks and does something that no source describes. Raises OracleError."""
     problem = op.undefined(args) if op.undefined is not None else None
     if problem is not None:
         raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and what it does is not specified")

@@ -45,10 +45,12 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
 
 def takes_no_more(call: Call, soc: str, cann: str | None, params: Mapping[str, Any]) -> None:
     """Refuse what is given beside a whole call. Raises OracleError."""
-    beside = [*params, *(["cann"] if cann not in (None, call.cann) else [])]
-    beside += ["soc"] if soc not in (DEFAULT_SOC, call.soc) else []
-    if beside:
-        raise OracleError(f"{call.op}: {', '.join(beside)} beside a Call, which has all of its own; change the Call")
+    more = [*params, *(["cann"] if cann not in (None, call.cann) else [])]
+    more += ["soc"] if soc not in (DEFAULT_SOC, call.soc) else []
+    if more:
+        raise OracleError(
+            f"{call.op}: {', '.join(more)} was given with a Call, which has all of its own; change the Call"
+        )
 
 
 def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:

@@ -51,7 +51,7 @@ def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
     if common is None:
         return check(title, f"{given}: these shapes do not broadcast")
     wanted = common if a["reduction"] == NONE else ()
-    problem = f"{out} has shape {a[out].shape}; beside {given} and reduction {a['reduction']} it must be {wanted}"
+    problem = f"{out} has shape {a[out].shape}; with {given} and reduction {a['reduction']} it must be {wanted}"
     return check(title, None if a[out].shape == wanted else problem)
 
 

@@ -170,7 +170,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "filled": _OF_CALL,
         "filling": _optional(_function("platform")),
         "shape": _OF_CALL,
-        "further": _mapping("Results by the names of the outputs beside the first", _a("a Result", Result)),
+        "further": _mapping("Results by the names of the outputs after the first", _a("a Result", Result)),
         "changed": _tuple("versions of CANN", _TEXT),
         "demands": _optional(_function("a", "platform")),
         "source": _TEXT,
@@ -276,7 +276,7 @@ def _name_problems(op: Operator) -> Iterator[str]:
     yield from _unknown("changed", op.changed, CANN, "version of CANN")
     yield from _unknown("empty", op.empty, inputs, "input")
     yield from _unknown("like", (op.like,) if op.like else (), inputs, "input")
-    yield from _unknown("further", op.further, op.outputs[1:], "output beside the first")
+    yield from _unknown("further", op.further, op.outputs[1:], "output after the first")
     yield from (f"its output {name} has no Result in further" for name in op.outputs[1:] if name not in op.further)
     for forward in op.forwards:
         yield from _unknown("forwards", (*forward.results, *forward.inputs), inputs, "input")

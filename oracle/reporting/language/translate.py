@@ -154,7 +154,7 @@ SENTENCES: tuple[str, ...] = (
     N_("signal {count} ({value})"), N_("source ({value})"),
     N_("{name} is {value} at every wrong element that is shown"),
     # where an operator fails (explain/conditions.py); the longer sentence stands before the one that it begins with
-    N_("no case tells where between {low} and {high} {subject} begins to matter"),
+    N_("no case shows where between {low} and {high} {subject} begins to matter"),
     N_("{some}, and {others}"),
     N_("{subject} is longer than {least} and no longer than {most} and {rest}"),
     N_("{subject} is longer than {least} and no longer than {most}"),

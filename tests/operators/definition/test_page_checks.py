@@ -176,7 +176,7 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
         (
             {"further": {"gradWeight": Result(lambda a: a["self"].shape, Formula(formula))}},
-            "further names gradWeight, which is no output beside the first; there are: none",
+            "further names gradWeight, which is no output after the first; there are: none",
         ),
         ({"parameters": (*PARAMETERS, output("gradWeight", SAME))}, "its output gradWeight has no Result in further"),
         ({"computes": Formula(formula, {"951": formula})}, "orders['951']: no SoC's kernel has the name '951' (did"),
