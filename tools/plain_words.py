@@ -1,4 +1,4 @@
-"""Check that the documents are easy to read: short sentences and plain words.
+"""Check that documents, docstrings and comments are easy to read: short sentences and plain words.
 
 python tools/plain_words.py            number of sentences, mean length, sentences that are too long, words to avoid
 python tools/plain_words.py --check    exit status 1 where a sentence or a mean is too long, or a word is to be avoided
@@ -7,7 +7,11 @@ python tools/plain_words.py --check    exit status 1 where a sentence or a mean 
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +28,7 @@ PAGES = (
     "benchmarks/*.md",
     "docs/*.md",
 )
+SOURCES = ("oracle/**/*.py", "examples/**/*.py", "tests/**/*.py", "tools/*.py", "benchmarks/*.py")
 INSTEAD = {
     r"besides?": "next to, in, except, also",
     r"told|tells?": "reported, says, separate",
@@ -32,7 +37,26 @@ INSTEAD = {
     r"but for": "except",
 }
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[\"(0-9-])")
+_DIRECTIVE = re.compile(r"#\s*(noqa|type:|fmt:|pragma|ruff)")
 _BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
+
+
+def prose(source: str) -> str:
+    """Return the docstrings and comments of a Python file, as paragraphs of a page."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    result = [inspect.cleandoc(text) for node in nodes if (text := ast.get_docstring(node, clean=False))]
+    last = -1
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+            text = token.string.lstrip("#:! ")
+            if token.start[0] == last + 1 and not source.splitlines()[last].split("#")[0].strip():
+                result[-1] += f"\n{text}"
+            else:
+                result.append(text)
+            last = token.start[0]
+    text = re.sub(r"^ {4}.*$", "", "\n\n".join(result), flags=re.M)  # examples and tables
+    return re.sub(r"``.*?``", "`code`", text, flags=re.S)
 
 
 def paragraphs(text: str) -> list[str]:
@@ -58,10 +82,10 @@ def words(sentence: str) -> int:
 
 def avoided(text: str) -> Iterator[str]:
     """Yield the words of a page, tables included and code not, for which there are plainer ones."""
-    prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", text))
+    plain = re.sub(r"`[^`]*`", "", _BLOCK.sub("", text))
     for pattern, instead in INSTEAD.items():
-        for result in re.finditer(rf"\b(?:{pattern})\b", prose, re.I):
-            around = " ".join(prose[max(0, result.start() - 40) : result.end() + 40].split())
+        for result in re.finditer(rf"\b(?:{pattern})\b", plain, re.I):
+            around = " ".join(plain[max(0, result.start() - 40) : result.end() + 40].split())
             yield f"'{result[0]}' ({instead}): ... {around} ..."
 
 
@@ -69,9 +93,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print faults alone, exit with 1 where there are some")
     check = parser.parse_args().check
+    pages = {path: path.read_text("utf-8") for pattern in PAGES for path in ROOT.glob(pattern)}
+    sources = {path: prose(path.read_text("utf-8")) for pattern in SOURCES for path in ROOT.glob(pattern)}
     faults = 0
-    for path in sorted(p for pattern in PAGES for p in ROOT.glob(pattern)):
-        text = path.read_text("utf-8")
+    for path, text in sorted((pages | sources).items()):
         result = sentences(text)
         lengths = [words(sentence) for sentence in result]
         mean, longest = sum(lengths) / max(len(lengths), 1), max(lengths, default=0)
@@ -79,7 +104,7 @@ def main() -> int:
         unplain = list(avoided(text))
         here = len(long) + len(unplain) + (mean > MEAN)
         faults += here
-        if not check or here:
+        if here or not (check or path in sources):
             name = path.relative_to(ROOT)
             print(f"{name}: {len(result)} sentences, {mean:.1f} words on average, {longest} in the longest")
         for sentence in long:
