@@ -1,4 +1,4 @@
-"""A node's loss, and the graphs that losses are built of: a zero stays away, so that an exact step costs nothing."""
+"""A node's loss, and functions that build losses as graphs. A zero bound stays ZERO, so an exact step costs nothing."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Loss:
         return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
 
     def running(self, size: Expression) -> Expression:
-        """What is not merely relative, less what underflows, of a node of a size."""
+        """Return the part of a node's error that is not purely relative, without underflow."""
         return plus(times(size, self.scaled), self.absolute)
 
     def enclosing(self, value: Expression, ends: float) -> Expression:
-        """What is around a value, less what underflows; ``ends``: what the ends of an interval are rounded by,
-        relative."""
+        """Return the distance around a value, without underflow. ``ends``: the relative rounding of an interval's
+        ends."""
         running = times(constant(SECOND_ORDER), self.running(abs(value)))
         return plus(times(constant(self.relative + ends), abs(value)), running)
 
@@ -38,27 +38,28 @@ EXACT = Loss(0.0, ZERO, ZERO)
 
 
 def plus(a: Expression, b: Expression) -> Expression:
-    """a + b of two bounds."""
+    """Return a + b of two bounds."""
     return b if a is ZERO else a if b is ZERO else a + b
 
 
 def times(a: Expression, b: Expression) -> Expression:
-    """a * b of two bounds; 0 * infinity is 0, for what is exact stays so."""
+    """Return a * b of two bounds; 0 * infinity is 0, because an exact value stays exact."""
     return ZERO if a is ZERO or b is ZERO else a * b
 
 
 def over(a: Expression, b: Expression) -> Expression:
-    """a / b of two bounds."""
+    """Return a / b of two bounds."""
     return ZERO if a is ZERO else a / b
 
 
 def larger(a: Expression, b: Expression) -> Expression:
-    """The larger of two bounds."""
+    """Return the larger of two bounds."""
     return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
 
 
 def evened(*known_losses: Loss) -> list[Loss]:
-    """Return losses with one relative number, the least: what is more is scaled, where an element may choose."""
+    """Return losses with the same relative number, the smallest one. The excess moves to ``scaled``, so that an element
+    can choose."""
     least = min(lost.relative for lost in known_losses)
     return [
         replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))
@@ -69,7 +70,7 @@ def evened(*known_losses: Loss) -> list[Loss]:
 
 
 def worst(known_losses: Iterable[Loss]) -> Loss:
-    """Return what none of some losses exceeds."""
+    """Return a common upper bound of some losses."""
     every = list(known_losses)
     if any(lost.scaled is not ZERO for lost in every):
         every = evened(*every)
@@ -85,7 +86,7 @@ def worst(known_losses: Iterable[Loss]) -> Loss:
 
 
 def together(a: Expression, b: Expression) -> Expression:
-    """Two relative errors of a product, their own product included."""
+    """Return the sum of two relative errors of a product, with their own product included."""
     return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
 
 

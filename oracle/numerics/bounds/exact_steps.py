@@ -1,8 +1,8 @@
-"""What is known of the steps of a formula: their signs and digits, and where a format holds all results exactly.
+"""Known properties of a formula's steps: signs, digits, and the cases in which a format represents all results exactly.
 
-For float64 that is known of operands of narrow types before any is looked at (:func:`held_from`): each is an integer of
-few digits times a power of two, so that the digits a step needs follow from how many its operands have, and where they
-begin and end. For what a device computes in, the steps are looked at on some elements (:func:`is_exact_in`).
+For float64 this is known for operands of narrow types without their values (:func:`held_from`). Each operand is an
+integer of few digits times a power of two. The digits that a step needs follow from the number and the positions of its
+operands' digits. For the type of a device, the steps are checked on some elements (:func:`is_exact_in`).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ..floats.rounding import FLOAT64, quantize
 from ..programs import UFUNCS
 from ..traversal import is_irrational_step, names_of, walk
 
-# What is known of a node of a formula's graph whatever its operands are: its sign, its significant bits.
+# Properties of a graph's node for all operands: its sign, its significant bits.
 
 INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
 
 class Facts:
-    """What holds for the nodes of graphs for all finite operands: signs, and the digits of exact products."""
+    """Properties of nodes for all finite operands: signs, and the digits of exact products."""
 
     def __init__(self, positive: Iterable[str] = (), digits: Mapping[str, int] | None = None) -> None:
         self.positive = frozenset(positive)  # operands known to be at least 0
-        self.digits = digits or {}  # of operands known to have fewer significant bits than float32's numbers
+        self.digits = digits or {}  # of operands that are known to have fewer significant bits than float32's numbers
         self._signs: dict[int, int] = {}
         self._bits: dict[int, float] = {}
 
     def sign(self, node: Expression) -> int:
-        """1: never negative, -1: never positive, 0: not known."""
+        """Return 1: never negative, -1: never positive, 0: unknown."""
         if id(node) not in self._signs:
             self._signs[id(node)] = self._sign(node)
         return self._signs[id(node)]
@@ -68,7 +68,8 @@ class Facts:
         return signs[0] if len(signs) == 2 and signs[0] == signs[1] else 0
 
     def bits(self, node: Expression) -> float:
-        """How many significant bits a value has at most; infinity where it is not an exact product of operands."""
+        """Return the largest number of significant bits of a value; infinity if it is not an exact product of
+        operands."""
         if id(node) not in self._bits:
             self._bits[id(node)] = self._count(node)
         return self._bits[id(node)]
@@ -86,7 +87,7 @@ class Facts:
 
 
 def constant_bits(value: Fraction | str | None) -> float:
-    """Return how many significant bits a constant has; infinity if no binary format holds it."""
+    """Return the number of significant bits of a constant; infinity if no binary format represents it."""
     if not isinstance(value, Fraction) or value.denominator & (value.denominator - 1):
         return math.inf
     numerator = abs(value.numerator)
@@ -94,14 +95,14 @@ def constant_bits(value: Fraction | str | None) -> float:
 
 
 def is_power_of_two(node: Expression) -> bool:
-    """Whether a node is a constant +-2^k: a product with it is exact."""
+    """Return whether a node is a constant +-2^k: a product with it is exact."""
     value = node.value if node.op == "constant" else None
     return isinstance(value, Fraction) and value != 0 and constant_bits(value) == 1
 
 
 @lru_cache(maxsize=4096)
 def grid(node: Expression) -> float:
-    """Return k if a graph's values, of operands that float32 holds, are multiples of 2^k; -inf if none is known."""
+    """Return k if a graph's values, for float32 operands, are multiples of 2^k; -inf if no k is known."""
     if node.op == "symbol":
         return -149
     if node.is_constant:
@@ -112,14 +113,14 @@ def grid(node: Expression) -> float:
     return min(parts) if node.op in ("+", "-", "neg", "abs", "min", "max", "where") else -math.inf
 
 
-# Where a format holds the results of all steps of a formula: no step is then rounded, and the value is exact.
+# Cases in which a format represents the results of all steps of a formula: no step is rounded, the value is exact.
 
-LARGEST = 2  # a sum's operands are looked at up to 2^2: probabilities, slopes, differences of such
+LARGEST = 2  # a sum's operands are checked up to 2^2: probabilities, slopes, and their differences
 LOWEST, HIGHEST = -1074, 1023  # the exponents of float64's last and first digit
 
 
 class Span(NamedTuple):
-    """What numbers have in common: at most so many digits, all of them multiples of 2^unit, none above 2^top."""
+    """Common properties of numbers: at most ``digits`` digits, multiples of 2^unit, magnitudes of at most 2^top."""
 
     digits: int
     unit: int
@@ -127,17 +128,17 @@ class Span(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether float64 holds all such numbers."""
+        """Return whether float64 represents all such numbers."""
         few = min(self.digits, self.top - self.unit) <= FLOAT64.digits
         return few and self.unit >= LOWEST and self.top <= HIGHEST
 
 
 @lru_cache(maxsize=1024)
 def held_from(value: Expression, formats: tuple[tuple[str, str], ...]) -> dict[str, int] | None:
-    """Return for which magnitudes of operands no step of a value is rounded: from 2^(what this gives by symbol) to
-    2^LARGEST, and for others all. None where it gives no such.
+    """Return the magnitudes of operands for which no step of a value is rounded. For the symbols of the result they go
+    from 2^(the result's number) to 2^LARGEST; other symbols can have any magnitude. None if no such range is known.
 
-    ``formats``: of the operands that have one, by symbol.
+    ``formats``: the formats of the operands that have one, by symbol.
     """
     known = dict(formats)
     added = {name for node in walk(value) if node.op in ("+", "-") for name in names_of(node)}
@@ -161,7 +162,7 @@ def _is_held(value: Expression, formats: Mapping[str, str], window: Mapping[str,
 
 
 def _span(node: Expression, args: list[Span], formats: Mapping[str, str], window: Mapping[str, int]) -> Span | None:
-    """The span of a node's values, from those of its operands; None where it is not known."""
+    """Return the span of a node's values, from the spans of its operands; None if it is unknown."""
     if node.op == "symbol":
         name = str(node.value)
         fmt = FORMATS[formats[name]]
@@ -184,13 +185,14 @@ def _span(node: Expression, args: list[Span], formats: Mapping[str, str], window
 
 
 def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: FloatFormat) -> Array:
-    """Whether every step of some graphs is exact in a format, far from the ends of float32's exponents: every step on
-    the way that the conditions take, which themselves compare exact numbers. What is irrational is never exact.
+    """Return whether every step of some graphs is exact in a format, far from the ends of float32's exponents. Only
+    steps on the branches that the conditions choose matter, and the conditions must compare exact numbers. Irrational
+    steps are never exact.
 
-    ``given``: the operands, float64 vectors of one length or numbers. A step whose operands the format holds is exact
-    where it holds the result that float64 gives, and float64 gives the exact one: of a product always (of two such
-    numbers it has the digits), of a sum where taking either operand away leaves the other, of a quotient where the
-    product with the divisor is what was divided.
+    ``given``: the operands, float64 vectors of one length or numbers. The format must represent the operands of a step.
+    The step is exact if the format represents float64's result and that result is exact. For a product it always is:
+    float64 has enough digits. For a sum, the result minus either operand must give the other. For a quotient, the
+    result times the divisor must give the dividend.
     """
     every = list(roots)
     nodes = [node for node in walk(*every) if not is_irrational_step(node)]
@@ -219,11 +221,11 @@ def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: Floa
 
 
 def _step(node: Expression, args: list[Any], given: Mapping[str, Any], row: Array) -> Any:
-    """Compute a step in float64; return where that is exact if a format of 24 digits holds what it gives."""
+    """Compute a step in float64. Return where the result is exact, if a format of 24 digits represents it."""
     if node.op == "symbol":
         row[...] = given[str(node.value)]
     elif node.op == "constant":
-        assert isinstance(node.value, Fraction)  # the others are irrational
+        assert isinstance(node.value, Fraction)  # the other constants are irrational
         row[...] = float(node.value)
         return np.bool_(Fraction(float(node.value)) == node.value)
     elif node.op == "where":
@@ -240,7 +242,7 @@ def _step(node: Expression, args: list[Any], given: Mapping[str, Any], row: Arra
 
 
 def _are_held(values: Array, fmt: FloatFormat) -> Array:
-    """Whether a format holds numbers, which are zero or far from the ends of float32's exponents."""
+    """Return whether a format represents numbers that are zero or far from the ends of float32's exponents."""
     far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
     size = np.abs(values)
     inside = (size >= fmt.tiny * far) & (size <= fmt.max / far)

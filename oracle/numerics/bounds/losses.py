@@ -1,17 +1,17 @@
-"""What an evaluation in floating point may lose, derived from the steps of a formula's graph.
+"""The possible loss of a floating-point evaluation, derived from the steps of a formula's graph.
 
 For every node n the computed value differs from the exact one by at most ``(relative + scaled) * |n| + absolute +
-underflow``. ``relative`` is a number; the others are graphs themselves, built by the rules below and simplified as
-they grow, so that a product of exact operands costs nothing and a cancellation costs exactly its operands' errors. They
-are evaluated beside the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
+underflow``. ``relative`` is a number. The others are graphs, built by the rules below and simplified as they grow. So a
+product of exact operands costs nothing, and a cancellation costs exactly its operands' errors. The graphs are evaluated
+together with the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
 
     a + b, signs known to be equal    relative = max + u
     a + b otherwise                   absolute = the errors of a and of b, relative = u
     a * b, a / b                      relative and scaled add up; absolute errors are multiplied by the other operand
     exp(a)                            scaled = e^(the error of a) - 1
     f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
-    1 - s, s near 1                   absolute = a few times 1 - s where that is less: s is rounded to 1 in the end
-    where(c, a, b)                    of the chosen one; where rounding may decide c, both and the distance of a and b
+    1 - s, s near 1                   absolute = a few times 1 - s if that is less: s is rounded to 1 in the end
+    where(c, a, b)                    of the chosen one; if rounding may decide c, both and the distance of a and b
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from ..traversal import walk
 from .building import EXACT, SECOND_ORDER, Loss, evened, larger, over, picked, plus, times, together, worst
 from .exact_steps import Facts, constant_bits, grid, is_power_of_two
 
-FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
-NO_BOUND = 2.0**300  # an error beyond float32: what a quotient whose divisor is read as 0 may lose
+FAR = 2.0**10  # a larger relative error: only numbers that are zero or infinite in every format have it
+NO_BOUND = 2.0**300  # an error beyond float32: the possible loss of a quotient if its divisor is read as 0
 
 
 def losses(
@@ -56,8 +56,8 @@ def losses(
     inexact: Mapping[str, str] | None = None,
 ) -> list[Loss]:
     """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow. ``rounded``:
-    operands that the arithmetic's type may not hold. ``inexact``: operands that are known up to an error, and the
-    symbols of their errors, absolute."""
+    operands that the arithmetic's type may not represent. ``inexact``: operands with an error, mapped to the symbols of
+    their absolute errors."""
     rules = _Rules(arithmetic, facts or Facts(), scalars, rounded, inexact or {})
     for node in walk(*roots):
         rules.known_losses[id(node)] = rules.of(node)
@@ -65,8 +65,8 @@ def losses(
 
 
 class Doubt(NamedTuple):
-    """A condition under which rounding may decide a comparison, and the two sides: where none of them is rounded, it
-    does not. A sign has no sides: of an exact zero too, kernels make 0, 1 or -1."""
+    """A condition under which rounding may decide a comparison, and its two sides. If neither side is rounded, rounding
+    does not decide. A sign has no sides: kernels return 0, 1 or -1 even for an exact zero."""
 
     condition: Expression
     sides: tuple[Expression, ...]
@@ -75,7 +75,7 @@ class Doubt(NamedTuple):
 def doubts(
     roots: list[Expression], arithmetic: Arithmetic, facts: Facts, scalars: frozenset[str], rounded: frozenset[str]
 ) -> tuple[Doubt, ...]:
-    """Return what rounding may decide of the choices and signs of some graphs; operands as for :func:`losses`."""
+    """Return the doubts about the choices and signs of some graphs; operands as for :func:`losses`."""
     rules = _Rules(arithmetic, facts, scalars, rounded)
     nodes = walk(*roots)
     for node in nodes:
@@ -103,26 +103,26 @@ class _Rules:
             rounded = node.op != "constant" or constant_bits(node.value) > self.arithmetic.digits
             return Loss(self.arithmetic.unit, ZERO, ZERO) if rounded else EXACT
         if node.is_condition:
-            return EXACT  # a wrong decision is where()'s matter
+            return EXACT  # ``_where`` handles wrong decisions
         rule = getattr(self, f"_{_NAMES[node.op]}")
         made: Loss = rule(node, *node.args)
         return made
 
     @property
     def of_device(self) -> bool:
-        """Whether a kernel is bounded, and not the golden's own evaluation, for which wide bounds are narrow enough."""
+        """Return whether this bounds a kernel. The golden's own evaluation can use wider bounds."""
         return self.arithmetic.digits < FLOAT64.digits
 
     def loss(self, node: Expression) -> Loss:
         return self.known_losses[id(node)]
 
     def size(self, node: Expression) -> Expression:
-        """|node|, without an operation where the sign is known."""
+        """Return |node|, without an operation if the sign is known."""
         sign = self.facts.sign(node)
         return node if sign > 0 else -node if sign < 0 else abs(node)
 
     def error(self, node: Expression) -> Expression:
-        """The whole error of a node, less what underflows."""
+        """Return the whole error of a node, without underflow."""
         lost, size = self.loss(node), self.size(node)
         return plus(times(constant(lost.relative), size), lost.running(size))
 
@@ -130,7 +130,7 @@ class _Rules:
         return self.arithmetic.unit * self.arithmetic.accuracy.get(op, 1)
 
     def quantum(self, node: Expression) -> Expression:
-        """What an underflow of this operation may lose."""
+        """Return the possible loss by underflow of this operation."""
         if not self.arithmetic.quantum or all(n.op != "symbol" or n.value in self.scalars for n in walk(node)):
             return ZERO
         if grid(node) > self.arithmetic.normal:
@@ -157,7 +157,7 @@ class _Rules:
         return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
 
     def _weighted(self, node: Expression, other: Expression) -> Expression:
-        """The scaled error of a term of a sum, relative to the sum: as little as the term beside a larger one."""
+        """Return the scaled error of a term of a sum, relative to the sum: small if the other term is larger."""
         scaled, size, beside = self.loss(node).scaled, self.size(node), self.size(other)
         if scaled is ZERO:
             return ZERO
@@ -165,13 +165,13 @@ class _Rules:
         return little if other.is_constant else where(beside > size, little, scaled)
 
     def _beside(self, node: Expression, other: Expression) -> Expression:
-        """The error of a term of a difference. What saturates at 1, beside 1, is rounded to 1 itself in the end: its
-        error is at most a few times its distance from 1."""
+        """Return the error of a term of a difference. A term that saturates at 1, next to a constant 1, is itself
+        rounded to 1 in the end. Its error is at most a few times its distance from 1."""
         short = self._shortfall(node) if other.op == "constant" and other.value in (1, -1) else None
         return self.error(node) if short is None else minimum(self.error(node), short)
 
     def _shortfall(self, node: Expression) -> Expression | None:
-        """A multiple of 1 - |node|, computed without cancellation, that the error of a right kernel does not exceed."""
+        """Return a multiple of 1 - |node|, computed without cancellation: an upper bound of a right kernel's error."""
         if node.op in ("neg", "abs"):
             return self._shortfall(node.args[0])
         if node.op == "tanh":  # 1 - tanh a < 2 e^(-2 a)
@@ -221,7 +221,7 @@ class _Rules:
         return Loss(relative, absolute, underflow, together(one.scaled, other.scaled))
 
     def _least(self, node: Expression) -> Expression:
-        """The smallest size of a divisor that its error leaves: 0 where it may change its sign."""
+        """Return the smallest possible size of a divisor with its error: 0 if it may change its sign."""
         size, lost = self.size(node), self.loss(node).absolute
         if not self.of_device or lost is ZERO:
             return size
@@ -230,8 +230,8 @@ class _Rules:
         return least if floor is None or floor is ZERO else maximum(least, floor)
 
     def _floor(self, node: Expression) -> Expression | None:
-        """What no kernel computes less than for a node, whatever its parts lose: epsilon for a variance and epsilon.
-        None: nothing is known."""
+        """Return a lower bound of any kernel's result for a node, for any losses of its parts (epsilon for a variance
+        plus epsilon). None: no bound is known."""
         if node.is_constant or (node.op == "symbol" and self.loss(node).is_zero):
             return node
         if node.op == "sqrt":
@@ -244,7 +244,7 @@ class _Rules:
         return ZERO if is_square or self.facts.sign(node) > 0 else None
 
     def _read_as_zero(self, node: Expression, a: Expression, b: Expression) -> Expression:
-        """What a division loses that reads subnormal operands as 0."""
+        """Return the loss of a division that reads subnormal operands as 0."""
         if node.op not in self.arithmetic.flushing:
             return ZERO
         lost, tiny = ZERO, constant(self.arithmetic.tiny * SECOND_ORDER)
@@ -254,7 +254,7 @@ class _Rules:
         return lost
 
     def _is_normal(self, node: Expression) -> bool:
-        """Whether a node is known to be no subnormal number, as 1 + e^x and what is clamped from below."""
+        """Return whether a node is known to be no subnormal number, like 1 + e^x or a value clamped from below."""
         if node.is_constant or (node.op == "symbol" and node.value in self.scalars):
             return True
         if node.op == "+":
@@ -262,11 +262,11 @@ class _Rules:
         return node.op == "max" and any(map(self._is_normal, node.args))
 
     def _same(self, node: Expression, a: Expression) -> Loss:
-        """Exact operations of one operand."""
+        """Return the loss of an exact operation with one operand."""
         return self.loss(a)
 
     def _rounding(self, node: Expression, a: Expression) -> Loss:
-        """A rounding to a narrow type on the way."""
+        """Return the loss of a rounding to a narrow type between steps."""
         lost, narrow = self.loss(a), NARROW[node.op]
         more = constant(1 + narrow.unit)
         return Loss(
@@ -279,7 +279,7 @@ class _Rules:
     # ---- functions ----
 
     def _function(self, node: Expression, a: Expression, slope: Expression) -> Loss:
-        """A function whose slope near a is at most ``slope``."""
+        """Return the loss of a function with a slope of at most ``slope`` near a."""
         lost = self.loss(a)
         return Loss(
             self.accuracy(node.op) * SECOND_ORDER,
@@ -298,12 +298,12 @@ class _Rules:
         return Loss(relative, ZERO, underflow, scaled)
 
     def _is_nothing(self, underflow: Expression) -> bool:
-        """Whether what an argument of e^x may lose changes the result by far less than a rounding."""
+        """Return whether the underflow of an argument of e^x changes the result by far less than a rounding."""
         return underflow.is_constant and constant_value(underflow) <= self.arithmetic.unit * 2.0**-200
 
     def _log(self, node: Expression, a: Expression) -> Loss:
         lost, size = self.loss(a), self.size(a)
-        error = plus(plus(constant(lost.relative), lost.scaled), over(lost.absolute, size))  # of a, relative
+        error = plus(plus(constant(lost.relative), lost.scaled), over(lost.absolute, size))  # the relative error of a
         underflow = plus(over(lost.underflow, size), self.quantum(node))
         return Loss(self.accuracy("log") * SECOND_ORDER, times(constant(SECOND_ORDER), error), underflow)
 
@@ -324,14 +324,14 @@ class _Rules:
         return self._function(node, a, times(constant(1.13), exp(-(a * a))))  # 2 / sqrt(pi)
 
     def _erfc(self, node: Expression, a: Expression) -> Loss:
-        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a), for a device and a < 0 as of erf."""
+        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a); for a device and a < 0 the slope of erf."""
         slope = times(node, plus(times(constant(2), self.size(a)), constant(1.4143)))
         if self.of_device:
             slope = where(a < ZERO, times(constant(1.13), exp(-(a * a))), slope)
         return self._function(node, a, slope)
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
-        """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
+        """An operand that underflows may be lost completely: then the slope is at most 1 / sqrt(a)."""
         slope = over(constant(0.75), node)
         if self.of_device and self.loss(a).absolute is not ZERO:
             slope = over(ONE, where(self.loss(a).absolute < a, node, ZERO) if self._floor(a) is None else node)
@@ -346,16 +346,16 @@ class _Rules:
         return EXACT if unsigned is None else Loss(0.0, where(unsigned, constant(2), ZERO), ZERO)
 
     def unsigned(self, a: Expression) -> Expression | None:
-        """Where rounding may decide a sign; None if it never does."""
+        """Return the condition under which rounding may decide a sign; None if it never does."""
         if self.loss(a).is_zero:
             return None
         return self.size(a) <= plus(self.error(a), self.loss(a).underflow)
 
     def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
-        """The loss of the side that is chosen, where the two are further apart than their errors, else the worst."""
+        """Return the loss of the chosen side if the two are further apart than their errors, else the worst loss."""
         sides = [self.loss(a), self.loss(b)]
         if not self.of_device or all(side.absolute is ZERO is side.scaled for side in sides):
-            return worst(sides)  # of a few ULP: near enough
+            return worst(sides)  # a few ULP: accurate enough
         sides = evened(*sides)
         reach = self._reach(a, b)
         lead = b - a if node.op == "min" else a - b
@@ -367,7 +367,7 @@ class _Rules:
 
     def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
         one, other = self.loss(a), self.loss(b)
-        if self.arithmetic.quantum:  # a device's; the golden's own evaluation is near enough by the larger number
+        if self.arithmetic.quantum:  # a device; for the golden's own evaluation the larger number is accurate enough
             one, other = evened(one, other)
         doubt = self.doubt(condition)
         chosen = Loss(
@@ -384,7 +384,7 @@ class _Rules:
         return Loss(chosen.relative, absolute, chosen.underflow, chosen.scaled)
 
     def doubt(self, condition: Expression) -> Expression | None:
-        """Where rounding may decide a condition; None if it never does."""
+        """Return where rounding may decide a condition; None if it never does."""
         if condition.op in ("and", "or", "not"):
             parts = [d for d in map(self.doubt, condition.args) if d is not None]
             return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
@@ -393,10 +393,10 @@ class _Rules:
             return None
         reach = self._reach(a, b)
         decided = (reach < abs(a - b)) | equal(reach, ZERO)  # two zeros without an error are equal
-        return ~decided  # NaN, of two sides that overflow, decides nothing
+        return ~decided  # NaN, from two sides that overflow, decides nothing
 
     def _reach(self, a: Expression, b: Expression) -> Expression:
-        """How far rounding may move two numbers towards each other."""
+        """Return how far rounding can move two numbers towards each other."""
         reach = plus(self.error(a), self.error(b))
         return plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
 
@@ -409,8 +409,8 @@ _NAMES = {
 
 
 def _are_indices(condition: Expression) -> bool:
-    """Whether an operand is compared with a whole number for equality, as a class index is: an integer has all its
-    digits."""
+    """Return whether an operand is compared with a whole number for equality, like a class index: an integer has all
+    its digits."""
     a, b = condition.args
     known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
     whole = known is not None and known.denominator == 1
@@ -418,7 +418,7 @@ def _are_indices(condition: Expression) -> bool:
 
 
 def _is_clamped(node: Expression) -> bool:
-    """Whether a node is 0 for half of its operands, as min(x, 0) is and what it is a factor of."""
+    """Return whether a node is 0 for half of its operands, like min(x, 0) and products with it."""
     if node.op in ("neg", "*"):
         return any(map(_is_clamped, node.args))
     return node.op in ("min", "max") and any(a is ZERO for a in node.args)

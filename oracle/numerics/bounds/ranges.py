@@ -1,10 +1,11 @@
-"""Bounds of one operand as tables, and whether operands can bring a step near the end of float32's range.
+"""Bounds of one operand as tables, and a check whether operands can bring a step near the end of float32's range.
 
-Interval arithmetic on the operands' smallest and largest values, a few microseconds per graph: a block that passes
-needs no look at its elements. The answer is kept by the operands' binades, for most blocks of a run are alike.
+The check is interval arithmetic on the smallest and largest values of the operands. It takes a few microseconds per
+graph. A block that passes needs no check of its elements. The answer is cached by the operands' binades, because most
+blocks of a run are alike.
 
-Where a range is too wide to say something (e^x times what e^-x vanishes beside, each at its largest), the operand that
-enters most steps is looked at in parts, all of them at a time.
+A range can be too wide for an answer. An example is e^x times a term that is negligible next to e^-x, each at its
+largest. Then the range of the operand with the most uses is divided into parts, and all parts are evaluated together.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from ..traversal import names_of, substitute, walk
 # A bound of one operand as a table: its largest value over each sixteenth of a binade.
 #
 # The running bound of an activation's gradient, ``gradient * f(x)``, is the gradient's size times a smooth function of
-# x that takes dozens of operations to evaluate. Here that function is bounded once on all 8192 cells of float32's
-# numbers with the same sign, exponent and first four fraction bits, by interval arithmetic on all cells at a time; an
-# element then costs a look-up. A cell is six percent wide, and the bound grows by about as much.
+# x with dozens of operations. Here that function is bounded once on all 8192 cells of float32's numbers with the same
+# sign, exponent and first four fraction bits. Interval arithmetic evaluates all cells together. An element then costs a
+# look-up. A cell is six percent wide, and the bound grows by about as much.
 
 NEGLIGIBLE = 2.0**-300
 AWAY = 2.0**-1000
-SHIFT = 19  # bits of float32 below a cell's
+SHIFT = 19  # the lower bits of float32, inside a cell
 Cells = tuple[Array, Array]  # lower and upper ends
 _SLACK = 1 + 2.0**-40  # NumPy's own rounding in the interval arithmetic
 
 
 def is_linear(node: Expression, name: str) -> bool:
-    """Whether a graph is a symbol times a graph without it, so that its errors are in proportion to the symbol."""
+    """Return whether a graph is a symbol times a graph without it. Then its errors are proportional to the symbol."""
     if node.op == "symbol":
         return node.value == name
     parts = [a for a in node.args if name in names_of(a)]
@@ -56,13 +57,13 @@ def is_linear(node: Expression, name: str) -> bool:
 
 
 def cell_of(values: Array) -> Array:
-    """Return the cell of each value that float32 holds."""
+    """Return the cell of each float32 value."""
     return np.asarray(np.ascontiguousarray(values, np.float32).view(np.uint32) >> np.uint32(SHIFT))
 
 
 @lru_cache(maxsize=256)
 def table(bound: Expression) -> Array:
-    """Return, per cell, a number that a bound of a single operand does not exceed; infinity where none is known."""
+    """Return, per cell, an upper bound of a bound with a single operand; infinity if none is known."""
     names = names_of(bound)
     codes = np.arange(1 << (32 - SHIFT), dtype=np.uint32)
     first = (codes << np.uint32(SHIFT)).view(np.float32)
@@ -72,23 +73,23 @@ def table(bound: Expression) -> Array:
         every = dict.fromkeys(names, (np.minimum(*ends), np.maximum(*ends)))
         _, high = evaluated(bound, given=every)[bound]
     result = np.array(np.broadcast_to(high, codes.shape)) * _SLACK
-    result[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # infinities and NaN are not a matter of bounds
+    result[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # bounds do not apply to infinities and NaN
     result[np.isnan(result)] = np.inf
     return result
 
 
 @lru_cache(maxsize=1024)
 def is_negligible(bound: Expression, count: str) -> bool:
-    """Whether a bound is far below half the smallest number of every format, whatever its operands are: numbers of
-    float32, and a ``count``."""
-    bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # is it finite?
+    """Return whether a bound is far below half the smallest number of every format, for all float32 operands and any
+    ``count``."""
+    bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # does it become finite?
     _, high = _everywhere(bound, count)
     return bool(np.all(high <= NEGLIGIBLE))
 
 
 @lru_cache(maxsize=1024)
 def is_away_from_zero(node: Expression, count: str) -> bool:
-    """Whether a graph is further from 0 than any underflow, whatever its operands are; as :func:`is_negligible`."""
+    """Return whether a graph is further from 0 than any underflow, for all operands as in :func:`is_negligible`."""
     low, high = _everywhere(node, count)
     return bool(np.all(low > AWAY) or np.all(high < -AWAY))
 
@@ -101,7 +102,7 @@ def _everywhere(root: Expression, count: str) -> Cells:
 
 
 def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression, Cells]:
-    """Return the ends, on every cell, of every step of some graphs, a condition's as truth values."""
+    """Return the ends of every step of some graphs on every cell; for a condition, its truth values."""
     result: dict[Expression, Cells] = {}
     for node in walk(*roots):
         args = [result[a] for a in node.args]
@@ -118,7 +119,7 @@ def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression
 def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]:
     def apply(a: Cells, b: Cells) -> Cells:
         results = [operation(x, y) for x in a for y in b]
-        # 0 * infinity: the infinity stands for a bound that is not known
+        # 0 * infinity: the infinity means that no bound is known
         results = [np.where(np.isnan(r), np.inf, r) for r in results]
         return np.minimum.reduce(results), np.maximum.reduce(results)
 
@@ -126,7 +127,8 @@ def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]
 
 
 def _divide(a: Cells, b: Cells) -> Cells:
-    """Zero as an end of a divisor is approached from inside; one that is nothing else counts as positive."""
+    """Divide. A zero at an end of a divisor has the sign of the divisor's inside; a divisor that is only 0 is
+    positive."""
     ends = b[0] + 0.0, np.where((b[1] == 0) & (b[0] < 0), -0.0, b[1])
     low, high = _corners(np.divide)(a, ends)
     through_zero = (b[0] < 0) & (b[1] > 0)
@@ -144,7 +146,7 @@ def _absolute(a: Cells) -> Cells:
 
 
 def _less(or_equal: bool) -> Callable[[Cells, Cells], Cells]:
-    """A condition as its smallest and its largest truth value."""
+    """Return a condition as its smallest and its largest truth value."""
 
     def apply(a: Cells, b: Cells) -> Cells:
         compare = np.less_equal if or_equal else np.less
@@ -193,12 +195,12 @@ _OPERATIONS: dict[str, Callable[..., Cells]] = {
 }
 
 
-# Whether a block's operands can bring any step of some graphs near the end of float32's range.
+# A check whether a block's operands can bring any step of some graphs near the end of float32's range.
 
 Range = tuple[float, float]
 SAFE = 2.0**120  # of float32's 2^128
 NARROWEST = 2.0**15  # of float16's 2^16
-PARTS = 256  # of an operand's range
+PARTS = 256  # parts of an operand's range
 _FUNCTIONS = {"exp": math.exp, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sqrt": math.sqrt}
 
 
@@ -206,25 +208,25 @@ Ranges = tuple[tuple[str, Range], ...]
 
 
 def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
-    """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
+    """Return a range of few digits around each operand's values; None if some are infinite, NaN or huge."""
     result = []
     for name, value in operands.items():
         low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
-        if not -SAFE < low <= high < SAFE:  # NaN and infinities among them
+        if not -SAFE < low <= high < SAFE:  # also excludes NaN and infinities
             return None
         result.append((name, (-_outwards(-float(low)), _outwards(float(high)))))
     return tuple(result)
 
 
 def stays_inside(roots: tuple[Expression, ...], ranges: Ranges | None, *, by_parts: bool = False) -> bool:
-    """Whether no step of the graphs leaves [-2^120, 2^120] or divides by zero for operands in some ranges.
-    ``by_parts``: of an operand's range where the whole does not tell, for some milliseconds more."""
+    """Return whether every step of the graphs stays in [-2^120, 2^120] without division by zero, for operands in some
+    ranges. ``by_parts``: also try parts of an operand's range, for some milliseconds more."""
     return ranges is not None and (_inside(roots, ranges) or (by_parts and _inside_by_parts(roots, ranges)))
 
 
 def largest(root: Expression, ranges: Ranges, enough: float = math.inf) -> float:
-    """Return a number that a bound (a graph that is never negative) does not exceed; infinity if none is known. Where
-    it is more than ``enough``, parts of an operand's range may tell a smaller one, for some milliseconds more."""
+    """Return an upper bound of a bound (a graph that is never negative); infinity if none is known. If it is more than
+    ``enough``, parts of an operand's range may give a smaller one, for some milliseconds more."""
     result = _largest(root, ranges)
     return result if result <= enough else min(result, _largest_by_parts(root, ranges))
 
@@ -250,7 +252,7 @@ def _inside_by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> bool:
 
 
 def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression, Cells] | None:
-    """The ends of every step that is no condition on every part; None where a step may not be finite on one."""
+    """Return the ends of every step that is no condition on every part; None if a step may not be finite on a part."""
     nodes = walk(*roots)
     uses = Counter(a.value for node in nodes for a in node.args if a.op == "symbol")
     given: dict[str, Cells] = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges}
@@ -265,8 +267,8 @@ def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression,
 
 
 def _outwards(value: float) -> float:
-    """A number of few digits that is not below a value: up to 8 a power of two or 0, so that many cases share one;
-    beyond, where e^x of twice as much overflows, of three digits."""
+    """Return a number of few digits that is not below a value. Up to 8 it is a power of two or 0, so that many cases
+    share one. Beyond, where e^x of twice as much overflows, it has three digits."""
     mantissa, exponent = math.frexp(value)
     steps = 2 if exponent < 4 else 8
     return math.ldexp(math.ceil(mantissa * steps) / steps, exponent)

@@ -1,8 +1,8 @@
-"""Bounds for fast loops: the magnitudes of operands at which float32 is safe, and slacks of few steps.
+"""Bounds for fast loops: the magnitudes of operands at which float32 is safe, and slacks with few steps.
 
-The rules know nothing of underflow and overflow. For operands of 16 bits between two powers of two, or 0, the exponents
-that every step can have follow from the graph: where all are those of normal numbers, the value's error is what the
-rules say. Of the bound itself a little may underflow, as long as it is nothing beside the value.
+The rules of :mod:`.losses` ignore underflow and overflow. Take 16-bit operands that are 0 or between two powers of two.
+Then the possible exponents of every step follow from the graph. If all are exponents of normal numbers, the value's
+error is the error of the rules. A small part of the bound itself may underflow, if it is negligible next to the value.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from .building import over
 from .exact_steps import Facts
 from .ranges import Ranges, largest, stays_inside
 
-LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents that steps keep to, one away from float32's ends; its digits
+LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents of steps stay in this range, one away from float32's ends; float32's digits
 FAINT = -148  # the lowest exponent of a bound's steps: none becomes 0
-EXPONENT = 80.0  # the largest argument of e^x whose value, and its inverse, keep to LOWEST and HIGHEST
-ROUNDED = 2.0**-10  # of an exponent: far more than roundings move one
-LOST = -34  # what a bound may lose is below 2^LOST of the value, which is far below its rounding
-ARGUMENT = 700.0  # the same of float64's e^x
-INFINITE = 2.0**1000  # a slack's number that stands for no bound: whatever it enters is in doubt
-TOPS = (64.0, 32.0, 16.0, 12.0, 8.0, 6.0, 4.0)  # windows that are tried: of ordinary data
+EXPONENT = 80.0  # the largest argument of e^x for which the value and its inverse stay between LOWEST and HIGHEST
+ROUNDED = 2.0**-10  # margin of an exponent: far more than roundings change it
+LOST = -34  # the loss of a bound must be below 2^LOST of the value, far below the value's rounding
+ARGUMENT = 700.0  # the same for e^x in float64
+INFINITE = 2.0**1000  # a number in a slack that means "no bound": any result of it is in doubt
+TOPS = (64.0, 32.0, 16.0, 12.0, 8.0, 6.0, 4.0)  # windows to try: ordinary data
 BOTTOMS = tuple(2.0**-k for k in (40, 32, 24, 20, 16, 12))
 
 
 class Span(NamedTuple):
-    """What the values of a step have in common unless they are 0: magnitudes from 2^least to 2^most. ``zero``: whether
-    they may be 0; ``unit``: they are multiples of 2^unit; ``lost``: what underflow may have taken from them."""
+    """Common properties of the values of a step, unless they are 0: magnitudes from 2^least to 2^most. ``zero``:
+    whether they can be 0; ``unit``: they are multiples of 2^unit; ``lost``: their possible loss by underflow."""
 
     least: float
     most: float
@@ -51,8 +51,8 @@ class Span(NamedTuple):
 def reaching(
     roots: tuple[Expression, ...], names: tuple[str, ...], numbers: tuple[tuple[str, float], ...] = ()
 ) -> float | None:
-    """Return up to which magnitude of operands of some names every step of graphs is finite, and far from float32's
-    end, and the argument of e^x is at most ARGUMENT; None where no such is known."""
+    """Return the largest magnitude of the named operands with safe steps; None if no such magnitude is known. Safe:
+    every step is finite and far from float32's end, and the argument of e^x is at most ARGUMENT."""
     arguments = [abs(node.args[0]) for node in walk(*roots) if node.op == "exp"]
     for top in TOPS:
         ranges = within(top, names, numbers)
@@ -62,7 +62,7 @@ def reaching(
 
 
 def within(top: float, names: tuple[str, ...], numbers: tuple[tuple[str, float], ...] = ()) -> Ranges:
-    """Return the ranges of operands up to a magnitude, and of numbers."""
+    """Return the ranges of operands up to a magnitude, and of given numbers."""
     return (*((name, (-top, top)) for name in names), *((name, (number, number)) for name, number in numbers))
 
 
@@ -73,9 +73,9 @@ def window(
     formats: tuple[tuple[str, str], ...],
     numbers: tuple[tuple[str, float], ...] = (),
 ) -> tuple[float, float] | None:
-    """Return (least, most): a value, and a bound of its error that is at least 2^-23 of it, can be evaluated in float32
-    where every operand with a format is 0 or of a magnitude from ``least`` to ``most``. None where no such window is
-    known. ``numbers``: operands whose value is known."""
+    """Return (least, most), or None if no such window is known. Float32 can then evaluate a value and a bound of its
+    error (at least 2^-23 of the value). It can do so if each operand with a format is 0 or has a magnitude from
+    ``least`` to ``most``. ``numbers``: operands with known values."""
     known = {name: number(each) for name, each in numbers}
     for least, most in tried():
         if sound(value, slack, known | {name: operand(fmt, least, most) for name, fmt in formats}):
@@ -84,15 +84,15 @@ def window(
 
 
 def tried() -> Iterator[tuple[float, float]]:
-    """Yield windows, (least, most), from large ones to small."""
+    """Yield windows, (least, most), from large to small."""
     for most in TOPS:
         for least in BOTTOMS:
             yield least, most
 
 
 def sound(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
-    """Whether a value, and a bound of its error that is at least 2^-23 of it, can be evaluated in float32 for operands
-    of some spans."""
+    """Return whether float32 can evaluate a value, and a bound of its error (at least 2^-23 of the value), for operands
+    with these spans."""
     spans: dict[int, Span] = {}
     own = {id(node) for node in walk(value)}
     for node, span in _spans((value, slack), symbols, spans):
@@ -106,7 +106,7 @@ def sound(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> 
 def _spans(
     roots: tuple[Expression, ...], symbols: Mapping[str, Span], found: Mapping[int, Span]
 ) -> Iterator[tuple[Expression, Span | None]]:
-    """The span of every step that is no condition, from those ``found`` before; None where it is not known."""
+    """Yield the span of every step that is no condition, from the spans ``found`` before; None if it is unknown."""
     facts = Facts()
     for node in walk(*roots):
         if node.is_condition:
@@ -138,13 +138,13 @@ def number(value: float) -> Span:
 
 
 def are_single(numbers: Iterable[float]) -> bool:
-    """Whether float32 holds numbers, all of them finite."""
+    """Return whether all numbers are finite and representable in float32."""
     with np.errstate(over="ignore"):
         return all(math.isfinite(each) and float(np.float32(each)) == each for each in numbers)
 
 
 def _unit(least: float) -> float:
-    """Of what float32 numbers of at least a size are multiples."""
+    """Return k if float32 numbers of at least 2^least are multiples of 2^k."""
     return math.floor(least) - (DIGITS - 1)
 
 
@@ -186,9 +186,9 @@ def _choice(node: Expression, args: list[Span]) -> Span:
 
 
 def _sum(node: Expression, a: Span, b: Span, facts: Facts) -> Span:
-    """Terms of two signs cancel only if they are within a factor of 2: the rest is then a multiple of the last place of
-    either. Where a product is not rounded before it is added, the rest may be smaller; the rounding, which is counted,
-    is far above that."""
+    """Return the span of a sum. Terms of two signs cancel only if they are within a factor of 2: the rest is then a
+    multiple of the last place of either. The rest can be smaller if a product is not rounded before the addition. The
+    rounding, which the bound includes, is far above that."""
     one, other = (facts.sign(arg) for arg in node.args)
     unit, larger, lost = min(a.unit, b.unit), max(a.least, b.least), a.lost + b.lost
     alone = [left.least for gone, left in ((a, b), (b, a)) if gone.zero]
@@ -199,17 +199,17 @@ def _sum(node: Expression, a: Span, b: Span, facts: Facts) -> Span:
     return Span(least, most, True, max(unit, _unit(least)), lost)
 
 
-# Slacks of loops: a bound that is at least another and takes fewer steps to evaluate.
+# Slacks of loops: a bound that is at least another bound and needs fewer steps.
 
-SMALL = 2.0**-40  # a relative error that may stand for every smaller one of a range
+SMALL = 2.0**-40  # a relative error that can replace every smaller one of a range
 
 
 @functools.cache
 def cheap(slack: Expression, value: Expression, ranges: Ranges = ()) -> Expression:
-    """What is at least a slack and takes fewer steps: e^x - 1 of an error x, which only the C library has, as x + x^2
-    up to x = 1, or as one number where that is small in all ``ranges`` of operands; of the smaller of two bounds the
-    first; instead of a bound divided by 1 + a the bound, where a is never negative; and one number in a term instead of
-    several. Only what the slack grows with is replaced."""
+    """Return an upper bound of a slack with fewer steps. e^x - 1 of an error x, which only the C library has, becomes x
+    + x^2 up to x = 1, or one number if that is small in all ``ranges`` of operands. The smaller of two bounds becomes
+    the first. A bound divided by 1 + a becomes the bound, if a is never negative. Several numbers in a term become one.
+    Only parts that the slack grows with are replaced."""
     known, facts = {id(node) for node in walk(value)}, Facts()
 
     def larger(node: Expression) -> Expression:
@@ -235,12 +235,12 @@ def cheap(slack: Expression, value: Expression, ranges: Ranges = ()) -> Expressi
     return gathered(larger(slack), known)
 
 
-GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of a bound, a quotient with its first
+GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # they grow with every term of a bound, a quotient only with its first
 
 
 def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction(1)) -> Expression:
-    """A number times a graph, multiplied into the numbers that are there, and terms that differ in their number alone
-    made one: 3 (2 x + 5 (7 y)) + x is 7 x + 105 y. ``kept``: the nodes, by id, that are computed anyway."""
+    """Return factor times a graph. The factor is multiplied into existing numbers. Terms that differ only in their
+    number become one: 3 (2 x + 5 (7 y)) + x is 7 x + 105 y. ``kept``: the nodes, by id, that are computed anyway."""
     if node.is_constant:
         return constant(Fraction(constant_value(node)) * factor)
     if id(node) in kept:
@@ -258,7 +258,7 @@ def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction
 
 
 def _added(graphs: list[Expression]) -> Expression:
-    """The sum of graphs, each number times the same graph once."""
+    """Return the sum of graphs; multiples of the same graph become one term."""
     numbers: dict[Expression, Fraction] = {}
     while graphs:
         node = graphs.pop(0)
@@ -272,7 +272,7 @@ def _added(graphs: list[Expression]) -> Expression:
 
 
 def _numbered(node: Expression) -> tuple[Fraction, Expression]:
-    """A term as a number times a graph."""
+    """Return a term as a number times a graph."""
     if node.is_constant:
         return Fraction(constant_value(node)), ONE
     if node.op == "*" and node.args[0].is_constant:
@@ -285,7 +285,7 @@ def _times(number: Fraction, node: Expression) -> Expression:
 
 
 def _has_number(node: Expression) -> bool:
-    """Whether every term of a graph has a number that another is multiplied into."""
+    """Return whether every term of a graph has a number that can absorb a factor."""
     if node.op in ("+", "*"):
         return (all if node.op == "+" else any)(map(_has_number, node.args))
     return node.is_constant

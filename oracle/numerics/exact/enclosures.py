@@ -1,8 +1,8 @@
-"""A formula's exact value: a rational where it is one, else enclosures by MPFR that shrink with the precision.
+"""A formula's exact value: a rational if possible, else enclosures by MPFR that shrink with the precision.
 
-Every operation is done twice, once rounded down and once rounded up (gmpy2 contexts), so an enclosure holds whatever
-the formula is. Where both ends agree a value is exact: e^0 is 1 and tanh 0 is 0. Comparisons of rationals are decided
-exactly; a comparison of irrational values that stays undecided up to the highest precision is one of equal values.
+Every operation is done twice, rounded down and rounded up (gmpy2 contexts), so an enclosure is valid for any formula. A
+value is exact if both ends agree: e^0 is 1 and tanh 0 is 0. Comparisons of rationals are decided exactly. If a
+comparison of irrational values stays undecided up to the highest precision, the values are treated as equal.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ UNTOLD = (
     f"{LAST} bits do not show what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
     "precision shows: write the formula without steps that undo each other, as erf(x) + erfc(x) do"
 )
-PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
+PATIENCE = 256  # bits that are enough for nearly all values that are not exactly halfway
 
 
 class Interval:
-    """Two MPFR numbers around a real one. ``above``, ``below``: whether it is known to differ from the lower and from
-    the upper end."""
+    """Two MPFR numbers around a real one. ``above``: the real number is known to differ from the lower end. ``below``:
+    it is known to differ from the upper end."""
 
     __slots__ = ("above", "below", "high", "low")
 
@@ -46,7 +46,7 @@ class Interval:
 
     @property
     def has_sign(self) -> bool:
-        """Whether both ends are finite and of one sign."""
+        """Return whether both ends are finite and of one sign."""
         one_sign = self.low > 0 or self.high < 0
         return bool(one_sign and gmpy2.is_finite(self.low) and gmpy2.is_finite(self.high))
 
@@ -60,16 +60,16 @@ class Ends(NamedTuple):
     below: bool = False
 
 
-Operation = Callable[[list[Interval], Context, Context], Interval]  # by the contexts that round down and up
+Operation = Callable[[list[Interval], Context, Context], Interval]  # the contexts round down and up
 
 
-Intervals = Callable[[int], Mapping[str, Interval]]  # by a precision: operands that are known as enclosures
+Intervals = Callable[[int], Mapping[str, Interval]]  # maps a precision to operands that are known as enclosures
 
 
 def exact(root: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> mpq | Iterator[Ends]:
-    """Return the value, or enclosures of it that shrink forever. ``more``: operands that are no numbers of float64.
+    """Return the value, or enclosures that become smaller and smaller. ``more``: operands that are not float64 numbers.
 
-    An operand that is infinite or NaN may only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` where
+    An operand that is infinite or NaN can only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` if
     the formula has no value.
     """
     if is_rational(root) and more is None:
@@ -85,7 +85,7 @@ def _enclosures(
     while True:
         low, high = rational_end(interval.low, upwards=False), rational_end(interval.high, upwards=True)
         if low < 0 < high and high - low <= 2 * _LEAST:
-            yield Ends(mpq(0), high)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
+            yield Ends(mpq(0), high)  # beyond MPFR's exponents the sign is unknown; every format rounds this to zero
         else:
             yield Ends(low, high, interval.above, interval.below)
         if precision == LAST:
@@ -98,20 +98,20 @@ def _enclosures(
             yield Ends(value, high, above=True) if side > 0 else Ends(low, value, below=True)
         precision *= 2
         interval = enclose(root, operands, precision, more)
-    # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
+    # Example: 1 + e^-100000. No precision separates the value from an end, but the value is not the end.
     inwards = (high - low) / 2**64
     yield Ends(low + inwards, high - inwards)
     raise OracleError(f"{root} at {dict(operands)}: {UNTOLD}")
 
 
-_FAR = 3000  # below 2^-3000 every format has the same answer
-_BEYOND = 1 << 18  # numbers up to e^181000 are told apart, for a sum of them may be of either sign
+_FAR = 3000  # every format rounds numbers below 2^-3000 in the same way
+_BEYOND = 1 << 18  # numbers up to e^181000 stay distinct, because a sum of them can be of either sign
 _LEAST = mpq(1, 2**_FAR)
 
 
 def rational_end(end: mpfr, *, upwards: bool) -> mpq:
-    """Return an end as a rational, moved outwards where its exponent is beyond all formats: so far that two such ends
-    of a sum do not cancel."""
+    """Return an end as a rational. If its exponent is beyond all formats, move the end outwards, so far that two such
+    ends of a sum do not cancel."""
     sign = 1 if end > 0 else -1
     outwards = upwards is (sign > 0)
     if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _BEYOND):
@@ -126,7 +126,7 @@ def rational_end(end: mpfr, *, upwards: bool) -> mpq:
 
 @functools.lru_cache(maxsize=16)
 def _contexts(precision: int) -> tuple[Context, Context]:
-    """The contexts that round down and up."""
+    """Return the contexts that round down and up."""
     wide = {"emax": gmpy2.get_emax_max(), "emin": gmpy2.get_emin_min()}
     return (
         Context(precision=precision, round=gmpy2.RoundDown, **wide),
@@ -135,7 +135,7 @@ def _contexts(precision: int) -> tuple[Context, Context]:
 
 
 def enclose(root: Expression, operands: Mapping[str, float], precision: int, more: Intervals | None = None) -> Interval:
-    """Return an enclosure of a graph's value at finite operands. Raises Undefined where it has none."""
+    """Return an enclosure of a graph's value at finite operands. Raises Undefined if there is no value."""
     down, up = _contexts(precision)
     known = {} if more is None else more(precision)
     values: dict[int, Interval] = {}
@@ -158,7 +158,7 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int, mor
         if node.is_condition:
             raise AssertionError("a condition has no enclosure")  # pragma: no cover
         if node.op == "*" and node.args[0] is node.args[1]:
-            made = value(node.args[0])  # of a root too, which may have no value
+            made = value(node.args[0])  # evaluated for a root too, which may have no value
             return value(node.args[0].args[0]) if node.args[0].op == "sqrt" else _square(made, down, up)
         if node.op == "exp" and (parts := _power(node)) is not None:
             base, exponent = map(value, parts)
@@ -180,7 +180,7 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int, mor
 
 
 def holds(condition: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> bool:
-    """Return whether a comparison of numbers holds at finite operands, decided with as many bits as it takes."""
+    """Return whether a comparison of numbers is true at finite operands; the precision rises until it is decided."""
     if is_rational(condition) and more is None:
         return bool(rational(condition, numbers(operands)))
     return _compared(condition, operands, FIRST, [enclose(a, operands, FIRST, more) for a in condition.args], more)
@@ -199,7 +199,7 @@ def reduced(kind: str, each: list[Interval], precision: int) -> Interval:
 
 
 def _power(node: Expression) -> tuple[Expression, Expression] | None:
-    """Base and exponent of e^(b log a), which is exact where a^b is a number."""
+    """Return base and exponent of e^(b log a), which is exact if a^b is representable; None for other graphs."""
     (argument,) = node.args
     if argument.op == "log":
         return argument.args[0], ONE
@@ -217,7 +217,7 @@ def _compared(
     ends: list[Interval],
     more: Intervals | None = None,
 ) -> bool:
-    """Decide a comparison of irrational values with as many bits as it takes."""
+    """Decide a comparison of irrational values; the precision rises until it is decided."""
     one, other = ends
     apart = one.high < other.low or other.high < one.low
     if not apart and precision < LAST and not (one.is_point and other.is_point):
@@ -242,8 +242,8 @@ def _constant(node: Expression, precision: int) -> Interval:
 
 
 def _between(low: mpfr, high: mpfr, above: bool = False, below: bool = False) -> Interval:
-    """Return an interval of two results: the value differs from an end that was rounded, or made of ends that theirs
-    differ from."""
+    """Return an interval of two results. The value differs from an end if the end was rounded, or if ``above`` or
+    ``below`` says so."""
     return Interval(low, high, above or low.rc != 0, below or high.rc != 0)
 
 
@@ -253,7 +253,7 @@ def _round(value: mpq, context: Context) -> mpfr:
 
 
 def _corners(operation: str) -> Operation:
-    """The hull of an operation on all four corners; of finite operands without zero, on the two where it lies."""
+    """Return the hull of an operation on all four corners, or on the right two if both operands have a sign."""
 
     def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         a, b = args
@@ -271,14 +271,14 @@ def _corners(operation: str) -> Operation:
 
 
 def _turned(a: Interval, turned: bool) -> tuple[tuple[mpfr, bool], tuple[mpfr, bool]]:
-    """Return both ends, each with whether the value differs from it, the upper one first if they are to be turned."""
+    """Return both ends, each with a flag that the value differs from it. ``turned``: the upper end comes first."""
     low, high = (a.low, a.above), (a.high, a.below)
     return (high, low) if turned else (low, high)
 
 
 def _known(result: mpfr, operation: str, end: str) -> mpfr:
-    """An infinite end stands for a finite number beyond MPFR's range: times 0 it is 0, over another it may be anything
-    (write 1 / (1 + e^-x), not e^x / (1 + e^x))."""
+    """Replace NaN. An infinite end represents a finite number beyond MPFR's range: times 0 it is 0, divided by another
+    it is unknown (write 1 / (1 + e^-x), not e^x / (1 + e^x))."""
     if gmpy2.is_nan(result):
         return mpfr(0) if operation == "mul" else mpfr(end)
     return result
@@ -303,7 +303,7 @@ def _square(a: Interval, down: Context, up: Context) -> Interval:
 
 
 def _rising(function: str) -> Operation:
-    """An increasing function."""
+    """Return the operation of an increasing function."""
 
     def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         (a,) = args
@@ -316,7 +316,7 @@ def _rising(function: str) -> Operation:
 
 
 def _logarithm(function: str, end: int) -> Operation:
-    """A logarithm, which has no value where its argument is the end of its domain and nothing else."""
+    """Return the operation of a logarithm, which has no value if its argument is exactly the ``end`` of its domain."""
     rising = _rising(function)
 
     def apply(args: list[Interval], down: Context, up: Context) -> Interval:
@@ -329,7 +329,7 @@ def _logarithm(function: str, end: int) -> Operation:
 
 
 def _negative(a: Interval, down: Context, up: Context) -> Interval:
-    """Without loss: Python's own minus would round to the precision of the context that is current."""
+    """Negate without loss: Python's own minus would round to the precision of the current context."""
     return _between(down.minus(a.high), up.minus(a.low), a.below, a.above)
 
 
@@ -396,7 +396,7 @@ def constant_value(node: Expression) -> float:
 def round_constant(node: Expression, dtype: str) -> float:
     """Return the number of a type nearest to a constant graph."""
     low, high = constant_interval(node)
-    if dtype == "float64" or dtype not in FORMATS:  # an integer type, whose graphs hold integers alone
+    if dtype == "float64" or dtype not in FORMATS:  # an integer type: its graphs contain only integers
         return float(low)
     rounded = round_rational(low, FORMATS[dtype])
     assert rounded == round_rational(high, FORMATS[dtype])

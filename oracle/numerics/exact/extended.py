@@ -1,8 +1,8 @@
-"""Exact values where IEEE arithmetic has special ones: at operands that are not finite, and for the sign of a zero.
+"""Exact values for the special cases of IEEE arithmetic: operands that are not finite, and the sign of a zero.
 
-An infinite operand may decide a comparison and nothing else (a threshold), or vanish (x / inf, e^-inf). Then the value
-is that of a smaller formula of finite operands, which is found here and has an exact value like any other. float64
-must not decide it: it rounds, and takes what lies next to a tie for the tie.
+An infinite operand may only decide a comparison (a threshold), or vanish (x / inf, e^-inf). Then the value is the value
+of a smaller formula of finite operands. This module finds that formula; it has an exact value like any other. float64
+must not decide the value: it rounds, and it confuses a number next to a tie with the tie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
 }
-# What a function tends to at minus and at plus infinity.
+# The limits of a function at minus and at plus infinity.
 _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
     "exp": (ZERO, math.inf),
     "expm1": (constant(-1), math.inf),
@@ -43,10 +43,10 @@ _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
 
 
 def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> Expression | Special:
-    """Return the graph of finite operands that has the value of ``root``, or the special value where there is none.
+    """Return the graph of finite operands with the value of ``root``, or the special value if there is no such graph.
     ``more``: finite operands that are known as enclosures.
 
-    Raises Undefined where a finite part has no value (a division by zero), OracleError where its sign is not decided.
+    Raises Undefined if a finite part has no value (a division by zero), OracleError if its sign is undecided.
     """
     made: dict[int, Expression | Special] = {}
 
@@ -59,7 +59,7 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
         if node.is_constant:
             return node
         if node.op == "symbol":
-            given = operands.get(str(node.value), 0.0)  # those that are enclosed are finite
+            given = operands.get(str(node.value), 0.0)  # enclosed operands are finite
             return node if math.isfinite(given) else given
         if node.op == "where":
             return value(node.args[1] if decided(node.args[0]) else node.args[2])
@@ -81,7 +81,7 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
             return number if (number == -math.inf) is (op == "min") else rest
         a, b = (x if isinstance(x, float) else sign(x) if op in "*/" else 0.0 for x in args)
         if op == "/":
-            return math.nan if math.isinf(b) or b == 0 else a * b  # a zero divisor's own sign decides: not known here
+            return math.nan if math.isinf(b) or b == 0 else a * b  # the sign of a zero divisor decides; it is unknown
         operations: dict[str, Callable[[float, float], float]] = {
             "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "min": min, "max": max,
         }  # fmt: skip
@@ -117,8 +117,8 @@ _BITS = 256
 
 
 def zero(root: Expression, operands: Mapping[str, float]) -> float:
-    """Return the zero that is a graph's exact value with the sign that IEEE arithmetic of unlimited exponents gives it:
-    nothing underflows or overflows on the way, so a zero has the signs of what it was multiplied by."""
+    """Return the exact value of a graph that is zero, with its sign in IEEE arithmetic with unlimited exponents.
+    Without underflow and overflow, the sign of a zero follows from the signs of its factors."""
     with gmpy2.context(precision=_BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         result = _evaluated(root, operands)
     return -0.0 if gmpy2.is_zero(result) and gmpy2.is_signed(result) else 0.0

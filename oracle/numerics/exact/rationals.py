@@ -24,7 +24,7 @@ class Undefined(ArithmeticError):
 
 
 class Irrational(ArithmeticError):
-    """The formula takes a root that is no rational number."""
+    """The formula takes an irrational root."""
 
 
 def _root(a: mpq) -> mpq:
@@ -36,7 +36,7 @@ def _root(a: mpq) -> mpq:
 
 
 def numbers(operands: Mapping[str, float]) -> dict[str, Number]:
-    """Return operands as rationals, infinite and NaN ones as what compares like them."""
+    """Return operands as rationals; infinite operands and NaN become mpfr numbers, which compare in the same way."""
     return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
 
 
@@ -61,12 +61,12 @@ _RATIONAL: dict[str, Callable[..., Number | bool]] = {
 
 
 def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
-    """Return the exact value of a rational graph: a Number, or of a condition whether it holds. Raises Undefined for a
-    division by zero, and Irrational for a root that is no rational number."""
+    """Return the exact value of a rational graph: a Number, or the truth of a condition. Raises Undefined for a
+    division by zero, and Irrational for an irrational root."""
     values: dict[int, Number | bool] = {}
 
     def value(node: Expression) -> Any:
-        """Only the branch that is chosen is looked at: the other one may divide by zero."""
+        """Evaluate only the chosen branch: the other one may divide by zero."""
         if id(node) not in values:
             values[id(node)] = _value(node)
         return values[id(node)]
@@ -89,13 +89,13 @@ def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
     return value(root)
 
 
-# Rational formulas in float64 without error: a numerator, a denominator, and where an operation was not exact.
+# Rational formulas in float64 without error: a numerator, a denominator, and a mark for each inexact operation.
 #
-# The second step of a proof (after Ziv's test, before rationals): 16-bit operands give products and differences that
-# float64 holds exactly, so that a tie can be told from a near tie for a whole array at once.
+# The second step of a proof (after Ziv's test, before rationals). Products and differences of 16-bit operands are exact
+# in float64. So a tie is distinguished from a near tie for a whole array in one pass.
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
-TINY = 2.0**-900  # what Dekker's product loses of more does not underflow
+TINY = 2.0**-900  # the error of Dekker's product does not underflow above this size
 
 
 def two_sum(a: Any, b: Any) -> tuple[Array, Array]:
@@ -117,8 +117,8 @@ def two_product(a: Any, b: Any) -> tuple[Array, Array]:
 
 
 def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
-    """The float64 product, and where it may not be exact: it rounded, or came so near underflow that what it lost may
-    have vanished."""
+    """Return the float64 product, and a mask of the elements where it may not be exact: the product was rounded, or its
+    error may have underflowed."""
     if _is_one(a) or _is_one(b):
         return (b if _is_one(a) else a), np.asarray(False)
     p, lost = two_product(a, b)
@@ -126,12 +126,12 @@ def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
 
 
 def _is_one(number: Any) -> bool:
-    """Whether a number, no array, is 1: what most denominators are."""
+    """Return whether a number (not an array) is 1, as most denominators are."""
     return isinstance(number, float) and number == 1.0
 
 
 class Fraction64:
-    """Arrays num / den, den positive or zero; ``inexact`` marks elements on which some operation rounded."""
+    """Arrays num / den, with den positive or zero. ``inexact`` marks elements with a rounded operation."""
 
     __array_ufunc__ = None
 
@@ -167,14 +167,14 @@ class Fraction64:
         return Fraction64(np.abs(self.num), self.den, self.inexact)
 
     def less(self, other: Fraction64, *, or_equal: bool = False) -> Fraction64:
-        """A comparison: ``num`` is a condition, inexact where an operand is."""
+        """Compare two fractions: ``num`` is a condition, inexact if an operand is inexact."""
         one, lost = exact_product(self.num, other.den)
         two, lost_too = exact_product(other.num, self.den)
         holds = one <= two if or_equal else one < two
         return Fraction64(holds, 1.0, self.inexact | other.inexact | lost | lost_too)
 
     def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
-        """This one where the condition holds, else the other."""
+        """Return this fraction where the condition is true, else the other."""
         holds = condition.num
         inexact = condition.inexact | np.where(holds, self.inexact, other.inexact)
         den = 1.0 if _is_one(self.den) and _is_one(other.den) else np.where(holds, self.den, other.den)
@@ -182,8 +182,8 @@ class Fraction64:
 
 
 def reduced(kind: str, terms: Fraction64, shape: tuple[int, ...]) -> Fraction64:
-    """Return the ``sum``, the ``most`` or the ``least`` along the last axis of an array of this shape, the axis kept;
-    inexact where a term is, where denominators differ, and where a partial sum rounds."""
+    """Return the ``sum``, the ``most`` or the ``least`` along the last axis of an array of this shape; the axis is
+    kept. A result is inexact if a term is inexact, if denominators differ, or if a partial sum is rounded."""
     num, den, inexact = (np.broadcast_to(part, shape) for part in (terms.num, terms.den, terms.inexact))
     first = den[..., :1]
     lost = (inexact | (den != first)).any(axis=-1, keepdims=True)
@@ -198,8 +198,7 @@ def reduced(kind: str, terms: Fraction64, shape: tuple[int, ...]) -> Fraction64:
 
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
-    """Return a graph's value at float64 vectors or numbers, or at fractions; it is inexact where a function has a part
-    in it."""
+    """Return a graph's value at float64 vectors, numbers or fractions; it is inexact if it depends on a function."""
     result: dict[int, Fraction64] = {}
     for node in walk(root):
         args = [result[id(a)] for a in node.args]
@@ -243,19 +242,19 @@ def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[
 
 
 def _constant(value: Fraction | str | None) -> Fraction64:
-    assert isinstance(value, Fraction)  # a rational graph has no other
+    assert isinstance(value, Fraction)  # a rational graph has no other constant
     top, bottom = float(value.numerator), float(value.denominator)
     exact = (top, bottom) == (value.numerator, value.denominator)
     return Fraction64(np.float64(top), np.float64(bottom), not exact)
 
 
 def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
-    """Return value and interval with every exact tie of a dtype made certain, and every zero that float64 gave too,
-    whose sign is then the right one; the others keep their error ``slack``."""
+    """Return value and interval. Each exact tie of a dtype becomes certain. So does each zero that float64 also gave;
+    its sign is then right. The other elements keep their error ``slack``."""
     fmt = FORMATS[dtype_of(dtype).name]
     middle = quantize(value, fmt.with_ties)
     scaled, lost = exact_product(middle, exact.den)
-    # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
+    # Far from float64's ends Dekker's products are exact; elsewhere the result makes no claim.
     safe = (np.abs(exact.num) < 2.0**900) & ((exact.num != 0) | ((value == 0) & (exact.den != 0)))
     tie = (exact.num == scaled) & ~lost & ~np.asarray(exact.inexact) & safe
     slack = np.where(tie, 0.0, slack)
@@ -266,7 +265,7 @@ def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Ar
 def preferred(
     ends: tuple[Array, Array, Array], others: tuple[Array, Array, Array], where: Any = True
 ) -> tuple[Array, Array, Array]:
-    """Return value and interval: those that are certain, where they may be taken, else the others."""
+    """Return value and interval: the certain ones where ``where`` allows them, else the others."""
     certain = (ends[1] == ends[2]) & where
     value, least, most = (np.where(certain, *each) for each in zip(ends, others, strict=True))
     return value, least, most

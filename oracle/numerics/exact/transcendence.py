@@ -1,13 +1,14 @@
-"""What no enclosure shows of a formula with functions: its value is rational, or next to a rational number.
+"""Values that no enclosure can decide: formulas with functions that are rational, or close to a rational number.
 
-The value is a fraction of sums. A term of a sum is a rational number times e^q, q rational, times powers of other
-numbers: log 3, say, or log(1 + e^2). Terms with the same numbers are added up. Where all others cancel, the value is
-the rational that is left, whatever the other numbers are: log 2 + log(1/2), or log(1 + e^x) with weights 1 and -1.
+The value is a fraction of sums. A term of a sum is a rational number times e^q (q rational) times powers of other
+numbers, for example log 3 or log(1 + e^2). Terms with the same numbers are added up. If all other terms cancel, the
+value is the remaining rational, for any values of the other numbers. Examples: log 2 + log(1/2), or log(1 + e^x) with
+weights 1 and -1.
 
 Powers of e with different rational exponents are linearly independent over the rationals (Lindemann and Weierstrass).
-So in a formula of e^q alone a sum is zero only where the terms of every q cancel. And where the largest q of the
-denominator D is far above the others, as with e^100000, N / D is next to the quotient of the two terms of that q, on
-the side that the rest of N says.
+So a sum of terms with e^q alone is zero only if the terms of every q cancel. The largest q of the denominator D can be
+far above the others, as with e^100000. Then N / D is close to the quotient of the two terms of that q. The rest of N
+decides the side.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from ..expressions import ARITHMETIC, COMPARISONS, Expression
 from ..traversal import is_rational
 from .rationals import Undefined, numbers, rational
 
-Decide: TypeAlias = Callable[[Expression, Mapping[str, float]], bool]  # whether a comparison of numbers holds
-Atom: TypeAlias = tuple[str, object]  # a function and its argument: a number of which nothing else is known
-Key: TypeAlias = tuple[mpq, frozenset[tuple[Atom, int]]]  # of e^q and of powers of atoms
-Sum: TypeAlias = dict[Key, mpq]  # numbers, none of them 0, by what they are multiplied with
+Decide: TypeAlias = Callable[[Expression, Mapping[str, float]], bool]  # decides a comparison of numbers
+Atom: TypeAlias = tuple[str, object]  # a function and its argument: a number without further known properties
+Key: TypeAlias = tuple[mpq, frozenset[tuple[Atom, int]]]  # the exponent q of e^q, and powers of atoms
+Sum: TypeAlias = dict[Key, mpq]  # nonzero coefficients by their key
 
 _RATIONAL = type(mpq())
 _NOTHING: frozenset[tuple[Atom, int]] = frozenset()
 _PLAIN: Key = (mpq(0), _NOTHING)
 _ONE: Sum = {_PLAIN: mpq(1)}
-BITS = 1250  # of numerators and denominators before powers of e that are compared by their exponents alone
-FAR = 5000  # an exponent so far above another that e to it is larger, whatever numbers of BITS stand before them
+BITS = 1250  # limit of numerators and denominators, so that powers of e can be compared by exponents alone
+FAR = 5000  # an exponent this far above another wins, with any coefficients of BITS
 
 
 class _Otherwise(Exception):
-    """Nothing is known of the formula."""
+    """The formula has no known form."""
 
 
 class _Fraction(NamedTuple):
@@ -45,16 +46,16 @@ class _Fraction(NamedTuple):
 
     @property
     def number(self) -> mpq | None:
-        """The rational number that it is; None where it is another one."""
+        """The value if it is known to be a rational number; else None."""
         if self.below != _ONE or self.above.keys() - {_PLAIN}:
             return None
         return self.above.get(_PLAIN, mpq(0))
 
 
 def nearest(root: Expression, operands: Mapping[str, float], decide: Decide | None = None) -> tuple[mpq, int] | None:
-    """Return the rational that the value of a formula is, and 0; or that it lies next to, closer than any format tells,
-    and on which side: 1 above, -1 below. None: there is no such, or nothing is known. ``decide``: comparisons of
-    irrational numbers; without it a formula with such is not looked at."""
+    """Return a rational and a side. Side 0: the value is the rational. Side 1 or -1: the value is above or below the
+    rational, closer than any format can show. Return None if there is no such rational, or if the form is unknown.
+    ``decide``: decides comparisons of irrational numbers; without it, a formula with such a comparison gives None."""
     try:
         above, below = _Values(operands, decide).of(root)
     except (_Otherwise, Undefined):
@@ -73,8 +74,8 @@ def nearest(root: Expression, operands: Mapping[str, float], decide: Decide | No
 
 
 def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]], decide: Decide | None = None) -> mpq | None:
-    """Return the sum of a formula's values at many operands where it is rational. None: nothing is known of it.
-    ``decide``: as of :func:`nearest`."""
+    """Return the sum of a formula's values at many operands if it is rational; None if its form is unknown. ``decide``:
+    as in :func:`nearest`."""
     total: Counter[Key] = Counter()
     try:
         for operands in terms:
@@ -88,14 +89,14 @@ def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]], decide:
 
 
 def _is_ruled(total: Sum) -> bool:
-    """Whether the term of the largest q says the sign and the size of a sum of powers of e."""
+    """Return whether the term of the largest q decides the sign and the size of a sum of powers of e."""
     (q, _), *others = sorted(total, reverse=True)
     sizes = [max(abs(number).numerator.bit_length(), number.denominator.bit_length()) for number in total.values()]
     return max(sizes) < BITS and all(q - other > FAR for other, _ in others)
 
 
 class _Values:
-    """The values of a formula's nodes at some operands, on the way that its conditions take."""
+    """The values of a formula's nodes at some operands, along the branches that its conditions choose."""
 
     def __init__(self, operands: Mapping[str, float], decide: Decide | None) -> None:
         self.operands, self.decide, self.numbers = operands, decide, numbers(operands)
@@ -148,7 +149,7 @@ class _Values:
 
 
 def _function(op: str, a: _Fraction) -> _Fraction:
-    """A function's value: powers of e of rational numbers, logarithms of products, else a number of its own."""
+    """Return a function's value: powers of e for rational numbers, logarithms of products, else a new atom."""
     q = a.number
     if op == "exp" and q is not None:
         return _Fraction({(q, _NOTHING): mpq(1)}, _ONE)
@@ -167,7 +168,7 @@ def _function(op: str, a: _Fraction) -> _Fraction:
 
 
 def _logarithm(number: mpq, power: mpq) -> _Fraction:
-    """log(number e^power), by logarithms of odd integers and of 2."""
+    """Return log(number e^power) as logarithms of odd integers and of 2."""
     if number <= 0:
         raise Undefined(f"the logarithm of {number}")
     result: Sum = {_PLAIN: power} if power else {}
@@ -193,7 +194,7 @@ def _plus(a: _Fraction, number: int) -> _Fraction:
 
 
 def _reduced(above: Sum, below: Sum) -> _Fraction:
-    """A fraction whose denominator is 1 where it can be."""
+    """Return a fraction with the denominator 1 if possible."""
     if not below:
         raise Undefined("a division by zero")
     if len(below) > 1:

@@ -1,4 +1,4 @@
-"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache."""
+"""Blocked float64 evaluation: the whole tensor never exists in float64; temporaries stay in the cache."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .environment import set_thread
 from .rounding import half_bits
 
 Index = tuple[Any, ...]
-PIECE = 1 << 19  # elements that a compiled loop does at once, a quarter of a millisecond: a piece costs 0.05 beside it
-LARGEST_COPY = 1 << 20  # and at most where operands that do not lie side by side are copied by pieces, on every thread
-LARGEST_PIECE = 1 << 22  # and elsewhere: an interrupt waits for its end
+PIECE = 1 << 19  # elements per call of a compiled loop, a quarter of a millisecond; a call costs 5 % more
+LARGEST_COPY = 1 << 20  # at most this many if non-contiguous operands are copied by pieces, on every thread
+LARGEST_PIECE = 1 << 22  # at most this many otherwise: an interrupt waits for the end of a piece
 MOST_THREADS = 256
 _POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
 
@@ -36,30 +36,31 @@ def _setting(variable: Variable, default: int, low: int, high: int) -> int:
 
 
 def block_size() -> int:
-    """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
+    """Return the elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
     return _setting(BLOCK, 1 << 17, 1, 1 << 20)
 
 
 def region_size() -> int:
-    """Elements whose doubts are settled together."""
+    """Return the elements per region. The unproven elements of a region are settled together."""
     return 2 * block_size()
 
 
 def piece_size(elements: int, *, copied: bool) -> int:
-    """Elements of a call that a compiled loop does at once: of several threads two pieces each, if not too small.
-    ``copied``: whether operands or results may be."""
+    """Return the elements per call of a compiled loop: two pieces for each of several threads, if not too small.
+    ``copied``: whether operands or results may be copied."""
     largest, threads = LARGEST_COPY if copied else LARGEST_PIECE, thread_count()
     return largest if threads == 1 else min(largest, max(PIECE, -(-elements // (2 * threads))))
 
 
 def thread_count() -> int:
-    """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
+    """Return the number of threads (``ACLNN_ORACLE_THREADS``, default: cores, at most 4); results never depend on
+    it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _setting(THREADS, min(cores, 4), 1, MOST_THREADS)
 
 
 def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
-    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one); none if it is empty."""
+    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one); empty: no blocks."""
     if 0 in shape:
         return
     axis, inner = len(shape), 1
@@ -76,7 +77,7 @@ def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
 
 
 def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: int = 4) -> None:
-    """Do the work on all blocks: on this thread, and on others beside it where there are ``each`` for every thread."""
+    """Do the work on all blocks, on this thread; other threads help if there are ``each`` blocks for every thread."""
     todo = list(index)
     left = iter(todo)
 
@@ -91,7 +92,7 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: i
     others = [_helpers().submit(_helping, share) for _ in range(helpers)]
     try:
         share()
-    finally:  # an interrupt, or an error: nobody goes on
+    finally:  # an interrupt or an error: the other threads stop too
         for _ in left:
             pass
         wait(others)
@@ -106,13 +107,13 @@ def _helping(share: Callable[[], None]) -> None:
 
 
 def _helpers() -> ThreadPoolExecutor:
-    """This process's threads that wait for blocks: to start one takes longer than a piece."""
+    """Return this process's pool of threads that wait for blocks: the start of a thread takes longer than a piece."""
     pool = _POOLS.get(os.getpid())  # threads do not survive a fork
     return pool or _POOLS.setdefault(os.getpid(), ThreadPoolExecutor(MOST_THREADS, "aclnn-oracle blocks"))
 
 
 def axis_last(array: Array, axis: int) -> Array:
-    """Return a view with an axis moved last: ``np.moveaxis`` in a fifth of its time."""
+    """Return a view with an axis moved last, in a fifth of the time of ``np.moveaxis``."""
     if axis in (-1, array.ndim - 1):
         return array
     order = list(range(array.ndim))
@@ -121,8 +122,8 @@ def axis_last(array: Array, axis: int) -> Array:
 
 
 _LOCAL = threading.local()
-PASS = 1 << 15  # elements that are converted at once
-_WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than where they lie takes to be asked
+PASS = 1 << 15  # elements that are converted together
+_WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than the query of their address
 _MARGIN = 1 << 13  # bytes: 1024 float64 numbers, a chunk of the compiled loops
 _CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
 
@@ -133,8 +134,8 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
 
 
 def apart(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
-    """Return an uninitialised array with nothing just before and behind it: before a compiled loop takes several
-    elements at once it asks whether arrays overlap, and counts what follows an array's end as its own."""
+    """Return an uninitialised array with free memory just before and after it. A compiled loop checks whether arrays
+    overlap before it processes several elements together. It treats bytes after an array's end as part of the array."""
     return _placed(shape, dtype, _MARGIN)
 
 
@@ -150,8 +151,8 @@ def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
 
 @contextmanager
 def scratch_apart() -> Iterator[None]:
-    """Within, this thread's scratch arrays are this evaluation's. One that begins inside another's, in a signal handler
-    or a finaliser, gets arrays of its own."""
+    """Reserve this thread's scratch arrays for one evaluation. An evaluation that begins inside another (in a signal
+    handler or a finaliser) gets its own arrays."""
     local = _LOCAL.__dict__
     outer, mine = local.get("scratch"), local.pop("spare", None) or {}
     local["scratch"] = mine
@@ -160,12 +161,12 @@ def scratch_apart() -> Iterator[None]:
     finally:
         local["scratch"] = outer
         if outer is None:
-            local["spare"] = mine  # for the next one
+            local["spare"] = mine  # for the next evaluation
 
 
 def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done.
-    Outside :func:`scratch_apart` nothing is kept."""
+    """Return this thread's uninitialised array for a purpose. The next caller reuses it after the block is done.
+    Outside :func:`scratch_apart` no array is kept."""
     kept: dict[str, Array] | None = _LOCAL.__dict__.get("scratch")
     if kept is None:
         return aligned(shape, dtype)
@@ -176,7 +177,7 @@ def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def pool_for(shape: tuple[int, ...]) -> list[Array]:
-    """Return this thread's free float64 buffers of a shape; the blocks of one evaluation nearly all share them."""
+    """Return this thread's free float64 buffers of a shape; nearly all blocks of one evaluation have the same shape."""
     kept: tuple[tuple[int, ...], list[Array]] | None = _LOCAL.__dict__.get("pool")
     if kept is None or kept[0] != shape:
         kept = _LOCAL.__dict__["pool"] = (shape, [])
@@ -186,7 +187,7 @@ def pool_for(shape: tuple[int, ...]) -> list[Array]:
 def convert(values: Array, target: Array) -> None:
     """Write values of one float dtype into an array of another with one rounding to nearest even.
 
-    Sources are at most float32, so every cast is a single rounding; complex targets get a zero imaginary part.
+    Sources are at most float32, so every cast is a single rounding. Complex targets get a zero imaginary part.
     """
     if values.dtype == target.dtype:
         np.copyto(target, values)

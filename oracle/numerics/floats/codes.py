@@ -1,7 +1,7 @@
-"""Arrays of floats looked at without arithmetic: the largest element, and the integers that the bits are.
+"""Inspection of float arrays without arithmetic: the largest element, and the bits read as integers.
 
-Without their sign the codes of a type are in the order of its numbers; beyond that of infinity lie only NaN. NumPy
-compares 16-bit floats element by element, their codes as fast as any integers.
+Without the sign, the codes of a type are in the order of its numbers; codes above the code of infinity are NaN. NumPy
+compares 16-bit floats one by one, but compares their codes as fast as any integers.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from ...model.call import Array
 
-# The largest and the smallest element, and whether a mask holds anything, without a reduction's start-up cost.
+# The largest and the smallest element, and tests of a mask, without a reduction's start-up cost.
 #
-# Most tensors of a catalogue are small, and there ``max``, ``min``, ``any`` and ``all`` cost several times what the
-# arithmetic does that they follow.
+# Most tensors of a catalogue are small. For them ``max``, ``min``, ``any`` and ``all`` cost several times as much as
+# the arithmetic before them.
 
 SHORT_ROW = 64  # elements
-LONG = 1 << 14  # elements: of more, the reduction takes half the time that the search for the place takes
+LONG = 1 << 14  # elements: for more, the reduction takes half the time of the search for the position
 
 
 def highest(values: Array) -> Any:
-    """Return the largest element of an array that has some; NaN if there is one."""
+    """Return the largest element of a non-empty array; NaN if there is one."""
     if values.size < LONG:
         return values.item(values.argmax())
     with np.errstate(invalid="ignore"):
@@ -32,7 +32,7 @@ def highest(values: Array) -> Any:
 
 
 def lowest(values: Array) -> Any:
-    """Return the smallest element of an array that has some; NaN if there is one."""
+    """Return the smallest element of a non-empty array; NaN if there is one."""
     if values.size < LONG:
         return values.item(values.argmin())
     with np.errstate(invalid="ignore"):
@@ -40,12 +40,12 @@ def lowest(values: Array) -> Any:
 
 
 def highest_of_rows(rows: Array) -> Array:
-    """Return the largest element of each row, the last axis, which is kept; -inf of an empty one."""
+    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row."""
     return _of_rows(np.maximum, rows, -np.inf)
 
 
 def _of_rows(ufunc: np.ufunc, rows: Array, initial: float) -> Array:
-    """Reduce rows. NumPy begins anew at every row, which costs as much as 50 elements: short ones are turned first."""
+    """Reduce rows. NumPy restarts at every row, which costs as much as 50 elements: short rows are transposed first."""
     length = rows.shape[-1]
     if not 0 < length <= SHORT_ROW:
         return np.asarray(ufunc.reduce(rows, axis=-1, keepdims=True, initial=initial))
@@ -54,19 +54,19 @@ def _of_rows(ufunc: np.ufunc, rows: Array, initial: float) -> Array:
 
 
 def some(mask: Array) -> bool:
-    """Whether any element is true."""
+    """Return whether any element is true."""
     return bool(np.count_nonzero(mask))
 
 
 def every(mask: Array) -> bool:
-    """Whether all elements are true."""
+    """Return whether all elements are true."""
     return int(np.count_nonzero(mask)) == mask.size
 
 
-# Floats as the integers that their bits are: NaN, infinities and order are seen without arithmetic, whatever the type.
+# Floats read as integers: this shows NaN, infinities and order without arithmetic, for any type.
 
 _SIGNED, _UNSIGNED = ({n: np.dtype(f"{kind}{n}") for n in (1, 2, 4, 8)} for kind in "iu")
-_LARGEST = {n: kind.type(np.iinfo(kind).max) for n, kind in _SIGNED.items()}  # all bits but the sign's
+_LARGEST = {n: kind.type(np.iinfo(kind).max) for n, kind in _SIGNED.items()}  # all bits except the sign
 
 
 def codes(values: Array) -> Array:
@@ -81,18 +81,18 @@ def sizes(values: Array) -> Array:
 
 @functools.cache
 def code(dtype: np.dtype[Any], value: float) -> int:
-    """Return the code of a value: of infinity the largest that is no NaN."""
+    """Return the code of a value. The code of infinity is the largest that is no NaN."""
     return int(codes(np.array([value], dtype))[0])
 
 
 def beyond(values: Array, limit: int) -> bool:
-    """Whether a contiguous float array holds a code beyond a limit, of either sign."""
+    """Return whether a contiguous float array contains a code beyond a limit, of either sign."""
     sign = 1 << (8 * values.itemsize - 1)
     return bool(highest(codes(values)) > limit or highest(words(values)) > limit + sign)
 
 
 def has_nan(values: Array) -> bool:
-    """Whether a contiguous float array holds a NaN."""
+    """Return whether a contiguous float array contains a NaN."""
     if values.itemsize > 2 and values.size:
         worst = highest(values)
         return bool(worst != worst)
@@ -100,7 +100,7 @@ def has_nan(values: Array) -> bool:
 
 
 def is_finite(values: Array) -> bool:
-    """Whether a contiguous array holds neither NaN nor infinities, which integers never are."""
+    """Return whether a contiguous array contains neither NaN nor infinities; True for integers."""
     return values.dtype.kind in "iub" or not (values.size and beyond(values, code(values.dtype, np.inf) - 1))
 
 
@@ -109,12 +109,12 @@ def words(values: Array) -> Array:
     return values.view(_UNSIGNED[values.itemsize])
 
 
-# Large arrays of 16-bit floats made ready for a cast: NumPy casts float16 one by one, and ml_dtypes' bfloat16 so where
-# its elements do not lie side by side.
+# Preparation of large 16-bit float arrays for a cast. NumPy casts float16 one by one. ml_dtypes does the same with
+# non-contiguous bfloat16.
 
-MANY = 1 << 13  # elements: with fewer the steps cost more than the cast
+MANY = 1 << 13  # elements: for fewer, the preparation costs more than the cast
 _HALF, _BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
-_IN_PLACE = np.int32(0x8FFFE000 - (1 << 32))  # where float16's bits lie in float32: the sign, and 15 others
+_IN_PLACE = np.int32(0x8FFFE000 - (1 << 32))  # the place of float16's bits in float32: the sign and 15 others
 
 
 def castable(values: Array) -> Array:
@@ -125,10 +125,10 @@ def castable(values: Array) -> Array:
     if not values.flags.c_contiguous:
         values = values.view(np.uint16).copy(order="K").view(values.dtype)
     if values.dtype == _HALF and values.flags.c_contiguous and is_finite(values):
-        wide = values.view(np.int16).astype(np.int32)  # with three copies of the sign, which are masked away
+        wide = values.view(np.int16).astype(np.int32)  # contains three copies of the sign; the mask removes them
         wide <<= np.int32(13)
         wide &= _IN_PLACE
         single: Array = wide.view(np.float32)
-        single *= np.float32(2.0**112)  # from float16's bias to float32's; exact, of its subnormal numbers too
+        single *= np.float32(2.0**112)  # from float16's bias to float32's; exact, also for subnormal numbers
         return single
     return values

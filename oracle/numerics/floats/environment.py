@@ -1,9 +1,9 @@
-"""The arithmetic of goldens and verdicts, whatever state the process is in.
+"""The arithmetic of goldens and verdicts, independent of the state of the process.
 
-What decides a result beside the program: the floating-point unit's control registers (of a thread), NumPy's error
-state, decimal's and gmpy2's contexts (of a thread or task). A device's libraries and a caller's program may change
-them. ``@ieee_arithmetic`` runs a function with all of them as they are by default and leaves the caller's as they were.
-The locale decides nothing here (a test shows it).
+In addition to the program, these states decide a result: the control registers of the floating-point unit (of a
+thread), NumPy's error state, and the contexts of decimal and gmpy2 (of a thread or task). A device's libraries and a
+caller's program can change them. ``@ieee_arithmetic`` runs a function with the default of each and leaves the caller's
+states unchanged. The locale has no effect here (a test shows it).
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from ...system.start import wrong
 
 # The control registers of this thread's floating-point unit: rounding, subnormal numbers, traps.
 #
-# A shared object linked with ``-ffast-math`` sets flush-to-zero when it is loaded, ``fesetround`` sets a direction of
-# rounding, and both stay. libm's fegetenv and fesetenv move the whole environment to and from memory, control registers
-# included (C17 7.6.4); where they lie in ``fenv_t`` is the platform's ABI, known here for Linux (glibc and musl alike)
-# on x86-64 and aarch64. Elsewhere nothing is set: two additions and two products show whether the arithmetic is right.
+# A shared object linked with ``-ffast-math`` sets flush-to-zero when it is loaded. ``fesetround`` sets a direction of
+# rounding. Both settings stay. libm's fegetenv and fesetenv copy the whole environment to and from memory, including
+# the control registers (C17 7.6.4). The platform's ABI defines their place in ``fenv_t``. It is known here for Linux
+# (glibc and musl alike) on x86-64 and aarch64. Elsewhere no register is set: two additions and two products check the
+# arithmetic.
 
 WORDS = 8  # 32-bit words of the longest fenv_t here
 
 
 @dataclass(frozen=True)
 class Register:
-    """A control register: its word of fenv_t, the bits that decide results or stop the process, and IEEE 754's values
-    of them."""
+    """A control register: its word of fenv_t, the bits that decide results or stop the process, their IEEE 754
+    values."""
 
     name: str
     word: int
@@ -55,7 +56,7 @@ _AARCH64 = (
     Register(
         "FPCR",
         word=0,
-        mask=0x05C8_9F07,  # all but DN, which only decides the bits of a NaN
+        mask=0x05C8_9F07,  # all bits except DN, which only decides the bits of a NaN
         right=0,
     ),
 )
@@ -63,7 +64,7 @@ _ABI = {("linux", "x86_64"): _X86, ("linux", "aarch64"): _AARCH64}
 
 
 def _functions() -> tuple[Any, Any] | None:
-    """fegetenv and fesetenv; called without releasing the GIL, which would cost more than they do."""
+    """Return fegetenv and fesetenv. A call keeps the GIL, because its release would cost more than the call."""
     for library in (None, "libm.so.6", "libm.so"):
         try:
             result = ctypes.PyDLL(library)
@@ -98,7 +99,8 @@ if REGISTERS:
     LAST_WORD, LAST_MASK, LAST_VALUE = REGISTERS[-1].word, REGISTERS[-1].mask, REGISTERS[-1].right
 
     def is_right() -> bool:
-        """Whether this thread computes as IEEE 754 says by default; asked at every golden, so without a loop."""
+        """Return whether this thread computes as IEEE 754 says by default. Every golden calls this, so it has no
+        loop."""
         room = _ROOM
         _GET(room.address)
         words = room.words
@@ -117,11 +119,11 @@ if REGISTERS:
 else:
 
     def is_right() -> bool:
-        """Whether this thread computes as IEEE 754 says by default, as far as arithmetic shows it."""
+        """Return whether this thread computes as IEEE 754 says by default, as far as arithmetic shows it."""
         return not wrong()
 
     def read() -> bytes:
-        """Return nothing: the registers cannot be reached here."""
+        """Return no bytes: the registers cannot be reached here."""
         return b""
 
     def write(state: bytes) -> None:
@@ -129,7 +131,7 @@ else:
 
 
 def righted(state: bytes) -> bytes:
-    """Return an environment with the control registers as IEEE 754 wants them and everything else as it was."""
+    """Return an environment with the control registers as IEEE 754 requires; the other words stay unchanged."""
     words = list(memoryview(state).cast("I"))
     for register in REGISTERS:
         words[register.word] = words[register.word] & ~register.mask | register.right
@@ -138,7 +140,8 @@ def righted(state: bytes) -> bytes:
 
 @contextmanager
 def right() -> Iterator[None]:
-    """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then as before again."""
+    """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then restore the old
+    state."""
     before = read()
     write(righted(before))
     try:
@@ -147,7 +150,7 @@ def right() -> Iterator[None]:
         write(before)
 
 
-# The arithmetic of goldens and verdicts, whatever state the process is in.
+# The arithmetic of goldens and verdicts, independent of the state of the process.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -166,7 +169,7 @@ _NUMPY_BUFFER = 8192
 
 
 def _set_libraries() -> None:
-    """Give NumPy, decimal and gmpy2 in this context their default arithmetic; NumPy stays silent."""
+    """Set the default arithmetic of NumPy, decimal and gmpy2 in this context; NumPy gives no warnings."""
     np.seterr(all="ignore")
     np.seterrcall(None)
     decimal.setcontext(decimal.Context(**_DECIMAL))  # type: ignore[arg-type]
@@ -174,7 +177,7 @@ def _set_libraries() -> None:
 
 
 def _prepared() -> contextvars.Context:
-    """A context in which the libraries are set."""
+    """Return a context in which the libraries are set."""
     context = contextvars.Context()
     with np.errstate(all="warn"):
         context.run(_set_libraries)
@@ -184,17 +187,18 @@ def _prepared() -> contextvars.Context:
 
 _OURS = contextvars.ContextVar("inside a function of ieee_arithmetic", default=False)
 _PREPARED = _prepared()
-# Before NumPy 2.0 the error state is the thread's, not the context's: buffer size, reactions (0: none), callback.
+# Before NumPy 2.0 the error state belongs to the thread, not to the context: buffer size, reactions (0: none),
+# callback.
 _GET_ERRORS, _SET_ERRORS = getattr(np, "geterrobj", None), getattr(np, "seterrobj", None)
 _SILENT = [_NUMPY_BUFFER, 0, None]
 
 
 def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function to compute as IEEE 754 says by default, whatever its caller's thread is set to.
+    """Decorate a function to compute as IEEE 754 says by default, independent of the state of its caller's thread.
 
-    It costs about a microsecond where the state is right already. The function sees none of its caller's context
-    variables, and what it sets of them is gone when it returns; one that such a function calls shares them with it.
-    Raises OracleError where the state is wrong and this platform does not let it be set.
+    It costs about a microsecond if the state is right already. The function sees none of its caller's context
+    variables. Changes that it makes to them are lost when it returns. Decorated functions that it calls share its
+    context variables. Raises OracleError if the state is wrong and this platform cannot set it.
     """
 
     @functools.wraps(function)
@@ -217,7 +221,7 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def set_thread() -> None:
-    """Set a new thread that is ours to IEEE arithmetic for good: the ``initializer`` of a pool."""
+    """Set one of our new threads to IEEE arithmetic permanently: the ``initializer`` of a pool."""
     _set_unit(read())
     _set_libraries()
 
@@ -236,7 +240,7 @@ def _set_unit(state: bytes) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """What decides arithmetic in a thread, as it was found."""
+    """The found state of a thread's arithmetic."""
 
     unit: bytes
     errors: dict[str, Any]
@@ -252,7 +256,7 @@ class State:
         )
 
     def restore(self) -> None:
-        """Make it this thread's state again."""
+        """Restore this state in the current thread."""
         np.seterr(**self.errors)
         np.seterrcall(self.error_call)
         np.setbufsize(self.buffer)
@@ -262,7 +266,7 @@ class State:
 
 
 class IeeeArithmetic:
-    """A block of code whose arithmetic is IEEE 754's; what it was before is put back at the end."""
+    """A block of code with IEEE 754 arithmetic; the earlier state is restored at the end."""
 
     def __enter__(self) -> IeeeArithmetic:
         self.outside = State.now()

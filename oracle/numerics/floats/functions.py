@@ -1,8 +1,8 @@
 """e^x, logarithms, tanh, erf and erfc in float64 with the same bits on every machine.
 
-NumPy's own differ in the last bit between its versions and SIMD levels, and with them what a verdict measures (never a
-golden, which is proved). These are made of operations that IEEE 754 rounds in one way only: + - * /, rint, ldexp,
-frexp, one NumPy operation each. Narrower types are computed in float64 and rounded.
+NumPy's functions differ in the last bit between versions and SIMD levels. The measurements of a verdict would differ
+too (a golden never does: it is proved). The functions here use only operations that IEEE 754 rounds in one way: + - *
+/, rint, ldexp, frexp, one NumPy operation each. Narrower types are computed in float64 and rounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...model.call import Array
 from .codes import highest, lowest, some
 
 PARTS = 128  # of a binade: e^x = 2^(k / 128) e^r
-BLOCK = 1 << 13  # elements per pass: what a function takes up stays in the cache
+BLOCK = 1 << 13  # elements per pass: the temporaries of a function stay in the cache
 FAST = 700.0  # beyond it results may overflow or be subnormal
 LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
 LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
@@ -28,7 +28,7 @@ _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 
 
 def coefficients(*numbers: float) -> tuple[Array, ...]:
-    """Return numbers as NumPy takes them quickest: it makes an array of every Python number that it meets."""
+    """Return numbers in the form that NumPy reads fastest: NumPy converts every Python number to an array."""
     return tuple(np.array(number, np.float64) for number in numbers)
 
 
@@ -44,22 +44,22 @@ def powers() -> Array:
 
 @lru_cache(maxsize=1)
 def _expm1_series() -> tuple[Array, ...]:
-    """1 / 22! ... 1 / 1!, 0: what e^x - 1 takes below 1."""
+    """1 / 22! ... 1 / 1!, 0: the coefficients of e^x - 1 for |x| < 1."""
     return coefficients(*(float(gmpy2.mpq(1, gmpy2.fac(n))) for n in range(22, 0, -1)), 0.0)
 
 
 def polynomial(series: tuple[Array, ...], x: Array) -> Array:
-    """Horner's scheme on a vector; ``series``: the coefficients, highest power first."""
+    """Evaluate a polynomial on a vector (Horner's scheme); ``series``: the coefficients, highest power first."""
     total: Array = np.multiply(x, series[0])
     np.add(total, series[1], total)
     for c in series[2:]:
-        np.multiply(total, x, total)  # the operators take half as long again
+        np.multiply(total, x, total)  # the operators take 1.5 times as long
         np.add(total, c, total)
     return total
 
 
 def vectorized(compute: Callable[[Array], Array]) -> Callable[..., Any]:
-    """Make a function of float64 vectors one of arrays and numbers of any float type, with a place for the result."""
+    """Turn a function of float64 vectors into one of arrays and numbers of any float type, with an optional ``out``."""
 
     def function(x: Any, out: Array | None = None) -> Any:
         given = np.asarray(x)
@@ -145,7 +145,7 @@ def log_of_positive(x: Array) -> Array:
 
 
 def _log1p(x: Array) -> Array:
-    """log(1 + x): that of the rounded sum, times what the rounding changed. Within 8 ULP."""
+    """log(1 + x): the logarithm of the rounded sum, times a factor for the rounding of the sum. Within 8 ULP."""
     total = 1.0 + x
     rest = total - 1.0
     result = _log(total)
@@ -182,16 +182,16 @@ def _tanh(x: Array) -> Array:
 exp, log, log1p, expm1, tanh = map(vectorized, (_exp, _log, _log1p, _expm1, _tanh))
 
 
-# erf and erfc, which NumPy does not have, in float64 with the same bits on every machine (see ``functions``).
+# erf and erfc, which NumPy does not have, in float64 with the same bits on every machine.
 #
-# erfc x = e^(-x^2) F(t) / (1 + 9/8 x) for x >= 0, F a polynomial in t = 5/4 - 63/8 / (x + 7/2): it lies between 0.65
-# and 1 and is flat at 0, so that nothing cancels. erf x is its series below 1 and 1 - erfc x above.
+# erfc x = e^(-x^2) F(t) / (1 + 9/8 x) for x >= 0. F is a polynomial in t = 5/4 - 63/8 / (x + 7/2). F lies between 0.65
+# and 1 and is flat at 0, so no cancellation occurs. erf x is its series below 1 and 1 - erfc x above.
 
 END = 28.0  # erfc is less than half of float64's smallest number from 27.3 on
-_PLACE, _SLOPE = 3.5, 1.125  # with these the fewest terms do, and the least is lost
+_PLACE, _SLOPE = 3.5, 1.125  # these values need the fewest terms and lose the least accuracy
 _SCALE = 1 + 2 * _PLACE / END
-_UPPER = np.int64(-1 << 27)  # of a number's bits: 26 digits
-_DEGREE, _NODES = 22, 64  # what the other terms are in all is below 2^-56
+_UPPER = np.int64(-1 << 27)  # mask for a number's bits: keeps 26 digits
+_DEGREE, _NODES = 22, 64  # the other terms together are below 2^-56
 
 
 def chebyshev(function: Callable[[mpfr], mpfr], degree: int, nodes: int) -> tuple[Array, ...]:
@@ -224,7 +224,7 @@ def _scaled_series() -> tuple[Array, ...]:
 
 @lru_cache(maxsize=1)
 def _erf_series() -> tuple[Array, ...]:
-    """erf x / x as a polynomial in x^2: what is left out is below 2^-59 for |x| <= 1."""
+    """erf x / x as a polynomial in x^2: the omitted terms are below 2^-59 for |x| <= 1."""
     with gmpy2.context(gmpy2.context(), precision=200):
         factor = 2 / gmpy2.sqrt(gmpy2.const_pi())
         return coefficients(*(float(factor * (-1) ** n / (gmpy2.fac(n) * (2 * n + 1))) for n in range(18, -1, -1)))
@@ -235,7 +235,7 @@ def _of_magnitude(x: Array) -> Array:
     upper = (x.view(np.int64) & _UPPER).view(np.float64)  # its square is exact
     rest = x - upper
     result = x + upper
-    rest *= result  # x^2 less that square
+    rest *= result  # x^2 minus the square of ``upper``
     np.multiply(upper, upper, out=upper)
     np.negative(upper, out=upper)
     place, result = power_and_rest(upper, rest)
@@ -247,7 +247,7 @@ def _of_magnitude(x: Array) -> Array:
     t += 1.0
     result /= t
     place >>= 7
-    if not highest(x) <= 25.0:  # below 2^-900: what is subnormal is rounded once
+    if not highest(x) <= 25.0:  # below 2^-900: ldexp rounds a subnormal result once
         return np.asarray(np.ldexp(result, place))
     place <<= 52
     bits = result.view(np.int64)

@@ -1,7 +1,7 @@
-"""Rounding: how exactly each evaluation computes, correctly rounded stores, and half a last place.
+"""Rounding: the accuracy of each evaluation, correctly rounded stores, and half an ULP.
 
-NumPy's float64 -> float32 is correctly rounded; ml_dtypes' float64 -> bfloat16 is not (it goes through float32), and
-NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``widen`` undoes the stores exactly.
+NumPy's float64 -> float32 is correctly rounded. ml_dtypes' float64 -> bfloat16 is not (it goes through float32).
+NumPy's float64 -> float16 is correct but not vectorised. Both are replaced here; ``widen`` is the exact inverse.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
 from .codes import has_nan, highest, lowest, some
 
-# How exactly evaluations compute: float64 here, float32 on a device, and the types that some kernels do not widen.
+# The accuracy of evaluations: float64 here, float32 on a device, and the types that some kernels do not widen.
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """How exactly an evaluation computes.
+    """The accuracy of an evaluation.
 
-    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: its significant bits. ``quantum``: its
-    smallest number, what an underflow may lose (0: operands are far from underflow). ``accuracy``: of functions and of
-    ``/``, in units; every other function is exact. ``flushing``: operations whose results below ``tiny`` become 0.
-    ``normal``: a multiple of more than 2^normal does not underflow.
+    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: the significant bits of the type.
+    ``quantum``: the smallest number of the type, the possible loss of an underflow (0: operands are far from
+    underflow). ``accuracy``: the error of functions and of ``/``, in units; every other function is exact.
+    ``flushing``: operations that return 0 for results below ``tiny``. ``normal``: a multiple of more than 2^normal does
+    not underflow.
     """
 
     unit: float
@@ -45,14 +46,15 @@ FLOAT64 = Arithmetic(
     2.0**-53,
     53,
     0.0,
-    # Our functions, NumPy's, the C library's and the compiled engine's own exp stay within these (tests/numerics).
+    # Our functions, NumPy's, the C library's and the compiled engine's own exp have at most these errors
+    # (tests/numerics).
     {"/": 1, "exp": 4, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
 )
-# The same near the end of its range: a subnormal result may be off by a few of float64's smallest numbers.
-# From 2^-900 on it has all its digits, with a margin.
+# The same near the end of the range: a subnormal result may be off by a few of float64's smallest numbers. From 2^-900
+# on a result has all its digits, with a margin.
 UNDERFLOWING = replace(FLOAT64, quantum=2.0**-1070, normal=-900)
 
-# A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
+# A right kernel in float32: the functions of any public kernel stay within 4 ULP, a quotient within one.
 _DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
 FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 HOST_FLOAT32 = Arithmetic(2.0**-24, 24, 0.0, {"/": 1, "sqrt": 1})  # the host's own float32, far from underflow
@@ -60,8 +62,8 @@ HOST_FLOAT32 = Arithmetic(2.0**-24, 24, 0.0, {"/": 1, "sqrt": 1})  # the host's 
 
 @lru_cache(maxsize=16)
 def float32(flushing: frozenset[str]) -> Arithmetic:
-    """Return float32 on a device some of whose operations answer 0 for subnormal results; its division then reads
-    subnormal operands as 0 too."""
+    """Return float32 on a device with some operations that return 0 for subnormal results. Its division then also reads
+    subnormal operands as 0."""
     return replace(FLOAT32, tiny=2.0**-126, flushing=flushing) if flushing else FLOAT32
 
 
@@ -75,16 +77,16 @@ NARROW = {
 
 # Correctly rounded stores: float64 to every binary format in one rounding, ties to even.
 
-BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
+BLOCK = 1 << 15  # elements per pass: the scratch arrays of one pass stay in the cache
 _EXPONENT = np.int64(0x7FF << 52)
 
 
 def quantize(values: Array, fmt: FloatFormat) -> Array:
     """Round float64 values to the grid of a format; the result is float64 and exact.
 
-    One rounding, ties to even, sign of zero kept. Beyond the largest finite value: inf (nan for float8_e4m3fn, which
-    has no infinity). Adding 1.5 * 2^(e + 52 - mant) to a value of exponent e makes float64's own rounding fall on the
-    last bit of the format, subnormals included because e is at least emin.
+    One rounding, ties to even, sign of zero kept. Beyond the largest finite value the result is inf (nan for
+    float8_e4m3fn, which has no infinity). 1.5 * 2^(e + 52 - mant) is added to a value of exponent e. Then float64's own
+    rounding is at the last bit of the format. This includes subnormals, because e is at least emin.
     """
     values = np.asarray(values, np.float64)
     if fmt.mant == 52:
@@ -94,8 +96,8 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
             return np.asarray(values.astype(np.float32).astype(np.float64))
     bits = np.asarray(values.view(np.int64) & _EXPONENT)
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
-    np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway
-    bits += np.int64(((52 - fmt.mant) << 52) + (1 << 51))  # the exponent's bits alone were set: no carry
+    np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; these overflow anyway
+    bits += np.int64(((52 - fmt.mant) << 52) + (1 << 51))  # only bits of the exponent were set: no carry
     magic = bits.view(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         rounded: Array = np.asarray(values + magic)
@@ -118,7 +120,7 @@ def round_to(values: Array, dtype: Any) -> Array:
 
 
 def rounded_once(values: Array, row: DType) -> Array:
-    """The same, for callers inside :func:`.environment.ieee_arithmetic`, where NumPy is silent."""
+    """Round like :func:`round_to`, for callers inside :func:`.environment.ieee_arithmetic`, where NumPy is silent."""
     if row.name == "float32":
         return np.asarray(values.astype(np.float32))
     if row.name == "float64":
@@ -134,8 +136,9 @@ def rounded_once(values: Array, row: DType) -> Array:
 def _narrowed(values: Array, dtype: str) -> Array:
     """Round float64 values to a type of 16 bits or fewer.
 
-    To float16 and bfloat16 through float32, which rounds a second time where that fell on a midpoint: there, and where
-    float16 has subnormal numbers of fewer digits, a rounding to the grid comes first.
+    For float16 and bfloat16 the values go through float32. The second rounding is wrong if the first one gave a
+    midpoint. Such values, and the subnormal numbers of float16 (fewer digits), are first rounded to the grid of the
+    format.
     """
     fmt, row = FORMATS[dtype], DTYPES[dtype]
     if dtype not in _DROPPED:
@@ -156,13 +159,13 @@ def _narrowed(values: Array, dtype: str) -> Array:
     return np.asarray(single.astype(row.numpy))
 
 
-_DROPPED = {"float16": 13, "bfloat16": 16}  # digits that float32 has beyond them
+_DROPPED = {"float16": 13, "bfloat16": 16}  # float32's additional digits
 _TINY_HALF = np.uint32((127 - 14) << 23)  # the bits of float16's smallest normal number
 
 
 def half_bits(single: Array, *, ties: bool = True) -> Array:
     """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not).
-    ``ties``: whether a value may lie halfway between two of float16's normal numbers."""
+    ``ties``: whether a value can lie halfway between two of float16's normal numbers."""
     shape, single = np.shape(single), np.ascontiguousarray(single, np.float32).reshape(-1)
     magnitude = single.view(np.uint32) & np.uint32(0x7FFFFFFF)
     # Normals: add half of the discarded 13 bits (less one when the kept part is even), re-bias, shift.
@@ -188,14 +191,14 @@ def half_bits(single: Array, *, ties: bool = True) -> Array:
     return half.reshape(shape)
 
 
-_REBIASED = np.uint32((1 << 32) - (112 << 23) + 0x1000)  # float32's bias to float16's, and half of what is dropped
+_REBIASED = np.uint32((1 << 32) - (112 << 23) + 0x1000)  # float32's bias to float16's, and half of the dropped bits
 
 
 def unify_nans(values: Array) -> None:
     """Give every NaN of a contiguous array the bits of ``np.nan``: quiet, positive, without payload.
 
-    The sign of a NaN that arithmetic makes is x86's (set) or ARM's (clear), and what becomes of an operand's payload
-    differs between SIMD levels: neither says anything about the result.
+    The sign of a NaN from arithmetic is set on x86 and clear on ARM. The treatment of an operand's payload differs
+    between SIMD levels. Neither contains information about the result.
     """
     if has_nan(values):
         values[np.isnan(values)] = np.nan
@@ -209,7 +212,7 @@ def widen(values: Array) -> Array:
 
 def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
     """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0. ``beyond``:
-    1 and -1 for a number that is larger or smaller than the rational by less than any other: no tie."""
+    1 (-1) if the true number is larger (smaller) than the rational by a tiny amount: then it is no tie."""
     if exact == 0:
         return 0.0
     sign = -1.0 if exact < 0 else 1.0
@@ -230,12 +233,12 @@ def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
     return sign * (np.inf if rounded > fmt.max else rounded)
 
 
-# float32's unit roundoff, smallest and largest number; half a last place of a format, and ties.
+# float32's unit roundoff, smallest and largest number; half an ULP of a format, and ties.
 
-UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
+UNIT = 2.0**-24  # float32's unit roundoff: the largest error of one operation of a right kernel
 LARGEST = FORMATS["float32"].max
-NEAR = 2.0**-10  # this close to a format's end one right kernel overflows and another does not
-SURE = LARGEST * (1 - NEAR)  # what no right kernel overflows below
+NEAR = 2.0**-10  # this close to a format's end, some right kernels overflow and others do not
+SURE = LARGEST * (1 - NEAR)  # below it no right kernel overflows
 
 
 def lowest_bit(values: Array) -> Array:
@@ -246,7 +249,7 @@ def lowest_bit(values: Array) -> Array:
 
 
 def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
-    """Half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
+    """Return half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
     bits = np.asarray(np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52))
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     bits -= np.int64((fmt.mant + 1) << 52)
@@ -254,7 +257,7 @@ def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
 
 
 def is_halfway(value: Array, fmt: FloatFormat) -> Array:
-    """Whether float64 values lie exactly halfway between two numbers of a narrower format."""
+    """Return whether float64 values lie exactly halfway between two numbers of a narrower format."""
     dropped = 52 - fmt.mant
     bits = np.ascontiguousarray(value).view(np.int64)
     result = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
@@ -267,7 +270,7 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
 
 
 def classes_differ(forms: list[Array]) -> Array:
-    """Whether the results of several float32 forms differ in being NaN, +inf, -inf or finite."""
+    """Return whether the results of several float32 forms differ in being NaN, +inf, -inf or finite."""
     kinds = [np.where(np.isnan(f), 2, np.where(np.isinf(f), np.sign(f), 0)) for f in forms]
     differ = np.zeros(np.shape(kinds[0]), bool)
     for kind in kinds[1:]:
