@@ -12,7 +12,7 @@ SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the
 
 @dataclass(frozen=True)
 class Loss:
-    """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
+    """The error of a node: relative to its own size (a number and a graph), and two absolute terms."""
 
     relative: float
     absolute: Expression
@@ -58,8 +58,8 @@ def larger(a: Expression, b: Expression) -> Expression:
 
 
 def evened(*known_losses: Loss) -> list[Loss]:
-    """Return losses with the same relative number, the smallest one. The excess moves to ``scaled``, so that an element
-    can choose."""
+    """Return losses with the same relative number, the smallest. The excess moves to ``scaled``: an element can
+    choose."""
     least = min(lost.relative for lost in known_losses)
     return [
         replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))

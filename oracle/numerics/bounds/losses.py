@@ -197,7 +197,7 @@ class _Rules:
         if relative > self.arithmetic.unit:
             relative *= SECOND_ORDER
         reach = self.size(a)
-        if self.of_device:  # all there is where both are 0, as the differences of a row of equal numbers from its mean
+        if self.of_device:  # the only term if both are 0, as for a row of equal numbers minus its mean
             reach = plus(reach, one.absolute)
         return Loss(
             relative,
@@ -409,8 +409,8 @@ _NAMES = {
 
 
 def _are_indices(condition: Expression) -> bool:
-    """Return whether an operand is compared with a whole number for equality, like a class index: an integer has all
-    its digits."""
+    """Return whether an operand is compared with a whole number for equality, like a class index: all digits are
+    exact."""
     a, b = condition.args
     known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
     whole = known is not None and known.denominator == 1

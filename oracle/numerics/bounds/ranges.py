@@ -80,9 +80,9 @@ def table(bound: Expression) -> Array:
 
 @lru_cache(maxsize=1024)
 def is_negligible(bound: Expression, count: str) -> bool:
-    """Return whether a bound is far below half the smallest number of every format, for all float32 operands and any
-    ``count``."""
-    bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # does it become finite?
+    """Return whether a bound is far below half of every format's smallest number, for all float32 operands and every
+    possible ``count``."""
+    bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # is it finite?
     _, high = _everywhere(bound, count)
     return bool(np.all(high <= NEGLIGIBLE))
 

@@ -25,7 +25,7 @@ from .building import over
 from .exact_steps import Facts
 from .ranges import Ranges, largest, stays_inside
 
-LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents of steps stay in this range, one away from float32's ends; float32's digits
+LOWEST, HIGHEST, DIGITS = -125, 126, 24  # allowed exponents of steps, one away from float32's ends; its digits
 FAINT = -148  # the lowest exponent of a bound's steps: none becomes 0
 EXPONENT = 80.0  # the largest argument of e^x for which the value and its inverse stay between LOWEST and HIGHEST
 ROUNDED = 2.0**-10  # margin of an exponent: far more than roundings change it
@@ -235,7 +235,7 @@ def cheap(slack: Expression, value: Expression, ranges: Ranges = ()) -> Expressi
     return gathered(larger(slack), known)
 
 
-GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # they grow with every term of a bound, a quotient only with its first
+GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of a bound, a quotient only with its first
 
 
 def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction(1)) -> Expression:

@@ -1,8 +1,8 @@
 """Elementwise operators: a formula evaluated on whole tensors, rounded, proved, and bounded.
 
-Everything follows from the formula's graph: the float64 evaluation and its error bound, the second look on fractions,
-the exact value, and from the graphs of the kernels' own orders the strict bound and the elements on which right kernels
-disagree (:mod:`..orders.strict`). By NumPy blocks, or by the compiled engine where no bound is asked.
+The formula's graph defines the float64 evaluation and its error bound, the second check on fractions, and the exact
+value. The graphs of the kernels' own orders define the strict bound and the elements on which right kernels disagree
+(:mod:`..orders.strict`). NumPy evaluates by blocks; the compiled engine does it if no bound is requested.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from ..programs import Operands, Values, cast, changed, loaded, pick, program, r
 from ..proof import JUDGED, ExactValue, Region, Sink, narrow, settle
 from ..traversal import has_rational_way, is_rational, names_of, walk
 
-# Results of 16 bits evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
+# 16-bit results evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
 #
-# Where the operands of a block lie in the formula's window (:mod:`..bounds.windows`), float32 loses a known share of
-# every result, and all but one in a thousand are further than that from a midpoint. The others use float64.
+# If the operands of a block lie in the formula's window (:mod:`..bounds.windows`), the relative error of float32 is
+# known. All results except one in a thousand are further than this error from a midpoint. The others use float64.
 
 Formats = tuple[tuple[str, str], ...]
 Numbers = tuple[tuple[str, float], ...]
-HIDDEN = 2.0**-30  # relative: far below float32's rounding, of which one unit is counted beside
-MANY = 8  # a block that leaves more than one in so many is evaluated in float64 as a whole
+HIDDEN = 2.0**-30  # relative: far below float32's rounding, which is added as one unit
+MANY = 8  # a block that leaves more than 1 in MANY elements is evaluated in float64 as a whole
 
 
 class Plan(NamedTuple):
-    """How a formula is evaluated: with symbols for what is looked up in tables, losing ``relative`` at most, where the
-    codes of operands lie in windows."""
+    """The evaluation of a formula in float32, with symbols for table values. The loss is at most ``relative``, if the
+    codes of operands lie in ``windows``."""
 
     value: Expression
     parts: tuple[programs.Part, ...]
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(graphs: Graphs, operands: Mapping[str, Values], target: np.dtype[np.generic], elements: int) -> Plan | None:
-    """Return the plan of a call that stores a type; None where float32 will not do."""
+    """Return the plan of a call that stores a type; None if float32 is not sufficient."""
     if target.itemsize != 2:
         return None
     formats = tuple((n, dtype_of(v.dtype).name) for n, v in sorted(operands.items()) if isinstance(v, np.ndarray))
@@ -89,8 +89,8 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
 
 
 def _looked_up(part: programs.Part, kind: str, window: tuple[int, int]) -> Span | None:
-    """What the values of a table have in common, of operands in a window; None where float64 loses more of one than a
-    rounding to float32 hides."""
+    """Return the span of a table's values, for operands in a window. Return None if float64's loss for a value is more
+    than a rounding to float32 hides."""
     first = np.arange(1 << 15)
     inside = first[(first == 0) | ((first >= window[0]) & (first <= window[1]))]
     codes = np.concatenate((inside, inside + (1 << 15)))
@@ -112,8 +112,8 @@ def _table(root: Expression, kind: np.dtype[np.generic]) -> Array:
 
 
 def put(plan: Plan, operands: Mapping[str, Values], target: Array) -> Array | None:
-    """Round a block into a contiguous target; return the flat indices of what is not proved. None where float32 does
-    not do, and the block is to be evaluated in float64."""
+    """Round a block into a contiguous target; return the flat indices of unproven elements. Return None if float32 is
+    not sufficient and float64 must evaluate the block."""
     arrays = {name: np.ascontiguousarray(v) for name, v in operands.items() if isinstance(v, np.ndarray)}
     outside = [_outside(array.view(np.uint16).reshape(-1), plan.windows[name]) for name, array in arrays.items()]
     if MANY * sum(where.size for where in outside) > target.size:
@@ -137,12 +137,12 @@ def put(plan: Plan, operands: Mapping[str, Values], target: Array) -> Array | No
 
 
 def _outside(codes: Array, window: tuple[int, int]) -> Array:
-    """The places of codes that are neither that of 0 nor of magnitudes in a window."""
+    """Return the positions of codes that are neither 0 nor of magnitudes in a window."""
     first, last = window
     sizes = np.bitwise_and(codes, np.uint16(0x7FFF), out=scratch("sizes", codes.shape, np.uint16))
     large = codes.size and highest(sizes) > last
     if first > 1:
-        sizes -= np.uint16(1)  # 0 is far beyond every window then
+        sizes -= np.uint16(1)  # then 0 is far beyond every window
         last -= 1
     if not large and (first <= 1 or not codes.size or lowest(sizes) >= first - 1):
         return np.empty(0, np.intp)
@@ -152,8 +152,8 @@ def _outside(codes: Array, window: tuple[int, int]) -> Array:
 
 # Elementwise operators: a formula evaluated on whole tensors, rounded, proved, and bounded.
 
-AT_ONCE = 1 << 13  # elements whose doubts are settled together
-ALONE = 16  # so few are settled exactly at once: a second look costs a millisecond, an exact value some hundredths
+AT_ONCE = 1 << 13  # elements that are settled together
+ALONE = 16  # up to this number all are settled exactly: a second check costs a millisecond, an exact value 0.01 to 0.1
 
 
 # ---- the golden ------------------------------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ def evaluate(
     soc: str = "",
     flushes: frozenset[str] = frozenset(),
 ) -> None:
-    """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
-    is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
+    """Fill the sink. ``rank``: of the output; a mean's divisor may be computed from it dim by dim. ``soc``: the SoC of
+    the judged kernel. ``flushes``: operations of the device that may return 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     compiles = not graphs.is_fragile and is_compiled(sink)
     mean = mean_loss(operands, rank)
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, programs.narrow_of(operands, sink.out.size))
     wide = compiles or sink.judged or graphs.is_fragile
     plan = None if wide else plan_of(graphs, operands, sink.kernel, sink.out.size)
-    doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
+    doubts: list[Array] = []  # unproven elements of compiled passes and float32: settled together if possible
 
     def fill(index: Index) -> None:
         part, region = work.at(index), sink.region(index)
@@ -208,33 +208,33 @@ def evaluate(
         sink.undecided = work.marked(sink)
 
 
-SIZE = "|value|"  # no symbol of a formula
+SIZE = "|value|"  # not a symbol of any formula
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The operands of a region and what is known of them."""
+    """The operands of a region, and their known properties."""
 
     graphs: Graphs
     operands: Operands
-    dtype: np.dtype[Any]  # what the kernel stores
+    dtype: np.dtype[Any]  # the dtype that the kernel stores
     device: Arithmetic
-    mean: float  # what the mean's divisor may lose, relative
-    narrow: Operands = field(default_factory=dict)  # operands of 16 bits that are looked up
+    mean: float  # the possible relative loss of the mean's divisor
+    narrow: Operands = field(default_factory=dict)  # 16-bit operands that are looked up
 
     def at(self, index: Index) -> _Work:
         return self if index == (Ellipsis,) else self.of(pick(self.operands, index), pick(self.narrow, index))
 
     def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
-        """The same of other operands."""
+        """Return the same work for other operands."""
         return _Work(self.graphs, operands, self.dtype, self.device, self.mean, narrow or {})
 
     def widened(self, where: tuple[Array, ...]) -> Operands:
-        """The operands of some elements in float64."""
+        """Return the operands of some elements in float64."""
         return changed(pick(self.operands, where), widen)
 
     def put_all(self, plan: Plan | None, region: Region) -> Array:
-        """Evaluate a region block by block, in float32 where that will do; return by flat indices what it leaves."""
+        """Evaluate a region block by block, in float32 if sufficient; return the flat indices of unproven elements."""
         left, every = [np.empty(0, np.intp)], True
         for block in blocks(region.target.shape, block_size()):
             target = region.target[block]
@@ -274,14 +274,15 @@ class _Work:
         release(value, error, lost, apart, *wide.values())
 
     def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
-        """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
+        """Return the values of the formula and of other graphs in float64, from one program, because they share most
+        steps."""
         asked = [graph for graph in others if graph is not ZERO]
         roots = self.graphs.value, *asked
         value, *result = programs.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
         return [value, *(0.0 if graph is ZERO else result.pop(0) for graph in others)]
 
     def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        """The formula's value in float64 and what it may lose."""
+        """Return the formula's value in float64, and its possible loss."""
         relative, absolute = self.graphs.evaluation
         value, error = program(self.graphs.value, absolute)(operands, shape)
         slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
@@ -289,7 +290,7 @@ class _Work:
         return np.asarray(value), slack
 
     def exact(self, index: tuple[int, ...]) -> ExactValue:
-        """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
+        """Return the exact value of an element; if the formula has none, the result of IEEE arithmetic."""
         operands = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
         value: Expression | float = self.graphs.value
         try:
@@ -305,9 +306,10 @@ class _Work:
         return answer
 
     def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
-        """Which of some elements differ in the bits of an operand, and which of these each one is like."""
+        """Return one element for each distinct set of operand bits, and for each element the index of its
+        representative."""
         few = [np.asarray(v, np.float64) for v in pick(self.operands, where).values() if isinstance(v, np.ndarray)]
-        bits = np.stack([np.zeros(where[0].size), *few], axis=1).view(np.uint64)  # no operand may be an array
+        bits = np.stack([np.zeros(where[0].size), *few], axis=1).view(np.uint64)  # possibly no operand is an array
         _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         return first, like.reshape(-1)
 
@@ -316,13 +318,14 @@ class _Work:
         return float(value)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
+        """Return the formula for some elements and separate ties from near ties: on fractions, or in pairs of
+        float64."""
         few = self.widened(where)
         value, slack = self._enclosed(few, where[0].shape)
         graph, result = self.graphs.value, (value, value - slack, value + slack)
         if not is_rational(graph) and double_double.supports(graph):
             result = double_double.refined(graph, few, self.dtype, slack)
-        if has_rational_way(graph):  # one result in ten of scale * x, as an Elu has it, is an exact tie
+        if has_rational_way(graph):  # one result in ten of scale * x, as in Elu, is an exact tie
             ties = rationals.refined(value, rationals.evaluate(graph, few), self.dtype, np.inf)
             result = rationals.preferred(ties, result)
         return _where_finite(*result)
@@ -330,13 +333,13 @@ class _Work:
     # ---- the compiled engine ----
 
     def passed(self, region: Region) -> Array | None:
-        """Make a compiled pass over a region; return the flat indices of what it leaves, None without a loop."""
+        """Run a compiled pass over a region; return the flat indices of unproven elements, None without a loop."""
         from ..compiled import loops
 
         return loops.elementwise(self.graphs, self.operands, region.target)
 
     def settle(self, left: Array, sink: Sink) -> None:
-        """Settle what compiled passes and float32 left, by flat indices in the sink."""
+        """Settle the unproven elements of compiled passes and float32, given as flat indices in the sink."""
         alone = not sink.judged and left.size <= ALONE and self._are_finite(left, sink.out.shape)
         with np.errstate(all="ignore"):
             for start in range(0, left.size, AT_ONCE):
@@ -351,11 +354,11 @@ class _Work:
                     self.finish(region)
 
     def sign_zeros(self, sink: Sink) -> None:
-        """Give zeros the sign of the exact value where float64 may have lost it."""
+        """Give zeros the sign of the exact value, if float64 may have lost it."""
         where = sink.out == 0
         flat = np.flatnonzero(where)
         few = self.widened(np.unravel_index(flat, where.shape))
-        for name in self.graphs.factors:  # of a zero factor IEEE tells the sign, unless the rest has lost its own
+        for name in self.graphs.factors:  # IEEE gives the sign for a zero factor, unless the other part has lost its own
             few = {**few, name: np.where(few[name] == 0, 1.0, few[name])}
         (value,) = program(self.graphs.value)(few, flat.shape)
         at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
@@ -365,7 +368,7 @@ class _Work:
         sink.out[at] = signed.astype(sink.out.dtype)
 
     def put_specials(self, graph: Expression, sink: Sink) -> None:
-        """Store what IEEE float64 gives by a graph of its own where the result and an operand are not finite."""
+        """Store the IEEE float64 result of a separate graph if the result and an operand are not finite."""
         flat = np.flatnonzero(~np.isfinite(sink.out))
         if not flat.size:
             return
@@ -381,8 +384,8 @@ class _Work:
             sink.value[at] = value
 
     def marked(self, sink: Sink) -> Array:
-        """The elements on which a right kernel may depart by more than a rounding: a doubt holds, or the SoC's own
-        kernel computes something else."""
+        """Return the elements on which a right kernel may depart by more than a rounding: a doubt is true, or the SoC's
+        own kernel computes something else."""
         result = sink.lost > np.abs(sink.value) * DEPARTURE
         where = np.nonzero(result)
         if where[0].size:
@@ -394,7 +397,8 @@ class _Work:
         return result
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
-        """Where a doubt holds, and a side of the comparison is rounded, or infinite: a product may saturate it."""
+        """Return where a doubt is true, and a side of the comparison is rounded or infinite (a product may saturate
+        it)."""
         (holds,) = program(doubt.condition)(few, shape)
         single = cast(few, np.float32)
         rounded = np.full(shape, not doubt.sides)
@@ -408,19 +412,19 @@ class _Work:
         return all(bool(np.isfinite(operand).all()) for operand in few.values())
 
     def finish(self, region: Region) -> None:
-        """Settle what a region leaves in doubt."""
+        """Settle the unproven elements of a region."""
         region.losing = self.lost
         region.finish(self.exact, self.refine, self.graphs.second_look, self.alike)
 
     def lost(self, where: tuple[Array, ...], value: Array) -> Array:
-        """What a right kernel may lose of some values that are known better than float64 evaluates them."""
+        """Return the possible loss of a right kernel for values that are more accurate than float64's."""
         few = self.widened(where)
         strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
         running = self.graphs.running(self.device, symbol(SIZE))
         return strict.lost(value, program(running)({**few, SIZE: np.abs(value)}, value.shape)[0])
 
     def leave(self, where: Array, region: Region) -> None:
-        """Leave elements that a compiled pass, or float32, did not prove to be settled by NumPy."""
+        """Pass on elements that a compiled pass, or float32, did not prove; NumPy settles them."""
         if where.size and region.sink.judged:
             self._judged(where, region)
         elif where.size:
@@ -432,8 +436,8 @@ class _Work:
             region.leave(where, value, value - slack, value + slack)
 
     def _overflowed(self, value: Array, operands: Operands) -> Array:
-        """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite; without
-        NaN that is the value for sure, as of the logarithm of a negative number."""
+        """Return flat indices of values that overflow float64, or are NaN there, although every operand is finite.
+        Exclude NaN that is certainly the value, as for the logarithm of a negative number."""
         where = np.flatnonzero(~np.isfinite(value))
         for array in operands.values():
             if isinstance(array, np.ndarray):
@@ -447,7 +451,7 @@ class _Work:
         return where
 
     def _judged(self, where: Array, region: Region) -> None:
-        """Evaluate elements of a region with all that a verdict needs, by NumPy."""
+        """Evaluate elements of a region with all data that a verdict needs, by NumPy."""
         at = np.unravel_index(where, region.target.shape)
         work, few = self.of(pick(self.operands, at)), Region(region.sink.vector(where.size))
         work.put((Ellipsis,), few)
@@ -462,7 +466,7 @@ def _are_finite(values: Array) -> bool:
 
 
 def _where_finite(value: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Values and intervals; nothing is known of a value that overflows float64."""
+    """Return values and intervals. An overflow of float64 becomes an infinite interval."""
     beyond = ~np.isfinite(value)
     if not beyond.any():
         return value, low, high

@@ -1,4 +1,4 @@
-"""One row of a formula with reductions, exactly: its stages as sums of float64 numbers, or as enclosures."""
+"""One row of a formula with reductions, computed exactly: stages as sums of float64 numbers, or as enclosures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .sums import TERMS, expanded
 
 
 class ExactRow:
-    """One row's stages, exactly: as sums of float64 numbers where they are such, else as enclosures."""
+    """One row's exact stages: sums of float64 numbers if possible, else enclosures."""
 
     def __init__(self, rows: Stages, row: Index) -> None:
         self.rows, self.graph = rows, rows.graph
@@ -32,7 +32,7 @@ class ExactRow:
             for name, v in rows.operands.items()
         }
         self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
-        self.ratios: dict[str, mpq] = {}  # stages that are rational numbers, and no such sums
+        self.ratios: dict[str, mpq] = {}  # stages that are rational numbers but no such sums
         self.plain: dict[str, float] = {}  # every stage in float64, for special values
         self.enclosed: list[Stage] = []
         self._ends: dict[int, dict[str, enclosures.Interval]] = {}
@@ -49,13 +49,13 @@ class ExactRow:
         self.outer = substitute(self.graph.outer, self.sums)
 
     def operands(self, column: int) -> dict[str, float]:
-        """The operands of an element, and the parts of the stages."""
+        """Return the operands of an element, and the parts of the stages."""
         result = {name: float(values[column]) for name, values in self.columns.items()}
         named = {f"{name} {k}": part for name, parts in self.parts.items() for k, part in enumerate(parts)}
         return {**result, **named, LENGTH: float(self.rows.length)}
 
     def _as_parts(self, stage: Stage) -> list[float] | None:
-        """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
+        """Return float64 numbers whose sum is the stage's value; None if there are none."""
         if not is_rational(stage.terms) or not math.isfinite(self.plain[stage.name]):
             return None
         if stage.kind == TOTAL:
@@ -79,7 +79,7 @@ class ExactRow:
         return result
 
     def _added_exactly(self, stage: Stage) -> list[float] | None:
-        """The sum of terms that float64 computes without rounding; None where it rounds one."""
+        """Return the sum of terms that float64 computes without rounding; None if it rounds one."""
         if any(name not in self.columns for name in names_of(stage.terms)):
             return None
         steps: list[float] = []
@@ -104,7 +104,7 @@ class ExactRow:
         ]
 
     def ends(self, precision: int) -> dict[str, enclosures.Interval]:
-        """Enclosures of the other stages."""
+        """Return enclosures of the other stages."""
         if precision not in self._ends:
             result: dict[str, enclosures.Interval] = {}
             self._ends[precision] = result
@@ -122,7 +122,7 @@ class ExactRow:
         return self._ends[precision]
 
     def value(self, column: int) -> Any:
-        """The exact value of an element, or enclosures of it."""
+        """Return the exact value of an element, or enclosures of it."""
         operands = self.operands(column)
         special = {n: v for n, v in self.plain.items() if not math.isfinite(v) and n not in self.parts}
         plainly = all(map(math.isfinite, operands.values())) and not special
@@ -144,8 +144,8 @@ class ExactRow:
         return extended.zero(self.outer, {**operands, **stages})
 
     def _by_roots(self, graph: Expression, operands: Mapping[str, float]) -> mpq | None:
-        """The value where every root is a rational number, as that of a row of two values may be: it may lie halfway
-        between two numbers, which no enclosure tells. None where a root is irrational."""
+        """Return the value if every root is rational, as for some rows of two values. Such a value can lie halfway
+        between two numbers, which no enclosure can show. Return None if a root is irrational."""
         if any(is_irrational_step(node) and node.op != "sqrt" for node in walk(graph)):
             return None
         exact = {name: mpq(v) for name, v in operands.items() if math.isfinite(v)} | self.ratios
@@ -164,7 +164,7 @@ class ExactRow:
 
 
 def parts_of(value: mpq) -> list[float] | None:
-    """Return float64 numbers with this sum; None where there are none."""
+    """Return float64 numbers with this sum; None if there are none."""
     if value.denominator & (value.denominator - 1):
         return None
     parts: list[float] = []

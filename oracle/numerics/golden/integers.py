@@ -1,6 +1,6 @@
-"""A formula in integer arithmetic: where the host's kernel computes in an integer type, every step is exact.
+"""A formula in integer arithmetic: if the host's kernel computes in an integer type, every step is exact.
 
-int64 stands for each of these types; it wraps as the device's does.
+int64 represents each of these types; it wraps as the device's type does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ STAYING = frozenset(["+", "-", "*", "neg", "abs", "min", "max", "where", "sign",
 
 
 def graph_of(scheme: Formula, constants: Mapping[str, int]) -> Expression | None:
-    """Return what a kernel of an integer type computes; None where the formula leaves the integers. ``constants``:
-    operands that are, by symbol."""
+    """Return the graph of a kernel with an integer type; None if the formula leaves the integers. ``constants``:
+    constant operands, by symbol."""
     formula = scheme.integers or scheme.formula
     graph = trace(formula, {name: value for name, value in constants.items() if name in symbols_of(formula)})
     return graph if all(map(_stays, walk(graph))) else None
@@ -36,15 +36,15 @@ def _stays(node: Expression) -> bool:
 
 def evaluate(graph: Expression, operands: Operands, terms: Shape, kept: Shape) -> Array:
     """Return a graph's values as int64. ``operands``: integers, or numbers, which lose their fraction in the host's
-    cast. ``terms``: the values' shape; ``kept``: the output's in the same axes, 1 along those that are summed."""
+    cast. ``terms``: the values' shape; ``kept``: the output's shape in the same axes, with 1 along summed axes."""
     result = np.broadcast_to(simulate(graph, changed(operands, lambda v: v.astype(np.int64)), np.int64), terms)
     summed = tuple(k for k, n in enumerate(terms) if kept[k] != n)
     return result.sum(axis=summed, keepdims=True) if summed else result
 
 
 def unspecified(scheme: Formula, operands: Operands, shape: Shape, form: str, kind: str) -> Array | None:
-    """Return the elements on which the answer of a SoC's kernel of an integer type is not known: where a condition
-    holds that the page states of this type."""
+    """Return the elements with an unknown answer of a SoC's kernel of an integer type. They satisfy a condition that
+    the page states for this type."""
     stated = {name: condition for name, condition in scheme.unspecified.items() if name.endswith(f" {kind}")}
     condition = condition_of(Formula(scheme.formula, unspecified=stated), form, kind)
     if condition is None:

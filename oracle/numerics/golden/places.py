@@ -1,7 +1,7 @@
-"""Formulas that are zero but at one place of each row: golden and strict bound, and what a device answers.
+"""Formulas that are zero except at one place of each row: golden, strict bound, and the answer of a device.
 
-The output is cleared, and the value at a row's place is an elementwise formula of the operands there: one element for
-each row that counts, or, where no operand of it has one value per row, one for each place.
+The output is cleared. The value at a row's place is an elementwise formula of the operands there. It is computed once
+for each row that takes part. If no operand has one value per row, it is computed once for each place.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..programs import Operands, simulate
 from ..proof import Sink
 from . import elementwise, reductions
 
-ROWS = 1 << 18  # rows that are looked at at once
+ROWS = 1 << 18  # rows that are processed together
 
 
 def evaluate(
     formula: Formula, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset(), soc: str = ""
 ) -> None:
-    """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers may be of
-    any size. ``axis``: the one along which an element has its place."""
+    """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers can have
+    any size. ``axis``: the axis of an element's place."""
     rows = _Rows.of(formula.at_place, operands, sink.out.shape, axis)
     graphs = graphs_of(rows.value, rows.operands, soc, dtype_of(sink.kernel).name)
     whole = rows.chosen.place.op == "symbol" and all(v.dtype.kind in "iu" for v in rows.deciding.values())
@@ -69,7 +69,7 @@ def kernel(
     flushing: frozenset[str] = frozenset(),
     stored: str = "",
 ) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in ``compute``. ``shape``: of the output."""
+    """Return the result of a SoC's public kernel, with every intermediate in ``compute``. ``shape``: of the output."""
     rows, out = _Rows.of(formula.at_place, operands, shape, axis), np.zeros(shape, compute)
     lines = np.atleast_2d(axis_last(out, axis))
     for start, places in rows.places():
@@ -95,7 +95,7 @@ def evaluate_sums(
     *,
     per_row: bool,
 ) -> None:
-    """Fill a sink with sums of values that are zero but at one place of each row: one element for each row
+    """Fill a sink with sums of values that are zero except at one place of each row: one element for each row
     (``per_row``), or one of all rows. ``shape``: of all values."""
     rows = _Rows.of(formula.picked, operands, shape, axis)
     where, few = rows.counting()
@@ -123,7 +123,7 @@ def kernel_sums(
     *,
     per_row: bool,
 ) -> Array:
-    """Return what a SoC's public kernel computes of such a sum, every intermediate in ``compute``."""
+    """Return the result of a SoC's public kernel for such a sum, with every intermediate in ``compute``."""
     rows = _Rows.of(formula.picked, operands, shape, axis)
     where, few = rows.counting()
     if not per_row:
@@ -140,9 +140,9 @@ def kernel_sums(
 class _Rows:
     """The operands of the rows of an output, along which an element has its place.
 
-    ``chosen``: what is computed. Of the operands that enter the value ``numbers`` are one value throughout, ``by_row``
-    and ``by_place`` have one for each row or place, ``by_both`` for each element. ``deciding``: those of which a row's
-    place and its conditions are made; one value per row, or one.
+    ``chosen``: the computation. Operands of the value: ``numbers`` have one value, ``by_row`` and ``by_place`` have one
+    for each row or place, ``by_both`` for each element. ``deciding``: the operands of a row's place and of its
+    conditions; one value per row, or one.
     """
 
     chosen: Chosen
@@ -187,7 +187,7 @@ class _Rows:
             self.by_both[name] = np.broadcast_to(axis_last(v, axis), (*self.lead, self.length))
 
     def _per_row(self, v: Array, axis: int) -> Array:
-        """The first value of each row, or one."""
+        """Return the first value of each row, or one."""
         first = axis_last(v, axis)[..., 0]
         return np.asarray(first if first.size == 1 else np.broadcast_to(first, self.lead)).reshape(-1)
 
@@ -203,11 +203,11 @@ class _Rows:
 
     @property
     def share_values(self) -> bool:
-        """Whether the value depends on the place alone, and there are fewer places than rows."""
+        """Return whether the value depends on the place alone, and there are fewer places than rows."""
         return not (self.by_row or self.by_both) and self.length < math.prod(self.lead)
 
     def places(self) -> Iterator[tuple[int, Array]]:
-        """Yield the places of rows, -1 where one does not count, so many at a time, and which row is the first."""
+        """Yield the first row's index and the places of rows, ROWS at a time; -1 if a row does not take part."""
         count = math.prod(self.lead)
         for start in range(0, count, ROWS):
             given = {n: v if v.size == 1 else v[start : start + ROWS] for n, v in self.deciding.items()}
@@ -220,30 +220,30 @@ class _Rows:
             yield start, places if places.max() < self.length else _where(places < self.length, places)
 
     def counting(self) -> tuple[Array, dict[str, Any]]:
-        """The rows that count, and the operands at their places, each an array unless it is a flag."""
-        own = np.concatenate([np.zeros(0, np.int64), *(places for _, places in self.places())])  # of no rows too
+        """Return the rows that take part, and the operands at their places, each an array unless it is a flag."""
+        own = np.concatenate([np.zeros(0, np.int64), *(places for _, places in self.places())])  # the empty array serves an output without rows
         where = np.flatnonzero(own >= 0)
         few = self.at(where, own[where]) if where.size else {}
         return where, {n: np.full(where.size, v) if isinstance(v, float) else v for n, v in few.items()}
 
     def nothing(self) -> dict[str, Any]:
-        """Operands of which a sum is that of no rows."""
+        """Return operands for the sum of no rows."""
         flags = {n: v for n, v in self.numbers.items() if isinstance(v, int)}
         return {**{n: np.zeros(1) for n in self.operands}, **flags}
 
     def at(self, where: Array, places: Array) -> dict[str, Any]:
-        """The operands at the places of some rows."""
+        """Return the operands at the places of some rows."""
         result = {**self.numbers, **{n: v[where] for n, v in self.by_row.items()}}
         result |= {n: v[places] for n, v in self.by_place.items()}
         at = *np.unravel_index(where, self.lead), places
         return result | {n: v[at] for n, v in self.by_both.items()}
 
     def at_each_place(self) -> dict[str, Any]:
-        """The operands that do not differ between rows, at every place."""
+        """Return the operands that do not differ between rows, at every place."""
         return {**self.numbers, **self.by_place}
 
     def compiled(self, graphs: Graphs, out: Array) -> Array:
-        """Clear an output, and store the values at the places in one compiled pass; return the rows that it leaves."""
+        """Clear an output, and store the values at the places in one compiled pass; return the unproven rows."""
         from ..compiled import loops, source
 
         out.fill(0)

@@ -1,8 +1,8 @@
 """Formulas with reductions along an axis, evaluated by blocks of whole rows: golden and strict bound.
 
-A row's stages (:mod:`oracle.numerics.traversal`) are computed once, each with a rigorous error, which enters every
-element of the row. Doubtful elements are looked at again in pairs of float64 numbers, then exactly. A row that is too
-long to be in memory at once is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
+A row's stages (:mod:`oracle.numerics.traversal`) are computed once, each with a rigorous error. This error affects
+every element of the row. Doubtful elements are computed again in pairs of float64 numbers, then exactly. A row that
+does not fit into memory is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .stages import Beyond, Stages, evaluated
 from .sums import AGAIN, TERMS, as_rows, from_rows, tree_sum
 
 Shape = tuple[int, ...]
-MANY = 4  # a pass that leaves more than one row in so many proves nothing worth having
+MANY = 4  # a pass is useless if it leaves more than 1 in MANY rows unproven
 
 
 def evaluate(
@@ -45,8 +45,8 @@ def evaluate(
     beyond: Beyond | None = None,
 ) -> None:
     """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol. ``axes``: the
-    axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``:
-    what it sums over all rows."""
+    axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``: the
+    sums over all rows."""
     scheme = reducing(formula, constants_of(formula, operands))
     shape, rows = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
     *lead, length = shape_of(rows)
@@ -72,7 +72,7 @@ def evaluate(
 
 
 def _target(sink: Sink, shape: Shape, axes: tuple[int, ...], lead: Shape) -> tuple[Sink, tuple[Sink, Sink] | None]:
-    """Return the sink as rows: a view of it, or a table and what it is copied to in the end."""
+    """Return the sink as rows: a view of it, or a table and the views of its final copy."""
     if sink.out.shape != shape or not axes:
         if sink.out.flags.c_contiguous:
             return sink.viewed(lambda array: array.reshape(*lead, 1)), None
@@ -93,8 +93,8 @@ def _target(sink: Sink, shape: Shape, axes: tuple[int, ...], lead: Shape) -> tup
 
 
 def _compiled(rows: Rows, sink: Sink) -> bool:
-    """Fill a sink in one compiled pass; NumPy evaluates the rows that the pass leaves in doubt. Whether a loop serves
-    and leaves few."""
+    """Fill a sink in one compiled pass. NumPy evaluates the rows that the pass leaves in doubt. Return whether a loop
+    exists and leaves few rows."""
     from ..compiled.rows import rowwise
 
     region, length = sink.region((Ellipsis,)), rows.length
@@ -117,7 +117,7 @@ def _compiled(rows: Rows, sink: Sink) -> bool:
 class Rows(Stages):
     """Some rows of a formula, evaluated into a sink."""
 
-    wide = True  # an element of the output for each of the operands', not one per row
+    wide = True  # the output has an element for each operand element, not one per row
 
     @cached_property
     def _exact(self) -> dict[Index, ExactRow]:
@@ -139,7 +139,7 @@ class Rows(Stages):
             region.finish(*self._closer(part.start))
 
     def _closer(self, start: int) -> tuple[Exact, Refine]:
-        """The closer looks at a part of a long row."""
+        """Return the functions for closer checks of a part of a long row."""
 
         def exact(index: Index) -> ExactValue:
             return self.exact((*index[:-1], index[-1] + start))
@@ -170,13 +170,13 @@ class Rows(Stages):
         release(*inner.values(), value, margin, low, high)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """Some elements in pairs of float64 numbers, the stages of their rows too."""
+        """Return some elements, and the stages of their rows, in pairs of float64 numbers."""
         result = self._refined(where)
         if self.graph.is_rational and not self.graph.sums_rows and 1 < self.length <= TERMS:
             fractions = self.in_fractions(where)  # half of the differences of two numbers are exact ties
             ends = rationals.refined(np.asarray(fractions.num / fractions.den), fractions, self.kind, np.inf)
-            result = rationals.preferred(ends, result, ends[0] != 0)  # the sign of a zero is another question
-        if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin shows
+            result = rationals.preferred(ends, result, ends[0] != 0)  # the sign of a zero is decided elsewhere
+        if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin can show
             inner, (whole, rational) = self.loaded(where), self.graph.of_one
             (plain,) = program(whole)(inner, where[0].shape)
             ends = rationals.refined(np.asarray(plain), rationals.evaluate(rational, inner), self.kind, np.inf)
@@ -189,11 +189,11 @@ class Rows(Stages):
             return nothing, nothing - np.inf, nothing + np.inf
         high, low, slack = self.in_pairs(where)
         fmt = FORMATS[dtype_of(self.kind).name]
-        around = slack + 4 * U * np.abs(high)  # where float64 is close enough, the value itself is what verdicts see
+        around = slack + 4 * U * np.abs(high)  # if float64 is close enough, verdicts use the value itself
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
         closer = double_double.beside(high, low, slack, fmt, np.inf)
         ends = high, high - around, high + around
-        known = np.isfinite(high) & np.isfinite(around)  # pairs know nothing of an infinite operand in the row
+        known = np.isfinite(high) & np.isfinite(around)  # pairs give no result for an infinite operand in the row
         value, least, most = (
             np.where(known, np.where(plain, e, t), nothing)
             for e, t, nothing in zip(ends, closer, (0.0, -np.inf, np.inf), strict=True)
@@ -201,7 +201,8 @@ class Rows(Stages):
         return value, least, most
 
     def exact(self, index: tuple[int, ...]) -> Any:
-        """The exact value of an element, or enclosures of it; where it has none, what IEEE arithmetic gives."""
+        """Return the exact value of an element, or enclosures of it; without an exact value, the result of IEEE
+        arithmetic."""
         row = index[:-1]
         if row not in self._exact:
             self._exact[row] = ExactRow(self, row)
@@ -226,8 +227,8 @@ def kernel(
     *,
     per_row: bool = False,
 ) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
-    device. ``per_row``: one element per row, the reduced axes kept as 1."""
+    """Return the result of a SoC's public kernel, with every intermediate in ``compute``; a sum is a binary tree, as on
+    the device. ``per_row``: one element per row, the reduced axes kept as 1."""
     graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
     shape, moved = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
     totals: dict[str, Any] = {}
@@ -250,7 +251,7 @@ def of_rows(
     *,
     per_row: bool,
 ) -> Array:
-    """Return what a device computes of rows by some stages and an outer graph; ``per_row``: one element for each."""
+    """Return a device's result for rows, from some stages and an outer graph; ``per_row``: one element for each."""
     *lead, length = shape_of(operands)
     result = np.empty((*lead, 1 if per_row else length), compute)
     for block in blocks(tuple(lead), max(1, block_size() // max(1, length))):

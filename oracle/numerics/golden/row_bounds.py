@@ -1,4 +1,4 @@
-"""The strict bound of rows: what right kernels may answer in any order of additions, and where they disagree.
+"""The strict bound of rows: the possible answers of right kernels in any order of additions, and where they disagree.
 
 docs/bounds.md and docs/proof-details.md derive it.
 """
@@ -26,19 +26,19 @@ from .stages import Stages, Totals, evaluated
 from .sums import TERMS
 
 Shape = tuple[int, ...]
-ROUNDED = 2.0**-100  # an error of more is not of underflow alone
-EXACT_ROWS = 64  # elements of a row up to which exact steps are looked for; random data of longer ones has none
+ROUNDED = 2.0**-100  # a larger error is not caused by underflow alone
+EXACT_ROWS = 64  # rows up to this length are checked for exact steps; random data of longer ones has none
 
 
 @dataclass(frozen=True)
 class RowBound:
-    """What right kernels may answer for some rows, of which the stages are known."""
+    """The possible answers of right kernels for some rows with known stages."""
 
     stages: Stages
 
     def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
-        """Return a graph's one value for each row, and what each may be off; on a device also whether right kernels
-        may disagree about one."""
+        """Return a graph's one value for each row, and its error. For a device, also return whether right kernels may
+        disagree about a value."""
         inner = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
         own = self.stages.totals(graph, arithmetic, (Ellipsis,), inner)
         outer, shape = pick(inner, FIRST), (*self.stages.lead, 1)
@@ -53,8 +53,9 @@ class RowBound:
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
     def around(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> tuple[Array, Array, Array | None]:
-        """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
-        which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
+        """Return the possible loss of a right kernel in any of the orders, the elements on which right kernels
+        disagree, and those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the
+        elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
         answers, result, before = [], [], None
         few = cast(outer, np.float32)
@@ -68,10 +69,10 @@ class RowBound:
                 unspecified |= _elsewhere(own_answers, other, margin)
                 margin = margin + apart
                 unspecified |= apart > np.abs(value) * DEPARTURE
-            unspecified |= np.isposinf(margin) & finite  # a divisor, or a radicand, that may change its sign
+            unspecified |= np.isposinf(margin) & finite  # a divisor or a radicand may change its sign
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
-            if own is not before:  # as the next order often has the same stages
-                for name, size in own.sizes.items():  # partial sums may overflow, to either side
+            if own is not before:  # the next order often has the same stages
+                for name, size in own.sizes.items():  # partial sums may overflow, with either sign
                     unspecified |= ~np.isnan(own.known[name]) & (size >= SURE)
                 unspecified |= own.doubtful | self._overflowing(graph, arithmetic, inner, own)
             before = own
@@ -84,7 +85,7 @@ class RowBound:
             every = [answer[suspect] for answer in answers]
             every += [answer for each in result for answer in _beside(*each, few, suspect)]
             unspecified[suspect] |= classes_differ([*every, value[suspect].astype(np.float32)])
-            apart = np.max([np.abs(answer - value[suspect]) for answer in every], axis=0)  # where no bound is known
+            apart = np.max([np.abs(answer - value[suspect]) for answer in every], axis=0)  # used if no bound is known
             apart = np.where(np.isfinite(apart), apart, 0.0)
             bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], apart)
         unknown = self.stages.scheme.unspecified(self.stages.soc, dtype_of(self.stages.kind).name)
@@ -94,8 +95,8 @@ class RowBound:
         return bound, unspecified, self._ties(rows, inner, outer, value)
 
     def _overflowing(self, graph: Graph, arithmetic: Arithmetic, inner: Operands, totals: Totals) -> Array:
-        """The rows in which a step of a term may overflow in float32, or where it is stored in 16 bits, although the
-        term does not, the axis kept."""
+        """Return the rows in which a step of a term may overflow in float32, or in 16 bits if it is stored so, although
+        the term does not; the axis is kept."""
         if not graph.stages:
             return np.zeros((), bool)
         result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
@@ -122,7 +123,8 @@ class RowBound:
         return result
 
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
-        """What an order gives in float32 with the rows' totals, flushing and not, overflowing early and late."""
+        """Return the answers of an order in float32 with the rows' totals: with and without flushing, with early and
+        late overflow."""
         known = {**few, **totals.known}
         inside = stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
         single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
@@ -135,7 +137,8 @@ class RowBound:
         ]
 
     def _ties(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> Array | None:
-        """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
+        """Return where no step of any order is rounded in float32: the terms, their partial sums, and the outer
+        graph."""
         graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
         stages = [stage for graph in graphs for stage in graph.stages]
         if (
@@ -144,7 +147,7 @@ class RowBound:
             or not all(is_rational(graph.outer) for graph in graphs)
         ):
             return None
-        exact = value.astype(np.float32) == value  # or the last step is rounded
+        exact = value.astype(np.float32) == value  # otherwise the last step is rounded
         shape = shape_of(inner)
         for graph in {graph.stages: graph for graph in graphs}.values() if exact.any() else ():
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
@@ -161,7 +164,7 @@ class RowBound:
 
 
 def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
-    """Where every step is exact in float32, of some rows or elements; False elsewhere."""
+    """Return where every step is exact in float32, for some rows or elements; False elsewhere."""
     index, result = np.nonzero(where), np.zeros(shape, bool)
     used = set(names_of(*roots))
     few = {name: np.broadcast_to(v, shape)[index].reshape(-1) for name, v in known.items() if name in used}
@@ -170,20 +173,20 @@ def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shap
 
 
 def _elsewhere(answers: list[Array], value: Array, margin: Values) -> Array:
-    """Where a kernel's answer has nothing to do with the value: a step that it stores in 16 bits has overflowed."""
+    """Return where a kernel's answer is far from the value: a step that it stores in 16 bits has overflowed."""
     far = 4 * margin + np.abs(value) * DEPARTURE
     return np.asarray(np.logical_or.reduce([np.abs(answer - value) > far for answer in answers]))
 
 
 def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterator[Array]:
-    """What an order gives for some elements if its stages are as far off as they may be: next to a root of the formula
-    an infinite factor turns its sign, or gives NaN at the root itself."""
+    """Yield the answers of an order for some elements with its stages shifted by their largest errors. Next to a root
+    of the formula an infinite factor changes its sign, or gives NaN at the root itself."""
     own = {name: np.broadcast_to(v, where.shape)[where] for name, v in few.items()}
     for sign in (-1.0, 1.0):
         stages = {}
         for stage in graph.stages:
             value, error = totals.known[stage.name], totals.known[stage.error]
-            # A sum of zeros is 0 in every order, unless its terms are rounded ones, as x less a rounded mean.
+            # A sum of zeros is 0 in every order, unless its terms are rounded, like x minus a rounded mean.
             sized = np.isfinite(error) & ((totals.sizes.get(stage.name, 1.0) != 0) | (error > ROUNDED))
             shifted = value + np.where(sized, sign * error, 0.0)
             stages[stage.name] = np.broadcast_to(shifted.astype(np.float32), where.shape)[where]

@@ -1,6 +1,6 @@
-"""The stages of some rows: what a formula with reductions has once for each row, with a rigorous error.
+"""The stages of some rows: values that a formula with reductions has once for each row, with a rigorous error.
 
-In float64, then in pairs of float64 numbers. docs/proof-details.md derives the bounds.
+First in float64, then in pairs of float64 numbers. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -37,22 +37,23 @@ class Totals:
 
     known: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
-    doubtful: bool = False  # a sum over all rows, about which right kernels may disagree
+    doubtful: bool = False  # for a sum over all rows: right kernels may disagree about it
 
 
 class Beyond(Protocol):
-    """What a formula sums over all rows, of which :class:`Stages` has some: the stages of the kind ``total``."""
+    """The sums of a formula over all rows, when :class:`Stages` contains some of them: the stages of the kind
+    ``total``."""
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
+        """Return the sum, its error, and whether right kernels may disagree about it."""
         ...
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
-        """Return the sum as a pair, and how far it may be off."""
+        """Return the sum as a pair, and its error."""
         ...
 
     def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
-        """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
+        """Return float64 numbers with exactly this sum; None if there are none."""
         ...
 
     def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
@@ -61,10 +62,10 @@ class Beyond(Protocol):
 
 
 class Stages:
-    """Some rows of a formula: their operands, and what is computed once per row.
+    """Some rows of a formula: their operands, and the values that are computed once per row.
 
-    ``kind``: the dtype that is rounded to. ``device``: a right kernel's arithmetic. ``soc``: whose kernel is judged, by
-    the name of its form. ``beyond``: of a formula that sums over all rows.
+    ``kind``: the dtype of the rounded result. ``device``: a right kernel's arithmetic. ``soc``: the SoC of the judged
+    kernel, by the name of its form. ``beyond``: the sums over all rows, if the formula has some.
     """
 
     def __init__(
@@ -81,32 +82,33 @@ class Stages:
         *lead, self.length = shape_of(operands)
         self.lead = tuple(lead)
         self.graph = scheme.value
-        # Of the rows whose operands are these, by stages: the orders of a formula often have the same.
+        # The stages of the rows with the last operands, by stages: several orders of a formula often have the same
+        # ones.
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
         self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
 
     def loaded(self, index: Index) -> dict[str, Any]:
-        """The operands of some elements in float64, and the length."""
+        """Return the operands of some elements in float64, and the length."""
         result: dict[str, Any] = {
             name: widen(v[index]) if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()
         }
         return {**result, LENGTH: np.float64(self.length)}
 
     def parts(self) -> list[slice]:
-        """The parts of a row that are in memory at once."""
+        """Return the parts of a row; one part is in memory at a time."""
         return [slice(start, start + TERMS) for start in range(0, self.length, TERMS)] or [slice(0, 0)]
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """The orders that are right."""
+        """The right orders."""
         return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
 
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, operands: Mapping[str, Any], *, fast: bool = False
     ) -> Totals:
-        """Return the stages of some rows, of their ``operands``; those of a long row, the only one here, and of
-        the operands of the last call are kept."""
+        """Return the stages of some rows, computed from their ``operands``. The result is cached for the operands of
+        the last call, and for a long row, which is the only one here."""
         if self.length <= TERMS and operands is not self._last:
             self._kept, self._last = {}, operands
         key, kept = (graph.stages, id(arithmetic), fast), self._kept
@@ -126,7 +128,7 @@ class Stages:
         return totals
 
     def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
-        """Take a sum over all rows, with so many axes."""
+        """Add a sum over all rows, with shape 1 along ``axes`` axes."""
         assert self.beyond is not None
         value, error, doubtful = self.beyond.total(graph, stage, arithmetic)
         one = (1,) * axes
@@ -134,7 +136,8 @@ class Stages:
         totals.doubtful |= doubtful
 
     def _add(self, totals: Totals, stage: Stage, terms: Iterable[tuple[Array, Values]]) -> None:
-        """Reduce the terms of a stage, part by part, with what each may be off, and what float64 loses in adding."""
+        """Reduce the terms of a stage, part by part, with the error of each term and float64's error in the
+        addition."""
         add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
         worst = np.add if stage.kind == "sum" else np.maximum
         result: list[Array] = []
@@ -161,7 +164,7 @@ class Stages:
     def _terms(
         self, level: Level, totals: Totals, rows: Index, operands: Mapping[str, Any], fast: bool
     ) -> Iterator[tuple[Array, Values]]:
-        """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
+        """Yield the terms of a stage and the error of each. Long rows: TERMS columns at a time."""
         if self.length <= TERMS:
             shape = np.broadcast_shapes(*(np.shape(v) for v in operands.values()))
             yield evaluated(level, operands, totals.known, shape, fast=fast)
@@ -180,7 +183,7 @@ class Stages:
         return all(double_double.supports(g, everywhere=True) for g in graphs)
 
     def in_pairs(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """Some elements as pairs, and how far each may be off."""
+        """Return some elements as pairs, and the error of each."""
         flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
         rows = np.unravel_index(flat, self.lead)
         if self._paired is None or self.length <= TERMS:
@@ -194,7 +197,7 @@ class Stages:
         return high, low, double_double.error_of(outer.loss.relative, outer.running, operands, high)
 
     def in_fractions(self, where: tuple[Array, ...]) -> Fraction64:
-        """Some elements of a rational formula as fractions, inexact where float64 numbers cannot hold them."""
+        """Return some elements of a rational formula as fractions, inexact if float64 numbers cannot represent them."""
         flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
         at_once = max(1, AGAIN // self.length)
         made: list[dict[str, Fraction64]] = []
@@ -214,7 +217,8 @@ class Stages:
         return rationals.evaluate(self.graph.outer, known)
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
-        """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""
+        """Return the stages of some rows as pairs, and the error of each, the axis kept. A group of rows is processed
+        at a time."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
         result = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
@@ -265,8 +269,8 @@ class Stages:
 
 
 def _summed(spread: Array, size: Array) -> Array:
-    """The sums of what terms of a size may be off. A term that is 0, as e^-inf is, is off by nothing, whatever an
-    infinite operand made of its bound."""
+    """Return the sums of the terms' errors. A term that is 0, like e^-inf, has no error, even if an infinite operand
+    makes its bound NaN."""
     total = spread.sum(axis=-1, keepdims=True)
     if np.isnan(total).any():
         total = np.where(np.isnan(spread) & (size == 0), 0.0, spread).sum(axis=-1, keepdims=True)
@@ -281,12 +285,12 @@ def evaluated(
     *,
     fast: bool = False,
 ) -> tuple[Array, Values]:
-    """Return a graph's value in float64, and what computing it in the level's arithmetic may lose: an array, or 0."""
+    """Return a graph's value in float64, and its possible loss in the level's arithmetic: an array, or 0."""
     known = {**operands, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
     roots = [level.graph, *(g for g in (level.running, level.loss.underflow) if g is not ZERO)]
     value, *others = program(*roots, fast=fast)(known, shape)
     result = np.asarray(value)
-    if result.shape != shape or level.graph.op == "symbol":  # not a buffer of ours
+    if result.shape != shape or level.graph.op == "symbol":  # not one of our buffers
         result = np.array(np.broadcast_to(result, shape))
     if not others and level.loss.relative == 0:
         return result, np.float64(0.0)
@@ -301,7 +305,7 @@ def evaluated(
 
 
 def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
-    """Sums along the last axis, kept, of numbers in pairs, and what they may be off: a binary tree."""
+    """Return sums along the last axis, kept, of numbers in pairs, and their errors: a binary tree."""
     lost = np.zeros((*high.shape[:-1], 1))
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
@@ -314,13 +318,13 @@ def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
 
 
 def _added(a: Pair, b: Pair) -> tuple[Pair, Array]:
-    """a + b, and what it may be off. It is exact where only one term has digits, as in 1 + e^-200."""
+    """Return a + b and its error. The sum is exact if only one term has digits, as in 1 + e^-200."""
     result, rounded = double_double.added(a, b)
     return result, 2 * U * sum(map(np.abs, rounded))
 
 
 def _pair_extreme(high: Array, low: Array, sign: float) -> Pair:
-    """The largest (sign 1) or smallest (sign -1) along the last axis, kept, of numbers in pairs."""
+    """Return the largest (sign 1) or smallest (sign -1) along the last axis, kept, of numbers in pairs."""
     most = (sign * high).max(axis=-1, keepdims=True)
     rest = np.where(sign * high == most, sign * low, -np.inf).max(axis=-1, keepdims=True)
     return sign * most, sign * rest

@@ -1,8 +1,8 @@
-"""Sums: along an axis, and of an elementwise formula's values where terms share an element.
+"""Sums: along an axis, and of an elementwise formula's values if terms share an element.
 
-Each term's value and its own error come of the formula's graph, the sum's error of the number of additions. What that
-leaves in doubt is summed again from pairs of float64 numbers, then exactly: as rationals, or by MPFR at growing
-precision.
+Each term's value and its own error follow from the formula's graph. The sum's error follows from the number of
+additions. Doubtful sums are computed again from pairs of float64 numbers, then exactly: as rationals, or by MPFR at
+growing precision.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from ..traversal import is_rational
 
 # Sums along an axis: in float64 by runs, as a device's binary tree, and exactly.
 
-RUN = 128  # terms that are summed at once, in any order
-TERMS = 1 << 14  # terms of a row that are in memory at once
-AGAIN = 1 << 15  # elements of rows that are evaluated at once after a compiled pass left them
+RUN = 128  # terms that are summed together, in any order
+TERMS = 1 << 14  # terms of a row that are in memory together
+AGAIN = 1 << 15  # elements of rows that are evaluated together after a compiled pass left them unproven
 
 
 def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
-    """Return values with some axes as one, the last; a view where strides allow. Values of those axes alone are one
-    row."""
+    """Return values with some axes merged into one, the last; a view if strides allow it. Values with only those axes
+    are one row."""
     if len(axes) == 1 and values.ndim > 1:
         return axis_last(values, axes[0])
     moved = np.moveaxis(values, axes, range(-len(axes), 0)) if axes else values
@@ -51,7 +51,7 @@ def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
 
 
 def from_rows(rows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    """Return rows in a shape again; of one element each, the axes are kept as 1."""
+    """Return rows in their original shape; if each row has one element, the axes are kept as 1."""
     ends = [shape[k] if rows.shape[-1] == math.prod(shape[k] for k in axes) else 1 for k in axes]
     kept = [n for k, n in enumerate(shape) if k not in axes]
     whole = rows.reshape(*kept, *ends)
@@ -59,7 +59,7 @@ def from_rows(rows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Arr
 
 
 def run_sum(values: Array) -> Array:
-    """Sums along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
+    """Return sums along the last axis, kept as an axis: first RUN terms each, then those sums, both in any order."""
     whole = values.shape[-1] - values.shape[-1] % RUN
     total = values[..., whole:].sum(axis=-1, keepdims=True)
     if whole:
@@ -68,7 +68,7 @@ def run_sum(values: Array) -> Array:
 
 
 def tree_sum(terms: Array) -> Array:
-    """Sums along the last axis, kept, as a device makes them: a binary tree in the terms' own type."""
+    """Return sums along the last axis, kept, in the order of a device: a binary tree in the terms' own type."""
     while terms.shape[-1] > 1:
         half = terms.shape[-1] // 2
         pairs = terms[..., :half] + terms[..., half : 2 * half]
@@ -77,7 +77,7 @@ def tree_sum(terms: Array) -> Array:
 
 
 def expanded(terms: list[float]) -> list[float]:
-    """Return a short list of float64 numbers with exactly the same sum (math.fsum until nothing is left)."""
+    """Return a short list of float64 numbers with exactly the same sum (math.fsum until the rest is 0)."""
     steps = []
     while (step := math.fsum(terms)) != 0.0:
         steps.append(step)
@@ -85,9 +85,9 @@ def expanded(terms: list[float]) -> list[float]:
     return steps
 
 
-# Sums of an elementwise formula's values: where operands are larger than the output, terms that share an element.
+# Sums of an elementwise formula's values: if operands are larger than the output, several terms share an element.
 
-CHUNK = 1 << 16  # terms that are in memory at once
+CHUNK = 1 << 16  # terms that are in memory together
 
 Shape = tuple[int, ...]
 
@@ -102,9 +102,9 @@ def evaluate(
     added: str = "",
     flushes: frozenset[str] = frozenset(),
 ) -> None:
-    """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed.
-    ``added``: the dtype of the terms when they are added, where that is not the kernel's. ``flushes``: operations of
-    the device that may answer 0 for subnormal results."""
+    """Fill the sink. ``shapes``: of the terms, and of the output in the same axes, with 1 along summed axes. ``added``:
+    the dtype of the terms in the addition, if it is not the kernel's. ``flushes``: operations of the device that may
+    return 0 for subnormal results."""
     kind = dtype_of(sink.kernel).name
     graphs = graphs_of(scheme, operands, soc, kind)
     rows, (count, length) = _by_element(operands, *shapes)
@@ -139,10 +139,10 @@ def kernel(
     added: str = "",
     flushing: frozenset[str] = frozenset(),
 ) -> Array:
-    """Return what a SoC's public kernel computes, one value after the other: terms, summed as a tree in float32.
+    """Return the result of a SoC's public kernel, element by element: terms, summed as a tree in float32.
 
-    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations whose
-    subnormal float32 results become 0.
+    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations with
+    subnormal float32 results that become 0.
     """
     rows, _ = _by_element(operands, *shapes)
     graphs = graphs_of(scheme, operands, form, stored)
@@ -157,7 +157,7 @@ def kernel(
 
 
 def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[Operands, tuple[int, int]]:
-    """Return the operands as (elements of the output, terms of each), and these two numbers."""
+    """Return the operands as arrays (elements of the output, terms of each), and these two sizes."""
     summed = tuple(k for k, n in enumerate(shape) if kept[k] != n)
     rest = tuple(k for k in range(len(shape)) if k not in summed)
     count, length = math.prod(shape[k] for k in rest), math.prod(shape[k] for k in summed)
@@ -169,9 +169,9 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[Operands
 
 
 class _Rows:
-    """The terms of some elements: their float64 sums, and how far these may be off. ``mean``: what a right kernel may
-    lose in a mean's divisor, relative. ``added``: the dtype of the terms when they are added. ``device``: what a right
-    kernel computes in."""
+    """The terms of some elements: their float64 sums, and the errors of the sums. ``mean``: a right kernel's possible
+    relative loss in a mean's divisor. ``added``: the dtype of the terms in the addition. ``device``: the arithmetic of
+    a right kernel."""
 
     def __init__(
         self, graphs: Graphs, operands: Operands, kernel: str, mean: float, added: str, device: Arithmetic
@@ -203,7 +203,8 @@ class _Rows:
             yield few, shape_of(few)
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
-        """The sums of some rows from pairs of float64 numbers; of one that float64 does not hold nothing is known."""
+        """Return the sums of some rows from pairs of float64 numbers; unknown (infinite interval) if float64
+        overflowed."""
         result = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
         finite = np.isfinite(self.total[where])
         for all_rows, some in zip(result, self._refined(where[finite]), strict=True):
@@ -216,15 +217,15 @@ class _Rows:
         if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
             return plain
         high, low, error = np.array(self.pairs(where)).reshape(-1, 3).T
-        exact = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
+        exact = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: it may be a midpoint itself
         closer = double_double.beside(high, low, error, self.kernel, np.where(exact, 0.0, slack))
-        known = np.isfinite(high) & np.isfinite(error)  # a term may have no value, or overflow on the way
+        known = np.isfinite(high) & np.isfinite(error)  # a term may have no value, or overflow in a step
         one, least, most = (np.where(known, *both) for both in zip(closer, plain, strict=True))
         return one, least, most
 
     def pairs(self, rows: Array) -> list[tuple[float, float, float]]:
-        """The sums of some rows, each in two parts, and what they may be off; the terms of as many rows at once as a
-        chunk holds."""
+        """Return the sums of some rows, each in two parts, and their errors. One chunk of rows is processed at a
+        time."""
         step = max(1, CHUNK // self.shape[1])
         if rows.size > step:
             return [pair for start in range(0, rows.size, step) for pair in self.pairs(rows[start : start + step])]
@@ -241,8 +242,8 @@ class _Rows:
         ]
 
     def overflowed(self) -> Array:
-        """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term that is
-        infinite or NaN in float64 has a value."""
+        """Return rows with a sum that overflows float64, or is NaN there, although every operand is finite and every
+        term that is infinite or NaN in float64 has a value."""
         beyond = np.flatnonzero(~np.isfinite(self.total)).tolist()
         return np.array([row for row in beyond if self._has_value(row)], np.intp)
 
@@ -259,11 +260,11 @@ class _Rows:
         return True
 
     def _term(self, row: int, k: int) -> dict[str, float]:
-        """The operands of a row's term."""
+        """Return the operands of a row's term."""
         return {n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
 
     def exact(self, row: int) -> Any:
-        """The exact sum of a row, or enclosures of it."""
+        """Return the exact sum of a row, or enclosures of it."""
         if self.exact_terms:
             terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
             return sum(map(mpq, expanded(terms)), mpq(0))
@@ -273,8 +274,8 @@ class _Rows:
         return self._enclosed(terms)
 
     def _ends(self, term: dict[str, float], precision: int = enclosures.FIRST) -> tuple[mpq, mpq]:
-        """What a term's value lies between: twice itself where the formula is rational. Where the formula has no value,
-        as exp(log(0)), what IEEE arithmetic gives, which is finite wherever a sum is asked for."""
+        """Return the ends of a term's value; both are the value if the formula is rational. If the formula has no
+        value, as exp(log(0)), both are the result of IEEE arithmetic, which is finite for every requested sum."""
         root = self.graphs.value
         try:
             if is_rational(root):
@@ -288,7 +289,7 @@ class _Rows:
         return low, high
 
     def value(self, part: Operands, shape: Shape) -> Any:
-        """The formula's value in float64."""
+        """Return the formula's value in float64."""
         return program(self.graphs.value)(part, shape)[0]
 
     def _enclosed(self, terms: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
@@ -309,8 +310,8 @@ class _Rows:
         raise OracleError(f"{where}: {enclosures.UNTOLD}")
 
     def _alike(self, terms: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
-        """The terms with how often each counts. Where all are in proportion to the gradient, those that differ in it
-        alone are one, and none where their gradients cancel."""
+        """Return the terms with their factors. If all terms are proportional to the gradient, terms that differ only in
+        the gradient become one term. It is dropped if the gradients cancel."""
         name = self.graphs.scheme.gradient
         if not is_linear(self.graphs.value, name):
             return [(mpq(1), term) for term in terms]
@@ -321,8 +322,8 @@ class _Rows:
         return [(times, {**dict(others), name: 1.0}) for others, times in result.items() if times]
 
     def freedom(self) -> tuple[Array, Array]:
-        """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
-        rounded to the kernel's type before it is summed, in any order."""
+        """Return the possible loss of a right kernel before the last rounding, and whether right kernels disagree. Each
+        term is rounded to the kernel's type before the sum, which can have any order."""
         lost = self.graphs.bound(self.device)
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         for part, shape in self.parts():
@@ -331,7 +332,7 @@ class _Rows:
             size = np.abs(value)
             own = size * (lost.relative + self.mean) + running + underflow + apart
             error += (own * SECOND_ORDER + self._rounded(size + own)).sum(axis=-1)
-            finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
+            finite = np.where(np.isfinite(size), size, 0.0)  # the sum that is added to an infinite term may overflow itself
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
@@ -342,25 +343,26 @@ class _Rows:
         return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
 
     def _rounded(self, size: Array) -> Array:
-        """What rounding terms to the type in which they are added may change: never more than all of them."""
+        """Return the possible change by rounding terms to the type of the addition: at most the terms themselves."""
         result = np.zeros(size.shape)
         for scale in self.scales:
             result = np.maximum(result, np.minimum(half_ulp(size * scale, self.added) / scale, size))
         return result
 
     def _added(self, scale: float) -> Array:
-        """What adding the terms may lose where they are so much larger when they are added."""
+        """Return the possible loss of the addition, if the terms are larger by the factor ``scale`` when they are
+        added."""
         return additions.lost(self._stored(scale), self.size[:, None] * scale, self.shape[1])[:, 0] / scale
 
     def _stored(self, scale: float) -> Iterator[Array]:
-        """Yield the terms as a kernel adds them, rounded to a type; 0 where they are not finite."""
+        """Yield the terms as a kernel adds them, rounded to a type; 0 if they are not finite."""
         for part, shape in self.parts():
             terms = quantize(np.broadcast_to(self.value(part, shape), shape) * scale, self.added)
             yield np.where(np.isfinite(terms), terms, 0.0)
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:
-        """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special
-        value."""
+        """Return the rows with a term that is unknown for the SoC's kernel, or for which right orders give another
+        special value."""
         result = np.zeros(shape[0], bool)
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(part, shape)
@@ -373,7 +375,7 @@ class _Rows:
             rows, wide = pick(part, where), (int(where.sum()), shape[1])
             few = cast(rows, np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
-            answers.append(np.asarray(self.value(rows, wide)).astype(np.float32))  # every order may overflow on the way
+            answers.append(np.asarray(self.value(rows, wide)).astype(np.float32))  # every order may overflow in a step
             if self.graphs.native is not None:
                 answers.append(self.graphs.natively(few, {}).astype(np.float32))
             result[where] |= classes_differ([np.broadcast_to(a, wide) for a in answers]).any(axis=-1)

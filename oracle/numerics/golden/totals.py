@@ -1,8 +1,8 @@
-"""Formulas that also sum over all rows what each row has: golden and strict bound.
+"""Formulas that also sum over all rows a value of each row: golden and strict bound.
 
-The mean of a loss over classes is one: each sample's loss is reduced along the classes, then the losses and the
-samples' weights are added. Each row's part is a formula with reductions along the axis (:mod:`.reductions`); the sum is
-a number with an error, an operand of what comes after it.
+The mean of a loss over classes is an example. Each sample's loss is reduced along the classes, then the losses and the
+samples' weights are added. Each row's part is a formula with reductions along the axis (:mod:`.reductions`). The sum is
+a number with an error; the following steps use it as an operand.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def evaluate(
     flushes: frozenset[str] = frozenset(),
     soc: str = "",
 ) -> None:
-    """Fill the sink as :func:`.reductions.evaluate` does, of a formula that may also sum over all rows; then the sink
-    may have one element for all of them."""
+    """Fill the sink as :func:`.reductions.evaluate` does, for a formula that may also sum over all rows. Then the sink
+    can have one element for all of them."""
     scheme = reducing(formula, constants_of(formula, operands))
     if not scheme.value.sums_rows:
         reductions.evaluate(formula, operands, axes, sink, flushes, soc)
@@ -54,14 +54,14 @@ def evaluate(
     every = Every(scheme, rows, sink.kernel, float32(flushes), soc)
     with np.errstate(all="ignore"):
         every.prepare(sink)
-    if sink.out.size == 1:  # one row is enough: what comes after the sums is the same of all
+    if sink.out.size == 1:  # one row is enough: the steps after the sums are the same for all
         first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
         operands = pick(operands, first)
     reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
 
 
 class Every:
-    """All rows of a formula, and what is summed over them; each sum is made once."""
+    """All rows of a formula, and the sums over them; each sum is computed once."""
 
     def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
         self._made = scheme, kind, device, soc
@@ -72,7 +72,7 @@ class Every:
         self._lock = RLock()
 
     def _once(self, make: Callable[..., T], *given: Hashable) -> T:
-        """Make the result, or return the one made before."""
+        """Return the result of ``make``, from the cache if possible."""
         key = make.__name__, *given
         with self._lock:
             if key not in self._kept:
@@ -81,7 +81,7 @@ class Every:
             return result
 
     def _rows(self, elements: int, graph: Graph) -> Iterator[Stages]:
-        """All rows, about so many elements at a time. ``graph``: what is computed of each."""
+        """Yield all rows in groups of about ``elements`` elements. ``graph``: the computation for each row."""
         scheme, kind, device, soc = self._made
         for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
             rows = Stages(scheme, pick(self._operands, block), kind, device, soc)
@@ -89,7 +89,7 @@ class Every:
             yield rows
 
     def prepare(self, sink: Sink) -> None:
-        """Make the sums that every element needs, before rows are looked at in several threads."""
+        """Compute the sums that every element needs, before several threads process rows."""
         scheme, kind, device, soc = self._made
         asked = [(scheme.value, FLOAT64)]
         if sink.judged:
@@ -101,7 +101,7 @@ class Every:
                     self.total(graph, stage, arithmetic)
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
+        """Return the sum, its error, and whether right kernels may disagree about it."""
         return self._once(self._total, graph.of_row(stage), arithmetic)
 
     def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
@@ -119,7 +119,7 @@ class Every:
         return float(total[0, 0]), float(error[0, 0]), doubtful
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
-        """Return the sum as a pair, and how far it may be off."""
+        """Return the sum as a pair, and its error."""
         return self._once(self._paired, graph.of_row(stage))
 
     def _paired(self, graph: Graph) -> tuple[float, float, float]:
@@ -136,12 +136,12 @@ class Every:
         )
 
     def _looked_at(self, graph: Graph) -> list[ExactRow]:
-        """Every row, exactly."""
+        """Return every row in exact form."""
         every = self._rows(AGAIN, graph)
         return [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
 
     def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
-        """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
+        """Return float64 numbers with exactly this sum; None if there are none."""
         return self._once(self._parts, graph.of_row(stage))
 
     def _parts(self, graph: Graph) -> list[float] | None:

@@ -15,19 +15,19 @@ from ..traversal import AtPlace, at_place, names_of, picked
 
 T = TypeVar("T")
 COUNT = "n"  # the symbol of the mean's divisor
-PART = "part"  # the symbol of the part of the output that an element lies in, where an input has parts: 0, 1 ...
+PART = "part"  # the symbol of an element's part of the output, if an input has parts: 0, 1 ...
 
 
 @dataclass(frozen=True)
 class Form:
     """An order in which a right kernel computes.
 
-    ``formula``: of the same symbols as the operator's. One that has no operand ``n`` is multiplied by the mean's factor
-    at its end, or, with ``mean="first"``, gets the gradient already multiplied; with ``mean="sum"`` the sum of the
-    values is multiplied. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the
-    kernel of some SoCs that computes something else, or loses much more than others: what it loses, and its distance
-    from the formula, are allowed on its own SoCs alone. ``answers``: of a formula with reductions, the order in which a
-    simulated device answers, where the SoCs have several kernels and ``formula`` is that of the one that loses most.
+    ``formula``: uses the same symbols as the operator's formula. Without an operand ``n`` its result is multiplied by
+    the mean's factor. With ``mean="first"`` the gradient is multiplied before, with ``mean="sum"`` the sum of the
+    values is. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the kernel of some
+    SoCs computes something else, or has a much larger loss than others. Its loss, and its distance from the formula,
+    are allowed on its own SoCs alone. ``answers``: for a formula with reductions, the order of a simulated device. It
+    is needed if the SoCs have several kernels and ``formula`` belongs to the one with the largest loss.
     """
 
     formula: Function
@@ -41,16 +41,16 @@ class Form:
 class Formula:
     """A formula and the orders in which public kernels compute it.
 
-    ``orders``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
-    other name is an order that no public kernel has and a right one may. Without them, the formula's own order.
-    ``over``: what the formula's reductions run along (:mod:`.reducing`); an elementwise formula has none.
+    ``orders``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two). Any
+    other name is an order that no public kernel has but a right kernel can have. Without ``orders``, the formula's own
+    order. ``over``: the axes of the formula's reductions (:mod:`.reducing`); an elementwise formula has none.
     ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
-    ``unspecified``: kernel -> a condition of some operands, under which its answer is not known. The kernel's name is
-    one of ``orders``, alone or with the dtype that is stored (``tbe_a2 bfloat16``); ``""`` means all others. Where a
-    kernel's order departs, both answers count without a condition.
-    ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
-    one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
-    ``integers``: the formula of a kernel whose type is an integer, if it is another one: nothing is rounded there.
+    ``unspecified``: kernel -> a condition of some operands. Where it is true, the kernel's answer is unknown. The
+    kernel's name is one of ``orders``, alone or with the stored dtype (``tbe_a2 bfloat16``); ``""`` means all others.
+    If a kernel's order departs, both answers are valid without a condition. ``specials``: another formula for operands
+    that are not finite; its IEEE float64 evaluation gives the answer. It is needed if the formula clamps an operand
+    against underflow, because the clamp hides inf * 0. ``integers``: another formula for a kernel with an integer type:
+    it rounds no step.
     """
 
     formula: Function
@@ -63,7 +63,7 @@ class Formula:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The operands that the formula names, the mean's divisor not among them."""
+        """The operands that the formula names, without the mean's divisor."""
         return tuple(name for name in symbols_of(self.formula) if name not in (COUNT, LENGTH))
 
     @cached_property
@@ -73,12 +73,12 @@ class Formula:
 
     @cached_property
     def knows_places(self) -> bool:
-        """Whether the formula's value depends on an element's own index along the axis."""
+        """Return whether the formula's value depends on an element's own index along the axis."""
         return PLACE in names_of(trace(self.formula))
 
     @cached_property
     def at_place(self) -> Chosen | None:
-        """What the formula is at the one place of each row where it is not zero; None for any other formula."""
+        """The formula at the one place of each row where it is not zero; None for any other formula."""
         result = at_place(trace(self.formula)) if self.knows_places else None
         if result is None:
             return None
@@ -86,7 +86,7 @@ class Formula:
 
     @cached_property
     def picked(self) -> Chosen | None:
-        """The formula of the rows that count, where it sums along places and is zero but at one place of each row."""
+        """The formula of the rows that take part, if it sums along places and is zero except at one place of each row."""
         result = picked(trace(self.formula)) if self.knows_places else None
         if result is None:
             return None
@@ -94,11 +94,11 @@ class Formula:
 
     @cached_property
     def of_one_row(self) -> Formula:
-        """A formula that is :attr:`picked`, for one row that counts."""
+        """The formula for one row that takes part, if the formula is :attr:`picked`."""
         return replace(self._changed(lambda graph: _at_one_place(picked(graph))[1]), over="")
 
     def _changed(self, change: Callable[[Expression], Expression]) -> Formula:
-        """The same with every order's graph changed."""
+        """Return a copy with every order's graph changed."""
 
         def changed(formula: Function) -> Function:
             return wraps(formula)(lambda *operands: change(formula(*operands)))
@@ -108,22 +108,22 @@ class Formula:
 
     @property
     def forms(self) -> dict[str, Form]:
-        """The orders by name, those that are mere functions as forms too."""
+        """The orders by name; plain functions become forms."""
         return {name: f if isinstance(f, Form) else Form(f) for name, f in (self.orders or {}).items()}
 
     @cached_property
     def written(self) -> dict[str, Form]:
-        """The same; of a formula without any, its own order."""
+        """The same; a formula without orders has its own order."""
         return self.forms or {"": Form(self.formula)}
 
     def counted(self, soc: str) -> dict[str, Form]:
-        """Return the orders that are right on a SoC: not those of others that depart."""
+        """Return the orders that are right on a SoC: all except the departing orders of other SoCs."""
         own = named(self.written, soc)
         return {name: form for name, form in self.written.items() if form is own or not form.departs}
 
     @property
     def formulas(self) -> dict[str, Function]:
-        """Every formula of an operator, by where its page has it."""
+        """Every formula of an operator, by its place on the page."""
         orders = {f"orders[{name!r}]": form.formula for name, form in self.forms.items()}
         conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
         others = {"specials": self.specials, "integers": self.integers}
@@ -134,8 +134,9 @@ class Formula:
 
 
 class Chosen(NamedTuple):
-    """What is computed of a formula that is zero but at one place of each row: that place and the conditions under
-    which a row counts, made of ``deciding`` operands, and the value there, made of ``entering`` ones."""
+    """The computation of a formula that is zero except at one place of each row. It has that place and the conditions
+    under which a row takes part, made of ``deciding`` operands. It also has the value there, made of ``entering``
+    operands."""
 
     place: Expression
     conditions: tuple[Expression, ...]
@@ -145,31 +146,31 @@ class Chosen(NamedTuple):
 
     @classmethod
     def of(cls, inner: AtPlace, value: Formula, over: str) -> Chosen:
-        """``value``: with its orders."""
+        """Return the choice of an inner graph. ``value``: the formula of the value, with its orders."""
         entering = names_of(*map(trace, value.formulas.values()))
         value = replace(value, over=over)
         return cls(inner.place, inner.conditions, names_of(inner.place, *inner.conditions), value, entering)
 
 
 def _at_one_place(inner: T | None) -> T:
-    """What an order is at the one place of each row where it is not zero; OracleError for any other order."""
+    """Return an order at the one place of each row where it is not zero; OracleError for any other order."""
     if inner is None:
         raise OracleError("every order is zero but at one place: write where(equal(place(), ...), value, 0)")
     return inner
 
 
 def chooses(computes: object) -> TypeGuard[Formula]:
-    """Whether a page's formula is zero but at one place of each row."""
+    """Return whether a page's formula is zero except at one place of each row."""
     return isinstance(computes, Formula) and bool(computes.over) and computes.at_place is not None
 
 
 def picks(computes: object) -> TypeGuard[Formula]:
-    """Whether a page's formula sums values that are zero but at one place of each row."""
+    """Return whether a page's formula sums values that are zero except at one place of each row."""
     return isinstance(computes, Formula) and bool(computes.over) and computes.picked is not None
 
 
 def is_elementwise(computes: object) -> TypeGuard[Formula]:
-    """Whether a page's formula gives each element from the operands at its place, or sums such values."""
+    """Return whether a page's formula computes each element from the operands at its place, or sums such values."""
     return isinstance(computes, Formula) and not computes.over
 
 
@@ -180,19 +181,19 @@ def _of_type(conditions: Mapping[str, Function], dtype: str) -> dict[str, Functi
 
 
 def condition_of(scheme: Formula, soc: str, dtype: str) -> Function | None:
-    """Return the condition under which the answer of a SoC's kernel that stores a dtype is not known."""
+    """Return the condition under which the answer of a SoC's kernel that stores a dtype is unknown."""
     return named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
 
 
 def is_public(name: str) -> bool:
-    """Whether an order is that of a SoC's kernel, or of a family of them."""
+    """Return whether an order belongs to a SoC's kernel, or to a family of kernels."""
     kernel = name.partition("@")[0]
     return any(p.kernel == kernel or p.kernel.startswith(f"{kernel}_") for p in PLATFORMS.values())
 
 
 def named(forms: Mapping[str, T], kernel: str) -> T | None:
-    """Return what belongs to a SoC's kernel, of a version of CANN where it has one (``950@9.1``): by its name, its
-    family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or none; None if there is nothing. ``950@9.1`` counts up to 9.1."""
+    """Return the entry for a SoC's kernel, with a version of CANN if given (``950@9.1``, which applies up to 9.1). Its
+    key is the kernel's name, its family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or empty; None if there is no entry."""
     name, _, cann = kernel.partition("@")
     versions = CANN[CANN.index(cann) :] if cann else ()
     while True:

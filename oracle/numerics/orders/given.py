@@ -1,7 +1,7 @@
-"""A function in the place of a formula: for an operator whose evaluation nobody can derive.
+"""A function instead of a formula: for an operator with an evaluation that nobody can derive.
 
-The function computes in float64 or by MPFR. Nothing proves its digits and nothing tells what a right kernel may lose,
-so only structure and the standard judge such an output, and every report says so.
+The function computes in float64 or by MPFR. Its digits are not proved, and the possible loss of a right kernel is
+unknown. So only structure and the standard judge such an output, and every report says so.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from ..expressions import place_of
 from ..floats.blocks import convert
 from ..proof import Sink
 
-NOT_JUDGED = "not judged: given function"  # what the strict layer says
-WIDE = ("float16", "bfloat16", "float32")  # operands that float64 holds
+NOT_JUDGED = "not judged: given function"  # the result of the strict layer
+WIDE = ("float16", "bfloat16", "float32")  # operands that float64 represents
 
 
 @dataclass(frozen=True)
 class Given:
-    """What an output is, as a function of the call.
+    """The definition of an output as a function of the call.
 
-    ``function`` gets one mapping: inputs as float64 arrays (absent ones None, whole numbers as they are) and
-    attributes, by aclnn name. It returns an array of the output's shape, of float64 numbers or of ``gmpy2.mpfr``. The
-    result is rounded once, as the host stores it.
+    ``function`` gets one mapping: inputs as float64 arrays (absent ones None, whole numbers unchanged) and attributes,
+    by aclnn name. It returns an array of the output's shape, of float64 numbers or of ``gmpy2.mpfr``. The result is
+    rounded once, as the host stores it.
     """
 
     function: Callable[[Mapping[str, Any]], Any]
 
     def value(self, a: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
-        """Return the function's values in float64, such that a rounding to a narrower type is that of the value."""
+        """Return the function's values in float64. Rounding them to a narrower type rounds the exact value once."""
         operands = {
             name: v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.name in WIDE else v
             for name, v in a.items()
@@ -56,7 +56,8 @@ class Given:
         return result.astype(np.float64)
 
     def evaluate(self, a: Mapping[str, Any], sink: Sink) -> None:
-        """Fill the sink: the golden, and as a bound the host's roundings, by which an overflow is told."""
+        """Fill the sink with the golden. The bound contains only the host's roundings; it serves to detect an
+        overflow."""
         value = self.value(a, sink.out.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             if sink.direct:
@@ -69,7 +70,7 @@ class Given:
 
 
 def _odd(number: Any) -> float:
-    """A number in float64, rounded to odd: a second rounding, to fewer digits, is then right."""
+    """Return a number in float64, rounded to odd: a second rounding, to fewer digits, is then right."""
     if not isinstance(number, type(mpfr(0))):
         return float(number)
     with gmpy2.context(gmpy2.get_context(), precision=53, round=gmpy2.RoundToZero):

@@ -1,4 +1,4 @@
-"""What follows from a formula and its kernels' orders before any element is looked at: graphs, losses, reach."""
+"""Static facts of a formula and its kernels' orders, known before any element: graphs, losses, reach."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from ..programs import Operands, simulate
 from ..traversal import has_rational_way, names_of, substitute, undefined, walk
 from .formula import COUNT, Form, Formula, condition_of, constants_of, named
 
-DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
-VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
-SERIES = 50  # elements that MPFR settles in the time that pairs of numbers take for a series of erf or of a logarithm
-KEPT = 1024  # graphs of a process, and what follows from them
+DEPARTURE = 2.0**-12  # relative: a kernel with a larger distance from the formula computes something else
+VANISHING = 2.0**-30  # relative: a smaller number is far below every other part of a bound
+SERIES = 50  # elements that MPFR settles in the time of one series of erf or of a logarithm in pairs of numbers
+KEPT = 1024  # graphs kept by a process, and their derived data
 
 
 class Graphs:
     """An operator's graphs for one kind of call.
 
-    ``constants``: operands that are. ``numbers``: operands that are no arrays. ``soc``: whose kernel is judged, by the
-    name of its form; none: nobody's own departures count. ``dtype``: what that kernel stores.
+    ``constants``: operands that are constants. ``numbers``: operands that are no arrays. ``soc``: the SoC of the judged
+    kernel, by the name of its form; if empty, no departing order applies. ``dtype``: the dtype that this kernel stores.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Graphs:
         return result if COUNT in symbols_of(formula) else result / self.count
 
     def _of(self, formula: Function) -> dict[str, Any]:
-        """What is known of a formula's operands."""
+        """Return the known values of a formula's operands."""
         names = symbols_of(formula)
         return {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names}
 
@@ -98,15 +98,15 @@ class Graphs:
         return next(iter(self.forms.values())) if result is None else result
 
     def summed(self, kernel: str) -> tuple[Expression, Expression]:
-        """Return what a SoC's kernel sums, and what it multiplies the sum by."""
+        """Return the terms that a SoC's kernel sums, and the factor of the sum."""
         form = named(self.scheme.written, kernel)
         if form is None or form.mean != "sum" or self.count is ONE:
             return self.form(kernel), ONE
         return trace(form.formula, self._of(form.formula)), ONE / self.count
 
     def computed_in(self, root: Expression, operands: Operands) -> tuple[Expression, Operands]:
-        """Return a graph that a kernel computes in a 16-bit type, and operands: what is made of the count alone is the
-        host's, which rounds it to the type once."""
+        """Return the graph that a kernel computes in a 16-bit type, and its operands. The host computes the parts that
+        depend on the count alone, and rounds them to the type once."""
         if COUNT not in operands or self.native is None:
             return root, operands
         alone = [n for n in walk(root) if n.args and names_of(n) == (COUNT,)]
@@ -117,20 +117,20 @@ class Graphs:
         return substitute(root, {n: symbol(name) for name, n in made.items()}), {**operands, **numbers}
 
     def natively(self, operands: Operands, narrow: Operands) -> Array:
-        """Return what the SoC's kernel answers that computes in its operands' 16-bit type. ``narrow``: operands that
-        are looked up (see :mod:`..programs`)."""
+        """Return the answer of a SoC's kernel that computes in its operands' 16-bit type. ``narrow``: operands that are
+        looked up (see :mod:`..programs`)."""
         assert self.native is not None
         root, given = self.computed_in(self.native, operands)
         rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}
         return programs.simulated(root, rounded, narrow, self.dtype, frozenset())
 
     def facts_of(self, formats: Iterable[tuple[str, str]]) -> Facts:
-        """What is known beside of operands of some formats, by symbol: how few digits they have."""
+        """Return additional facts about operands of some formats, by symbol: their small number of digits."""
         return Facts([COUNT], {name: FORMATS[fmt].mant + 1 for name, fmt in formats})
 
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:
-        """What the float64 evaluation may lose: relative (with 2u for the rounding of an interval's ends), absolute."""
+        """The possible loss of the float64 evaluation: relative (with 2u for an interval's rounded ends), absolute."""
         arithmetic = UNDERFLOWING if self.is_fragile else FLOAT64
         (lost,) = losses([self.value], arithmetic, self.facts, frozenset([COUNT]))
         absolute = lost.running(abs(self.value))
@@ -139,22 +139,22 @@ class Graphs:
 
     @property
     def is_fragile(self) -> bool:
-        """Whether a step that underflows in float64 may change a result; then only slow ways are taken."""
+        """Return whether a step that underflows in float64 can change a result; then only slow ways are used."""
         return is_fragile(self.value)
 
     @property
     def loses_signs(self) -> bool:
-        """Whether a zero that float64 answers may have the wrong sign."""
+        """Return whether a zero from float64 may have the wrong sign."""
         return loses_signs(self.value)
 
     @cached_property
     def factors(self) -> tuple[str, ...]:
-        """The operands that the formula is in proportion to: where one is zero, the result is, with IEEE's sign."""
+        """The operands to which the result is proportional: if one is zero, the result is zero, with IEEE's sign."""
         return tuple(name for name in names_of(self.value) if is_linear(self.value, name))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:
-        """What a right kernel may lose before its last rounding: the worst of all orders."""
+        """Return the possible loss of a right kernel before its last rounding: the worst of all orders."""
         count = frozenset([COUNT])
         result = losses(list(self.orders), arithmetic, self.facts, count)
         if self.native is not None:
@@ -164,12 +164,13 @@ class Graphs:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic, size: Expression | None = None) -> Expression:
-        """What a right kernel may lose that is not merely relative, less what underflows. ``size``: of the value."""
+        """Return the part of a right kernel's possible loss that is not purely relative, without underflow. ``size``:
+        the value's magnitude."""
         return self.bound(arithmetic).running(abs(self.value) if size is None else size)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def undecided(self, arithmetic: Arithmetic) -> tuple[Doubt, ...]:
-        """Where right kernels may choose differently, for they compare rounded quantities."""
+        """Return the conditions under which right kernels can choose differently: they compare rounded quantities."""
         count = frozenset([COUNT])
         result = doubts(list(self.orders), arithmetic, self.facts, count, frozenset())
         if self.native is not None:
@@ -178,19 +179,20 @@ class Graphs:
 
     @property
     def may_depart(self) -> bool:
-        """Whether the SoC's kernel computes something else, or in a type of 16 bits."""
+        """Return whether the SoC's kernel computes something else, or in a 16-bit type."""
         return self.departing is not None or self.native is not None
 
     @cached_property
     def departure(self) -> Expression:
-        """How far the SoC's kernel computes from the formula, in real numbers."""
+        """The distance between the SoC's kernel and the formula, in real numbers."""
         return ZERO if self.departing is None else abs(self.departing - self.value)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
-        """Where every order is the gradient times a function of one other operand: their names, and per unit of
-        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
-        nothing runs, or where rounding may decide a comparison (a table would allow that near it too)."""
+        """Return data for a table if every order is the gradient times a function of one other operand. The data are
+        both names and, per unit of gradient, the possible loss of a right kernel relative to the value and absolutely.
+        Return None otherwise, if the loss is purely relative, or if rounding may decide a comparison (a table would
+        allow it nearby too)."""
         lost = self.bound(arithmetic)
         gradient = self.scheme.gradient
         names = set(names_of(*self.orders))
@@ -209,7 +211,7 @@ class Graphs:
 
     @cached_property
     def reach(self) -> Expression:
-        """The largest magnitude on the way of any order."""
+        """The largest magnitude of any step of any order."""
         result: dict[Expression, Expression] = {}
         for step in walk(*self.orders):
             result[step] = _reach(step, result)
@@ -218,12 +220,12 @@ class Graphs:
 
     @cached_property
     def undefined(self) -> Expression | None:
-        """Where the formula has no value for sure, of finite operands."""
+        """The condition under which the formula of finite operands certainly has no value."""
         return undefined(self.value)
 
     @cached_property
     def second_look(self) -> float:
-        """From how many elements on a second look at doubtful ones is taken; infinity if there is none."""
+        """The number of elements from which doubtful ones get a second check; infinity if there is none."""
         if self.is_fragile:
             return math.inf
         if has_rational_way(self.value) or double_double.is_cheap(self.value):
@@ -232,13 +234,13 @@ class Graphs:
 
     @cached_property
     def may_be_exact(self) -> bool:
-        """Whether every order has a way without irrational steps."""
+        """Return whether every order has a way without irrational steps."""
         return all(has_rational_way(order) for order in self.orders)
 
 
 @lru_cache(maxsize=KEPT)
 def is_fragile(value: Expression) -> bool:
-    """Whether a step that underflows in float64 may change a graph's result, as in log(exp(x)) or exp(x) > exp(y)."""
+    """Return whether a float64 underflow can change a graph's result, as in log(exp(x)) or exp(x) > exp(y)."""
     lost = _underflows(value)
     if not is_negligible(lost[value], COUNT):
         return True
@@ -248,8 +250,8 @@ def is_fragile(value: Expression) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def loses_signs(value: Expression) -> bool:
-    """Whether float64 may answer a zero of the wrong sign: for a sum both of whose terms may vanish, one by underflow,
-    as 0 - exp(x) does far below."""
+    """Return whether float64 can give a zero of the wrong sign. This needs a sum in which both terms can vanish, one by
+    underflow, as 0 - exp(x) for very negative x."""
     lost, facts = _underflows(value), Facts([COUNT])
 
     def may(node: Expression) -> bool:
@@ -264,14 +266,14 @@ def loses_signs(value: Expression) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def _underflows(value: Expression) -> Mapping[Expression, Expression]:
-    """What underflow in float64 may make of each step of a graph."""
+    """Return the possible underflow error in float64 of each step of a graph."""
     nodes, count = walk(value), frozenset([COUNT])
     result = losses(list(nodes), UNDERFLOWING, Facts(count), count)
     return {node: lost.underflow for node, lost in zip(nodes, result, strict=True)}
 
 
 def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
-    """Whether what underflows may decide a comparison, or a sign: beside a constant other than 0 it does not."""
+    """Return whether an underflow may decide a comparison or a sign. Next to a constant other than 0 it does not."""
     if all(lost is ZERO for lost in underflows):
         return False
     beside = [a for a in decision.args if a.is_constant and a is not ZERO]
@@ -279,7 +281,8 @@ def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
 
 
 def _reach(step: Expression, of: Mapping[Expression, Expression]) -> Expression:
-    """The largest magnitude on the way to a step: of what a condition of operands alone does not choose, nothing."""
+    """Return the largest magnitude of the steps before a step. A branch that a condition of operands alone does not
+    choose contributes nothing."""
     if step.is_constant or all(name == COUNT for name in names_of(step)):
         return ZERO
     if step.op == "where" and all(
@@ -292,7 +295,7 @@ def _reach(step: Expression, of: Mapping[Expression, Expression]) -> Expression:
 
 
 def _curved(node: Expression) -> bool:
-    """Whether operands are multiplied with one another."""
+    """Return whether operands are multiplied with one another."""
     return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
 
 
@@ -300,18 +303,18 @@ _graphs = lru_cache(maxsize=KEPT)(Graphs)
 
 
 def graphs_with(scheme: Formula, known: frozenset[tuple[str, int]] = frozenset(), *, mean: bool = False) -> Graphs:
-    """Return the graphs of calls in which some operands are constants, with or without a mean."""
+    """Return the graphs of calls with some constant operands, with or without a mean."""
     return _graphs(scheme, known, frozenset(), mean)
 
 
 def graphs_of(scheme: Formula, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:
-    """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
+    """Return the graphs for the given operands: absent ones are 1, and integers (flags) are constants too."""
     known = constants_of(scheme, operands)
     numbers = frozenset(name for name, value in operands.items() if not isinstance(value, np.ndarray))
     return _graphs(scheme, known, numbers, COUNT in operands, soc, dtype)
 
 
 def mean_loss(operands: Operands, rank: int) -> float:
-    """Return what a mean's divisor may cost a right kernel, relative; 0 without a mean. The divisor may be made of a
-    division per dimension, each off by 2u; 4u are for what else makes a factor of it (docs/bounds.md)."""
+    """Return the possible relative loss of a right kernel by a mean's divisor; 0 without a mean. The divisor may come
+    from one division per dimension, each off by 2u; 4u are for the other steps of its factor (docs/bounds.md)."""
     return (4 + 2 * rank) * FLOAT32.unit if COUNT in operands else 0.0

@@ -1,4 +1,4 @@
-"""What follows from a formula with reductions before any element is looked at: its stages, and what each step loses."""
+"""Static facts of a formula with reductions, known before any element: its stages, and the loss of each step."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from ..floats.rounding import NARROW, Arithmetic
 from ..traversal import Stage, is_rational, rebuilt, staged, stored_in, substitute, walk
 from .formula import Formula, chooses, condition_of, constants_of, named
 
-Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
-ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
+Types = frozenset[tuple[str, str]]  # the 16-bit dtypes of operands, by symbol
+ANY = 1 << 30  # significant bits of a stage's value: no limit
 
 
 class Reducing:
@@ -46,14 +46,14 @@ class Reducing:
         return trace(formula, {k: v for k, v in self._known.items() if k in symbols_of(formula)})
 
     def form(self, kernel: str, types: Types = frozenset()) -> Graph:
-        """The order in which a SoC's kernel answers. ``types``: of the operands of 16 bits."""
+        """Return the order of a SoC's kernel. ``types``: the dtypes of the 16-bit operands."""
         result = named(self._answers, kernel)
         return (next(iter(self._answers.values())) if result is None else result).stored_in(types)
 
     @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
     def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
-        """Return the orders that are right on a SoC whose kernel stores a dtype. ``types``: of the operands of 16
-        bits."""
+        """Return the orders that are right on a SoC with a kernel that stores a dtype. ``types``: as in
+        :meth:`form`."""
         own = named(self._scheme.written, soc)
         result = [
             Order(
@@ -66,14 +66,14 @@ class Reducing:
         return tuple(dict.fromkeys(result))
 
     def unspecified(self, soc: str, dtype: str) -> Expression | None:
-        """The condition of operands under which the answer of a SoC's kernel is not known."""
+        """Return the condition of operands under which the answer of a SoC's kernel is unknown."""
         condition = condition_of(self._scheme, soc, dtype)
         return None if condition is None else self._traced(condition)
 
 
 class Order(NamedTuple):
-    """An order that is right: its graph, the arithmetic of another type if it does not compute in float32, and whether
-    it computes something else than the formula."""
+    """A right order: its graph, the arithmetic of another type if it does not compute in float32, and whether its
+    result differs from the formula."""
 
     graph: Graph
     narrow: Arithmetic | None
@@ -81,13 +81,13 @@ class Order(NamedTuple):
 
 
 def reduces(computes: object) -> TypeGuard[Formula]:
-    """Whether a page's formula reduces along axes."""
+    """Return whether a page's formula reduces along axes."""
     return isinstance(computes, Formula) and bool(computes.over) and not chooses(computes)
 
 
 @lru_cache(maxsize=1024)
 def reducing(scheme: Formula, constants: frozenset[tuple[str, int]] = frozenset()) -> Reducing:
-    """Return the graphs of a formula with reductions. ``constants``: operands that are."""
+    """Return the graphs of a formula with reductions. ``constants``: operands that are constants."""
     return Reducing(scheme, constants)
 
 
@@ -100,12 +100,12 @@ class Level:
 
     @cached_property
     def running(self) -> Expression:
-        """What is not merely relative, less what underflows."""
+        """Return the part of the loss that is not purely relative, without underflow."""
         return self.loss.running(abs(self.graph))
 
 
 class Graph:
-    """The stages of a formula's graph and the graph of what is left."""
+    """The stages of a formula's graph, and the remaining graph."""
 
     def __init__(self, root: Expression) -> None:
         self.root = root
@@ -119,7 +119,7 @@ class Graph:
 
     @cached_property
     def facts(self) -> Facts:
-        """Signs of stages: of a sum, and of an extreme, that of what is reduced. Their values have any digits."""
+        """The signs of stages: a sum or an extreme has the sign of its terms. The stage values can have any digits."""
         positive = {LENGTH}
         for stage in self.stages:
             if Facts(positive).sign(stage.terms) > 0:
@@ -128,23 +128,23 @@ class Graph:
 
     @cached_property
     def sums_rows(self) -> bool:
-        """Whether anything is summed over all rows."""
+        """Return whether a stage sums over all rows."""
         return any(stage.kind == TOTAL for stage in self.stages)
 
     @cached_property
     def is_rational(self) -> bool:
-        """Whether every stage, and what is left, is a rational number."""
+        """Return whether every stage, and the remaining graph, is a rational number."""
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
 
     @cached_property
     def may_overflow(self) -> bool:
-        """Whether a step of an element may overflow float64, where it is NaN without an operand that is: inf * 0."""
+        """Return whether a step of an element can overflow float64, with NaN from operands without NaN: inf * 0."""
         return any(node.op in ("exp", "expm1") for node in walk(self.outer))
 
     @cached_property
     def of_one(self) -> tuple[Expression, Expression] | None:
-        """The formula of a row of one element, of which every stage is the one term, and a rational one of the same
-        value where the operands are finite; None where there is none."""
+        """The formula of a row of one element, in which every stage is its one term, and a rational formula with the
+        same value for finite operands; None if there is none."""
         if self.sums_rows:
             return None
         whole: dict[Expression, Expression] = {}
@@ -155,7 +155,7 @@ class Graph:
         return (result, finite) if is_rational(finite) else None
 
     def before(self, stage: Stage) -> tuple[Stage, ...]:
-        """Return the stages of rows that come before a stage."""
+        """Return the stages of rows that precede a stage."""
         known = self.stages[: self.stages.index(stage)]
         return tuple(each for each in known if each.kind != TOTAL)
 
@@ -169,7 +169,7 @@ class Graph:
 
     @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
     def levels(self, arithmetic: Arithmetic) -> tuple[tuple[tuple[Stage, Level], ...], Level]:
-        """Return every stage with what computing its terms loses, and the same of the outer graph."""
+        """Return every stage with the loss of its terms, and the same for the outer graph."""
         graphs = [stage.terms for stage in self.stages] + [self.outer]
         inexact = {stage.name: stage.error for stage in self.stages}
         lost = losses(graphs, arithmetic, self.facts, frozenset([LENGTH]), inexact=inexact)
@@ -190,19 +190,19 @@ _graph = lru_cache(maxsize=1024)(Graph)
 
 
 def types_of(operands: Mapping[str, Any]) -> Types:
-    """Return the dtypes of the operands of 16 bits, by symbol."""
+    """Return the 16-bit dtypes of operands, by symbol."""
     kinds = {name: v.dtype.name for name, v in operands.items() if isinstance(v, np.ndarray)}
     return frozenset((name, kind) for name, kind in kinds.items() if kind in NARROW)
 
 
 def coarsest(scheme: Formula, operands: Mapping[str, Any], soc: str) -> str:
-    """Return the type of 16 bits that a kernel of a SoC rounds to on the way; empty if none does."""
+    """Return the 16-bit type to which a kernel of a SoC rounds between steps; empty if there is no such type."""
     result = reducing(scheme, constants_of(scheme, operands)).orders(soc, "", types_of(operands))
     return next((node.op for order in result for node in walk(order.graph.root) if node.op in ROUNDINGS), "")
 
 
 def _of_finite(node: Expression, args: tuple[Expression, ...]) -> Expression | None:
-    """A step of finite operands that is a whole number: a - a, e^0, log 1."""
+    """Return the value of a step of finite operands if it is a whole number: a - a, e^0, log 1."""
     if node.op == "-" and args[0] is args[1]:
         return ZERO
     return {("exp", ZERO): ONE, ("log", ONE): ZERO}.get((node.op, args[0])) if args else None

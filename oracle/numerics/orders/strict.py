@@ -1,7 +1,8 @@
-"""What a device answers to a formula, and the strict bound of elementwise results (docs/bounds.md).
+"""The answer of a device to a formula, and the strict bound of elementwise results (docs/bounds.md).
 
-The float64 evaluation hands over its values with the two graphs it evaluated beside them; everything else is decided
-here, by looking closer only where a step may underflow, be flushed, overflow, or be exact.
+The float64 evaluation supplies its values, and the values of two graphs that it evaluated together with them. This
+module decides everything else. It checks elements in detail only if a step may underflow, be flushed, overflow, or be
+exact.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ..programs import Operands, Values, cast, changed, pick, program, release, 
 from .formula import Formula
 from .kernel_orders import DEPARTURE, VANISHING, Graphs, graphs_of
 
-# What a device answers to a formula of one element: its kernel's graph, step by step in the kernel's type.
+# A device's answer to a formula of one element: its kernel's graph, step by step in the kernel's type.
 
 
 def kernel(
@@ -39,9 +40,9 @@ def kernel(
     flushing: frozenset[str] = frozenset(),
     stored: str = "",
 ) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in a type: in the one that it stores (the
-    operands', unless it is told), if it does not widen that. ``flushing``: operations whose subnormal float32 results
-    become 0."""
+    """Return the result of a SoC's public kernel, with every intermediate in type ``compute``. If the kernel does not
+    widen the type that it stores (default: the operands' type), that type is used. ``flushing``: operations with
+    subnormal float32 results that become 0."""
     if not stored:
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
@@ -58,20 +59,21 @@ def kernel(
     return result
 
 
-# The strict bound of elementwise results: what right kernels may lose, and where they disagree (docs/bounds.md).
+# The strict bound of elementwise results: the possible losses of right kernels, and where they disagree
+# (docs/bounds.md).
 
-FEW = 4  # one in so many elements is looked at alone, more with all others
-WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
+FEW = 4  # up to 1 in FEW elements are checked alone; if more, all are checked together
+WORTH = 1 << 13  # elements of a block from which a closer check of its ranges costs less than one check per element
 _ENDS = (np.inf, SURE)
 
 
 @dataclass(frozen=True)
 class StrictBound:
-    """What right kernels may answer for some operands.
+    """The possible answers of right kernels for some operands.
 
-    ``operands``: float64 arrays of one shape, or numbers, by symbol. ``narrow``: those of 16 bits that are looked up
-    (see :mod:`..programs`), as they were before they were widened. ``device``: what a right kernel computes in.
-    ``mean``: what the mean's divisor may lose, relative.
+    ``operands``: float64 arrays of one shape, or numbers, by symbol. ``narrow``: the 16-bit operands that are looked up
+    (see :mod:`..programs`), before they were widened. ``device``: the arithmetic of a right kernel. ``mean``: the
+    possible relative loss of the mean's divisor.
     """
 
     graphs: Graphs
@@ -82,22 +84,23 @@ class StrictBound:
 
     @property
     def running(self) -> Expression:
-        """What is to be evaluated beside the value: the part of the loss that is not merely relative."""
+        """The graph to evaluate together with the value: the part of the loss that is not purely relative."""
         return self.graphs.running(self.device) if self.smooth is None else ZERO
 
     @property
     def smooth(self) -> tuple[str, str, Expression, Expression] | None:
-        """As :meth:`Graphs.smooth`: the running bound is then read from a table."""
+        """Like :meth:`Graphs.smooth`: the running bound is then read from a table."""
         return self.graphs.smooth(self.device) if self.mean == 0 else None
 
     def around(
         self, value: Array, running: Values, departure: Values, formats: Sequence[FloatFormat]
     ) -> tuple[Array, Array, Array | None]:
-        """Return the bound before the last roundings, the elements on which right kernels disagree, and those on which
-        they cannot, for every step is exact; arrays of the shape of ``value``, the last None where there are none.
+        """Return the bound before the last roundings, the elements on which right kernels disagree, and the elements on
+        which they cannot disagree because every step is exact. The arrays have the shape of ``value``; the last is None
+        if empty.
 
-        ``running``, ``departure``: the values of :attr:`running` and of :attr:`Graphs.departure`. ``formats``: what the
-        host rounds to, one after the other.
+        ``running``, ``departure``: the values of :attr:`running` and of :attr:`Graphs.departure`. ``formats``: the
+        formats of the host's roundings, one after the other.
         """
         ranges = ranges_of(self.operands)
         bound = self.lost(value, running, ranges)
@@ -115,8 +118,8 @@ class StrictBound:
         return programs.evaluate((root,), self.operands, self.narrow, shape)[0]
 
     def lost(self, value: Array, running: Values, ranges: Ranges | None = None) -> Array:
-        """What a right kernel may lose, per element, of which ``running`` is what was evaluated with the value. What
-        underflows is looked at as a whole where it is far below every element's relative error."""
+        """Return the possible loss of a right kernel, per element. ``running`` was evaluated with the value. The
+        underflow is bounded as a whole if it is far below every element's relative error."""
         lost = self.graphs.bound(self.device)
         bound = np.abs(value)
         if self.smooth is not None:  # |gradient| times a function of the other operand
@@ -133,14 +136,14 @@ class StrictBound:
         return bound
 
     def _add_underflow(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> None:
-        """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
-        looked at element by element or, where it is far below every element's, not at all."""
+        """Add the underflow to a bound, at least VANISHING of it. So the sum is the same number in both cases: with a
+        check element by element, or with no check because the underflow is far below every element's bound."""
         least = lowest(bound) * VANISHING
         most = np.inf if ranges is None else largest(underflow, ranges, least if bound.size >= WORTH else np.inf)
         if most <= least:
             bound *= 1 + VANISHING
             return
-        flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # NaN among them
+        flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # includes NaN
         if FEW * where.size < flat.size:
             few = flat[where]
             those = replace(self, operands=changed(self.operands, lambda v: v.reshape(-1)[where]), narrow={})
@@ -152,13 +155,14 @@ class StrictBound:
 
     def _underflowing(self, underflow: Expression, bound: Array) -> None:
         result = self._run(underflow, bound.shape)
-        above = ~(result <= bound * VANISHING)  # NaN is
+        above = ~(result <= bound * VANISHING)  # true for NaN
         bound[...] = np.where(above, bound + result, bound * (1 + VANISHING))
         release(result)
 
     def _flushes(self, value: Array, bound: Array, unspecified: Array, stored: FloatFormat) -> None:
-        """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a
-        standard would take it for an error. ``stored``: the output's type; a loss below its ULP is none."""
+        """Mark elements where a flushed step loses a result that is a normal number (a factor is large). This is no
+        rounding, and a standard would read it as an error. ``stored``: the output's type; a loss below its ULP is
+        ignored."""
         size = np.abs(value)
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE) & (bound > half_ulp(size, stored))
         if not lost.any():
@@ -170,12 +174,12 @@ class StrictBound:
                 simulate(order, few, np.float32, flushing=mode, same_bits=True).astype(np.float64)
                 for mode in (frozenset[str](), self.device.flushing)
             )
-            apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
+            apart |= np.abs(flushed - kept) > least  # not compared with the value: cancellation can move both away
         unspecified[lost] |= apart
 
     def _departs(self, value: Array, own: Array | None, apart: Values, bound: Array, unspecified: Array) -> None:
-        """Where the SoC's kernel is known to answer something else (``apart``: by how much), it may; the element is
-        unspecified where an operand or the answer is no finite number, or nobody knows it."""
+        """Allow a known different answer of the SoC's kernel; ``apart``: its distance. The element is unspecified if an
+        operand or the answer is not finite, or if the answer is unknown."""
         if self.graphs.departing is not None:
             far = apart > np.abs(value) * DEPARTURE
             if some(far):
@@ -189,8 +193,8 @@ class StrictBound:
             unspecified |= np.asarray(unknown)
 
     def departing(self, value: Array) -> Array:
-        """Where the SoC's kernel answers another number than the formula, also by computing in float16 (by more than an
-        ULP): what lies within the bound is right in every layer."""
+        """Return where the SoC's kernel answers another number than the formula, also because it computes in float16
+        (by more than an ULP). Every layer accepts an answer within the bound."""
         result = np.zeros(value.shape, bool)
         if self.graphs.departing is not None:
             result |= np.asarray(self._run(self.graphs.departure, value.shape)) > np.abs(value) * DEPARTURE
@@ -200,8 +204,8 @@ class StrictBound:
         return result
 
     def _overflows(self, value: Array, own: Array | None, bound: Array, unspecified: Array) -> None:
-        """Where a step may overflow, an operand is not finite, or no bound is known, every order is run; ``own``: what
-        a kernel answers that computes in a type of 16 bits."""
+        """Run every order where a step may overflow, an operand is not finite, or no bound is known. ``own``: the
+        answer of a kernel that computes in a 16-bit type."""
         reach = self._run(self.graphs.reach, value.shape)
         most = LARGEST if own is None else FORMATS[self.graphs.dtype].max
         suspect = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
@@ -227,8 +231,8 @@ class StrictBound:
         unspecified[suspect] = classes_differ([*answers, value.astype(np.float32)]) | self._turns(suspect)
 
     def _turns(self, where: Array) -> Array:
-        """Of some elements, whether right kernels may make infinities of either sign, or NaN, of an infinite factor of
-        everything, because what it multiplies is nearer to zero than it is known."""
+        """Return, for some elements, whether right kernels can answer infinities of either sign, or NaN. This happens
+        if an infinite factor multiplies a value that is closer to zero than its own error."""
         few = pick(self.operands, where)
         names = [n for n, v in few.items() if isinstance(v, np.ndarray) and is_linear(self.graphs.value, n)]
         infinite = [np.isinf(few[n]) for n in names]
@@ -244,8 +248,9 @@ class StrictBound:
         return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
-        """Where every order is exact on the way that its conditions take, and the value lies halfway between two
-        numbers of a 16-bit type: the host's, or the output's where the host's holds the value."""
+        """Return where the value lies halfway between two numbers of a 16-bit type and every order is exact on the
+        branches that its conditions choose. The type is the host's, or the output's if the value is representable in
+        the host's type."""
         computed = FORMATS["float32" if self.graphs.native is None else self.graphs.dtype]
         narrow = [fmt for fmt in formats if fmt.mant < computed.mant]
         if not (narrow and self.graphs.may_be_exact):
@@ -259,7 +264,7 @@ class StrictBound:
         flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
         single, wanted = cast(flat, np.float32), value.reshape(-1)[ties]
         likely = simulate(self.graphs.orders[0], single, np.float32) == wanted
-        for order in self.graphs.orders if self.device.flushing else ():  # what may be flushed is not exact
+        for order in self.graphs.orders if self.device.flushing else ():  # a result that may be flushed is not exact
             likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
         exact = np.zeros(value.size, bool)
         own = (*self.graphs.orders, *(() if self.graphs.native is None else (self.graphs.native,)))
