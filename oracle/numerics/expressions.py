@@ -1,16 +1,16 @@
-"""Formulas as graphs: written once as a plain function, from which everything else about them is derived.
+"""Formulas as graphs: a formula is written once as a plain function, and all other forms are derived from it.
 
 A formula is a function of its operands that uses arithmetic, comparisons and the functions of this module::
 
     def formula(g, x):
         return g / (exp(x) + 1)
 
-:func:`trace` calls it once with symbols and keeps the graph of what it computes. The graph is then evaluated on blocks
-of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.exact`), compiled
-(:mod:`.compiled`), run in float32 as a device would, and its rounding errors are bounded (:mod:`.bounds.losses`).
+:func:`trace` calls it once with symbols and keeps the graph of its computation. The graph is then evaluated on blocks
+of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.exact`), compiled (:mod:`.compiled`),
+run in float32 as a device would, and its rounding errors are bounded (:mod:`.bounds.losses`).
 
-Nodes are shared: the same operation on the same operands is one node, in one formula and between several. Constants
-are real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, whatever a format makes of them.
+Nodes are shared: the same operation on the same operands is one node, in one formula and between several. Constants are
+real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, independent of any format.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ import numpy as np
 
 from ..model.errors import OracleError
 
-# What a formula writes instead of a function of NumPy's, which knows numbers only and no symbols.
+# Replacements in a formula for NumPy's functions, which accept numbers only and no symbols.
 
 # Functions of oracle.page, by NumPy's name.
 OF_NUMPY = {
     **{n: n for n in ("exp", "expm1", "log", "log1p", "minimum", "maximum", "sign", "sqrt", "tanh", "where", "equal")},
-    **{n: n for n in ("erf", "erfc")},  # of SciPy, which makes its functions as NumPy does
+    **{n: n for n in ("erf", "erfc")},  # of SciPy, which builds its functions as NumPy does
     "isnan": "is_nan",
     "isfinite": "is_finite",
 }
-# What is written without a function, by NumPy's name.
+# Expressions that replace a function, by NumPy's name.
 WRITTEN = {
     "add": "a + b",
     "subtract": "a - b",
@@ -76,14 +76,14 @@ KNOWN = (
 
 
 def instead_of(name: str) -> str:
-    """Say that a function of NumPy's, by its name, is not for formulas, and what is written instead."""
+    """Return the message that a function of NumPy's, by its name, is not for formulas, with its replacement."""
     text = f"NumPy's {name} does not take the symbols of a formula; "
     if name in OF_NUMPY:
         return f"{text}use {OF_NUMPY[name]} of oracle.page"
     return text + (f"write {WRITTEN[name]}" if name in WRITTEN else f"there is none like it: {KNOWN}")
 
 
-# Formulas as graphs: written once as a plain function, from which everything else about them is derived.
+# Formulas as graphs: a formula is written once as a plain function, and all other forms are derived from it.
 
 Operand = Union["Expression", int, float, Fraction]
 Function = Callable[..., "Expression"]
@@ -93,9 +93,9 @@ CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
 IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 LOGIC = ("and", "or", "not")
-TOTAL = "total"  # of what each row has, the sum over all rows
+TOTAL = "total"  # the sum over all rows of a value of each row
 REDUCING = ("sum", "most", "least", TOTAL)  # along the formula's axis: the sum, the largest, the smallest
-ROUNDINGS = ("float16", "bfloat16")  # a kernel's rounding to a type on the way, which real numbers do not know
+ROUNDINGS = ("float16", "bfloat16")  # a kernel's rounding to a type between steps; real numbers ignore it
 LENGTH = "length"  # the symbol of the number of elements along that axis
 PLACE = "place"  # the symbol of an element's own index along that axis
 
@@ -172,7 +172,7 @@ class Expression:
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """Whether this is the same node: nodes are shared. A formula that compares values means :func:`equal`."""
+        """Return whether this is the same node: nodes are shared. To compare values, a formula uses :func:`equal`."""
         if isinstance(other, (int, float, Fraction, np.generic)):
             raise OracleError(f"{self!r} is no number yet: instead of a == b write equal(a, b), of a != b ~equal(a, b)")
         return self is other
@@ -181,7 +181,8 @@ class Expression:
         raise TypeError(f"a formula cannot branch on {self!r} with `if`, `and` or `or`; use where(), & and |")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Operand, **options: object) -> Expression:
-        """A number of NumPy's with an operator is a constant, as Python's is; no function of NumPy's knows symbols."""
+        """Read a NumPy number in front of an operator as a constant, like Python's; no NumPy function accepts
+        symbols."""
         written = _OPERATORS.get(function.__name__) if method == "__call__" else None
         if written is None or not isinstance(inputs[0], (np.generic, np.ndarray)):
             raise OracleError(instead_of(function.__name__))
@@ -199,7 +200,7 @@ class Expression:
         return self.op in COMPARISONS or self.op in LOGIC
 
 
-# What NumPy calls where one of its numbers stands before an operator.
+# The ufunc that NumPy calls if one of its numbers stands in front of an operator.
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -223,17 +224,17 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
         result.is_constant = op == "constant" or (
             bool(args) and not result.is_condition and op not in REDUCING and all(a.is_constant for a in args)
         )
-        return _NODES.setdefault(key, result)  # of two threads that make it at once, one gives the node
+        return _NODES.setdefault(key, result)  # if two threads make it together, one gives the node
     return result
 
 
 def symbol(name: str) -> Expression:
-    """Return the operand of a name."""
+    """Return the operand with a name."""
     return _make("symbol", (), name)
 
 
 def constant(value: int | float | Fraction) -> Expression:
-    """Return a constant, exactly."""
+    """Return a constant with its exact value."""
     number = value.item() if isinstance(value, (np.generic, np.ndarray)) and not value.ndim else value
     if isinstance(number, bool) or not isinstance(number, (Rational, float)):
         hint = "; instead of a == b write equal(a, b)" if isinstance(number, bool) else ""
@@ -242,7 +243,7 @@ def constant(value: int | float | Fraction) -> Expression:
 
 
 def ratio(numerator: int, denominator: int) -> Expression:
-    """Return the rational number numerator / denominator, which no format has to hold."""
+    """Return the rational number numerator / denominator, which need not be representable in any format."""
     return _make("constant", (), Fraction(numerator, denominator))
 
 
@@ -259,15 +260,15 @@ def _is(node: Expression, value: int) -> bool:
 
 
 def checked_operation(op: str, *args: Expression) -> Expression:
-    """Return the node of an operation, as a formula writes it. Raises OracleError where a condition is used as a
-    number, or a number as a condition."""
+    """Return the node of an operation, as a formula writes it. Raises OracleError if a condition is used as a number,
+    or a number as a condition."""
     _require_kinds(op, args)
     return operation(op, *args)
 
 
 def operation(op: str, *args: Expression) -> Expression:
-    """Return the node of an operation by its name. What multiplies or divides by exactly one is left out: it changes
-    nothing in any arithmetic."""
+    """Return the node of an operation by its name. A multiplication or division by exactly one is omitted: it has no
+    effect in any arithmetic."""
     if op == "*" and _is(args[1], 1):
         return args[0]
     if op == "*" and _is(args[0], 1):
@@ -291,7 +292,7 @@ def _require_kinds(op: str, args: tuple[Expression, ...]) -> None:
 
 
 def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
-    """The constant that an operation on two constants is; None for a division by zero."""
+    """Return the constant result of an operation on two constants; None for a division by zero."""
     if op == "neg":
         return -a
     if op == "/":
@@ -358,10 +359,10 @@ def maximum(a: Operand, b: Operand) -> Expression:
 
 
 def where(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
-    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold.
+    """Return ``then`` where the condition is true, else ``otherwise``. A comparison with NaN is false.
 
-    A condition that is a value holds unless it is 0; a constant one decides at once, so that a formula may depend on a
-    flag.
+    A value as a condition is true unless it is 0. A constant condition decides at once, so that a formula can depend on
+    a flag.
     """
     if not isinstance(condition, Expression):
         raise OracleError(f"where takes a condition on symbols, not {condition!r}; instead of a == b write equal(a, b)")
@@ -374,23 +375,23 @@ def where(condition: Expression, then: Operand, otherwise: Operand) -> Expressio
 
 
 def equal(a: Operand, b: Operand) -> Expression:
-    """Whether two values are equal (``==`` compares the expressions themselves)."""
+    """Return whether two values are equal (``==`` compares the expressions themselves)."""
     return checked_operation("==", _operand(a), _operand(b))
 
 
 def is_nan(a: Operand) -> Expression:
-    """Whether a value is NaN."""
+    """Return whether a value is NaN."""
     return checked_operation("!=", _operand(a), _operand(a))
 
 
 def is_finite(a: Operand) -> Expression:
-    """Whether a value is neither NaN nor infinite."""
+    """Return whether a value is neither NaN nor infinite."""
     return abs(checked_operation("-", _operand(a), _operand(a))) <= 0
 
 
 def stored(x: Operand, like: Expression, only: str = "") -> Expression:
-    """x as a kernel holds it that rounds it to the type of an operand: a step of a kernel's order. ``only``: the one
-    type that the kernel computes in, where it widens the other."""
+    """Return x as a kernel stores it, rounded to the type of an operand: a step of a kernel's order. ``only``: the one
+    type that the kernel computes in, if it widens the other."""
     if only not in ("", *ROUNDINGS):
         raise OracleError(f"stored: only={only!r}; it must be {' or '.join(ROUNDINGS)}")
     return checked_operation(f"stored {only}".strip(), _operand(x), like)
@@ -415,17 +416,17 @@ def min_over(x: Operand) -> Expression:
 
 
 def sum_of_rows(x: Operand) -> Expression:
-    """The sum over all rows of a value that each row has: one made of reductions along the formula's axis."""
+    """The sum over all rows of a value of each row, which is made of reductions along the formula's axis."""
     return checked_operation(TOTAL, _operand(x))
 
 
 def length() -> Expression:
-    """How many elements lie along the formula's axis."""
+    """The number of elements along the formula's axis."""
     return symbol(LENGTH)
 
 
 def place() -> Expression:
-    """An element's own index along the formula's axis; of a loss over class indices, its class."""
+    """An element's own index along the formula's axis; for a loss over class indices, its class."""
     return symbol(PLACE)
 
 
@@ -445,7 +446,7 @@ def symbols_of(formula: Function) -> tuple[str, ...]:
 
 def trace(formula: Function, known: Mapping[str, Operand] | None = None) -> Expression:
     """Return a formula's graph. ``known``: operands that are numbers or graphs already, by name. Raises OracleError,
-    with the formula's place, where it calls what knows no symbols."""
+    with the formula's place, if it calls a function that accepts no symbols."""
     given = known or {}
     try:
         return _operand(formula(*(_operand(given[n]) if n in given else symbol(n) for n in symbols_of(formula))))
@@ -454,13 +455,13 @@ def trace(formula: Function, known: Mapping[str, Operand] | None = None) -> Expr
 
 
 def place_of(formula: Function) -> str:
-    """Return where a formula is written, and its name."""
+    """Return the place of a formula's source, and its name."""
     name, code = getattr(formula, "__name__", "a formula"), getattr(formula, "__code__", None)
     return name if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno} ({name})"
 
 
 def text(node: Expression) -> str:
-    """Return a graph as a formula is written."""
+    """Return a graph in the notation of a formula."""
     if node.op == "symbol":
         return str(node.value)
     if node.op == "constant":

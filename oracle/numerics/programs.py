@@ -1,7 +1,7 @@
 """Graphs of formulas evaluated with NumPy: in float64 block by block, and in a device's own arithmetic.
 
-A :class:`Program` is a graph as a list of steps. Its temporaries come from the pool of the block's shape and are given
-back as soon as nothing needs them, so that a block stays in the cache. ``simulate`` runs a graph as a device does that
+A :class:`Program` is a graph as a list of steps. Its temporaries come from the pool of the block's shape and are
+returned as soon as no step needs them, so that a block stays in the cache. ``simulate`` runs a graph like a device that
 computes in float32 or narrower: every operation is one NumPy operation in that type.
 """
 
@@ -34,12 +34,13 @@ UFUNCS: dict[str, Any] = {
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
     **dict.fromkeys(ROUNDINGS, np.positive),  # of real numbers; ``simulate`` rounds
 }  # fmt: skip
-# What verdicts measure in has the same bits on every machine; a golden alone is proved, and NumPy's are faster.
+# The functions of verdicts have the same bits on every machine. Only goldens are proved; they use NumPy's, which are
+# faster.
 SAME_BITS = {**UFUNCS, **{name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}}
 
 
 class Step(NamedTuple):
-    """One operation: where its operands lie, where its result goes, and which operands nobody needs afterwards."""
+    """One operation: the slots of its operands and of its result, and the operands that no later step needs."""
 
     op: str
     target: int
@@ -48,14 +49,14 @@ class Step(NamedTuple):
     is_condition: bool
 
 
-NUMBER, THEIRS, LOADED = range(3)  # an operand: a number, the caller's array, one that is widened into a buffer
-MANY = 1 << 11  # elements of a choice from which on it is made by bits, and of a limit from which on by clip
-ALONE, NEW = -1, -2  # a result: a value of its own (a number, a mask), an array in a buffer that was free
+NUMBER, THEIRS, LOADED = range(3)  # an operand: a number, the caller's array, an array widened into a buffer
+MANY = 1 << 11  # elements from which a choice is made by bits, and a limit by clip
+ALONE, NEW = -1, -2  # a result: a value of its own (a number, a mask), an array in a free buffer
 
 
 class Planned(NamedTuple):
-    """A step for operands of known kinds. ``reuse``: the slot whose buffer takes the result, else ALONE or NEW;
-    ``idle``: the slots whose buffers are free afterwards."""
+    """A step for operands of known kinds. ``reuse``: the slot of the buffer for the result, else ALONE or NEW;
+    ``idle``: the slots with buffers that are free afterwards."""
 
     op: str
     function: Any
@@ -66,8 +67,8 @@ class Planned(NamedTuple):
 
 
 class Program:
-    """Some graphs over the same operands, ready to be evaluated on blocks of float64. ``fast``: with NumPy's functions,
-    whose last bit is its own."""
+    """Some graphs over the same operands, ready for blocks of float64. ``fast``: with NumPy's functions; their last bit
+    depends on the machine."""
 
     def __init__(self, *roots: Expression, fast: bool = False) -> None:
         self.functions = UFUNCS if fast else SAME_BITS
@@ -100,7 +101,7 @@ class Program:
     def __call__(self, operands: Mapping[str, Values], shape: tuple[int, ...]) -> list[Values]:
         """Return the roots' values. ``operands``: arrays of a shape, of any float type, or numbers.
 
-        Arrays among the results are the caller's until :func:`release` gives them back.
+        Arrays among the results belong to the caller until :func:`release` returns them.
         """
         free = pool_for(shape)
         values = list(self.start)
@@ -134,7 +135,7 @@ class Program:
         return [values[r] for r in self.roots]
 
     def _planned(self, kinds: tuple[int, ...]) -> list[Planned]:
-        """Lay out the steps for operands of some kinds: which results are arrays, and whose buffer takes them."""
+        """Plan the steps for operands of some kinds: which results are arrays, and which buffers take them."""
         owned, single = [False] * self.size, [True] * self.size
         for (slot, _), kind in zip(self.symbols, kinds, strict=True):
             owned[slot], single[slot] = kind == LOADED, kind == NUMBER
@@ -159,16 +160,16 @@ class Program:
         return plan
 
     def _limited(self, op: str, places: tuple[int, ...]) -> tuple[Any, tuple[int, ...]] | None:
-        """The function of a ``max`` or ``min`` with a constant, and the place of its other operand."""
+        """Return the function of a ``max`` or ``min`` with a constant, and the place of its other operand."""
         for place, other in (places, places[::-1]) if op in ("max", "min") else ():
-            if number := self.start[other]:  # which of two zeros is the larger is the processor's
+            if number := self.start[other]:  # 0 is excluded: the processor decides which of two zeros is larger
                 return partial(limited, op, number), (place,)
         return None
 
 
 def limited(op: str, number: Any, values: Array, out: Array | None = None) -> Array:
-    """``max`` or ``min`` of an array and a number other than 0. NumPy's own take two to three times as long as ``clip``
-    on long arrays, for they use no vectors where an operand is a number; NaN stays NaN in both."""
+    """Return ``max`` or ``min`` of an array and a number other than 0. NumPy's own functions take two to three times as
+    long as ``clip`` on long arrays: they use no vectors if an operand is a number. NaN stays NaN in both."""
     if values.size < MANY:
         return np.asarray(UFUNCS[op](values, number, out=out))
     low, high = (number, np.inf) if op == "max" else (-np.inf, number)
@@ -176,7 +177,7 @@ def limited(op: str, number: Any, values: Array, out: Array | None = None) -> Ar
 
 
 def _choose(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
-    """Store what ``where`` chooses of arrays or numbers, ``out`` perhaps one of them."""
+    """Store the choice of ``where`` among arrays or numbers; ``out`` may be one of them."""
     if out.size >= MANY and np.shape(condition) == out.shape:
         _blend(condition, then, otherwise, out)
     elif out is then:
@@ -188,8 +189,8 @@ def _choose(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
 
 
 def _blend(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
-    """The same by bits, otherwise ^ ((then ^ otherwise) & mask): a masked copy branches on every element, and where a
-    condition follows no pattern the processor guesses half of them wrong."""
+    """Store the choice by bits, otherwise ^ ((then ^ otherwise) & mask). A masked copy branches on every element. If a
+    condition follows no pattern, the processor mispredicts half of the branches."""
     bits = np.dtype(f"i{out.itemsize}")
     one, other = (np.asarray(each, out.dtype).view(bits) for each in (then, otherwise))
     mask = np.asarray(condition).astype(bits)
@@ -199,7 +200,7 @@ def _blend(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
 
 
 def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
-    """What ``where`` chooses of numbers."""
+    """Return the choice of ``where`` among numbers."""
     return then if condition else otherwise
 
 
@@ -223,7 +224,7 @@ def spare(shape: tuple[int, ...]) -> Array:
 
 
 def release(*results: Values) -> None:
-    """Give result arrays back to their pools; an array named twice (a formula that is one of its operands), once."""
+    """Return result arrays to their pools; an array named twice (a formula that is one of its operands) only once."""
     for values in {id(values): values for values in results}.values():
         if isinstance(values, np.ndarray):
             pool_for(values.shape).append(values)
@@ -249,10 +250,10 @@ def simulate(
 ) -> Array:
     """Run a graph with every operation rounded to a type, as a device does.
 
-    ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what a step rounds to a number
-    that lies at or beyond it becomes infinite (a device whose last digit differs may overflow a little earlier).
-    ``flushing``: operations whose subnormal float32 results become 0; a division then reads subnormal operands as 0.
-    Integer operands stay integers. ``same_bits``: on every machine; NumPy's functions are faster.
+    ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: a step's result of at least this
+    size becomes infinite (a device with a different last digit may overflow a little earlier). ``flushing``: operations
+    with subnormal float32 results that become 0; a division then reads subnormal operands as 0. Integer operands stay
+    integers. ``same_bits``: the same on every machine; NumPy's functions are faster.
     """
     kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()
@@ -268,11 +269,11 @@ def simulate(
             if largest < np.inf and not is_condition:
                 size = np.abs(result)
                 beyond = size >= largest
-                for a in args:  # a step that answers one of its operands rounds nothing
+                for a in args:  # a step that returns one of its operands rounds nothing
                     beyond = beyond & (size != np.abs(a))
                 result = np.where(beyond, np.copysign(kind.type(np.inf), result), result)
             for a in dead:
-                values[a] = None  # its memory serves the next step
+                values[a] = None  # the next step can use its memory
             values[target] = result
     return np.asarray(values[-1])
 
@@ -298,12 +299,12 @@ def _device_steps(root: Expression, kind: np.dtype[Any]) -> tuple[list[Any], lis
 
 
 def flushed(values: Any) -> Any:
-    """Return float32 values with zeros of their signs for subnormal ones."""
+    """Return float32 values with subnormal ones replaced by zeros of the same sign."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
 def _where(condition: Any, then: Any, otherwise: Any, kind: np.dtype[Any]) -> Any:
-    """What ``where`` chooses, for large arrays of the type by bits."""
+    """Return the choice of ``where``; for large arrays of the type by bits."""
     if np.size(condition) < MANY or not (then.dtype == otherwise.dtype == kind):
         return np.where(condition, then, otherwise)
     result = np.empty(np.shape(condition), kind)
@@ -327,13 +328,13 @@ def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtyp
     return known[op](*args)
 
 
-# A graph's operands by symbol: arrays of the output's shape, or numbers; some of their elements, another type.
+# A graph's operands by symbol: arrays of the output's shape, or numbers; selections and conversions of them.
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 
 
 def shape_of(operands: Operands) -> tuple[int, ...]:
-    """Return the shape of the operands that are arrays, which all have it."""
+    """Return the common shape of the operands that are arrays."""
     return next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
 
 
@@ -347,7 +348,7 @@ def pick(operands: Operands, index: Any) -> Operands:
     return changed(operands, lambda array: array[index])
 
 
-FIRST = (Ellipsis, slice(1))  # of operands that are rows, the first element of each, the axis kept
+FIRST = (Ellipsis, slice(1))  # the first element of each row, the axis kept
 
 
 def cast(operands: Operands, dtype: Any) -> Operands:
@@ -356,19 +357,19 @@ def cast(operands: Operands, dtype: Any) -> Operands:
     return changed(operands, lambda array: (castable(array) if wide else array).astype(dtype))
 
 
-# Parts of graphs that depend on one operand of 16 bits alone, read from tables of all its 65,536 values.
+# Parts of graphs that depend on one 16-bit operand alone, read from tables of all its 65,536 values.
 #
-# A table is what the part's own program gives for every value. Every step of a program is an operation of one element
-# whose bits do not depend on where the element lies, so that a look-up gives the same number, bit for bit, as computing
-# it: what is proved of the one holds for the other. Tables serve calls of more elements than they have, and only parts
-# with a function such as e^x, which costs many times a look-up.
+# A table contains the results of the part's own program for every value. Every step of a program is an operation on one
+# element, and its bits do not depend on the element's position. So a look-up gives the same bits as the computation,
+# and proofs for one are valid for the other. Tables are used in calls with more elements than a table, and only for
+# parts with a function such as e^x, which costs many times a look-up.
 
-VALUES = 1 << 16  # of a type of 16 bits
+VALUES = 1 << 16  # of a 16-bit type
 KEPT = 32  # tables of a process, half a MiB each
 
 
 class Part(NamedTuple):
-    """A part of graphs that depends on one operand alone; ``name``: of the symbol in its place."""
+    """A part of graphs that depends on one operand alone; ``name``: the symbol that replaces it."""
 
     name: str
     operand: str
@@ -376,7 +377,7 @@ class Part(NamedTuple):
 
 
 def narrow_of(given: Mapping[str, Values], elements: int) -> dict[str, Array]:
-    """Return the operands that are worth a table in a call of so many elements."""
+    """Return the operands that are worth a table in a call of ``elements`` elements."""
     if elements <= VALUES:
         return {}
     return {name: v for name, v in given.items() if isinstance(v, np.ndarray) and v.itemsize == 2}
@@ -390,8 +391,8 @@ def evaluate(
     *,
     fast: bool = False,
 ) -> list[Values]:
-    """Return what ``program(*roots, fast=fast)(given, shape)`` does. ``narrow``: operands of 16 bits that are looked
-    up, as they were before they were widened."""
+    """Return the result of ``program(*roots, fast=fast)(given, shape)``. ``narrow``: 16-bit operands that are looked
+    up, before they were widened."""
     left, parts = split(roots, frozenset(narrow)) if narrow else (roots, ())
     if not parts:
         return program(*roots, fast=fast)(given, shape)
@@ -409,7 +410,8 @@ def evaluate(
 
 @lru_cache(maxsize=1024)
 def split(roots: tuple[Expression, ...], names: frozenset[str]) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
-    """Return graphs with symbols in the places of all parts that tables hold for operands of some names, and these."""
+    """Return graphs with symbols instead of all parts that tables contain for operands of some names, and these
+    parts."""
     result = dict.fromkeys(part for root in roots for part in _parts(root, names))
     parts = tuple(Part(f"table {k}", names_of(root)[0], root) for k, root in enumerate(result))
     places = {part.root: symbol(part.name) for part in parts}
@@ -417,7 +419,7 @@ def split(roots: tuple[Expression, ...], names: frozenset[str]) -> tuple[tuple[E
 
 
 def _parts(root: Expression, names: frozenset[str]) -> Iterator[Expression]:
-    """The largest parts of a graph that depend on one of the operands alone and hold a function."""
+    """Yield the largest parts of a graph that depend on one of the operands alone and contain a function."""
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
@@ -447,7 +449,7 @@ def table(root: Expression, kind: np.dtype[Any], fast: bool) -> Array:
 def simulated(
     root: Expression, given: Mapping[str, Values], narrow: Mapping[str, Any], compute: Any, flushing: frozenset[str]
 ) -> Array:
-    """Return what ``simulate`` does for operands cast to ``compute``, with the same bits on every machine."""
+    """Return the result of ``simulate`` for operands cast to ``compute``, with the same bits on every machine."""
     (left,), parts = split((root,), frozenset(narrow)) if narrow else ((root,), ())
     read = {}
     for part in parts:
@@ -458,7 +460,7 @@ def simulated(
 
 @lru_cache(maxsize=KEPT)
 def device_table(root: Expression, kind: np.dtype[Any], compute: np.dtype[Any], flushing: frozenset[str]) -> Array:
-    """Return what a device that computes in a type makes of a graph for every value of its operand."""
+    """Return a device's results of a graph for every value of its operand; the device computes in a type."""
     (name,) = names_of(root)
     with np.errstate(all="ignore"):
         values = every_value(kind).astype(compute)
@@ -466,5 +468,5 @@ def device_table(root: Expression, kind: np.dtype[Any], compute: np.dtype[Any], 
 
 
 def every_value(kind: np.dtype[Any]) -> Array:
-    """Return every value of a type of 16 bits, in the order of their bits."""
+    """Return every value of a 16-bit type, in the order of their bits."""
     return np.arange(VALUES, dtype=np.uint16).view(kind)

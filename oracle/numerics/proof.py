@@ -1,8 +1,8 @@
-"""Ziv's test, and the sink that stores what it proves.
+"""Ziv's test, and the sink that stores the proved values.
 
-``docs/proof-details.md`` derives the bounds. An evaluation hands over its value and an interval that contains the
-exact one; where the two ends round alike the rounded value is proved. The others are settled exactly: as rationals
-where the formula is rational, by MPFR at growing precision where it is not.
+``docs/proof-details.md`` derives the bounds. An evaluation supplies its value and an interval that contains the exact
+one. If both ends round to the same number, the rounded value is proved. The others are settled exactly: as rationals if
+the formula is rational, else by MPFR at growing precision.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .floats.codes import has_nan, highest, lowest
 from .floats.rounding import classes_differ, half_ulp, quantize, round_rational, unify_nans, widen
 
 U = 2.0**-53  # float64's unit roundoff
-ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
-Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
+ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, with its sign
+Exact = Callable[[tuple[int, ...]], ExactValue]  # the exact value of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
-Lost = Callable[[tuple[Array, ...], Array], Array]  # what right kernels lose of some elements with these values
-Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # which elements differ, and which of these each one is like
-MANY = 64  # elements among which equal ones are looked for: each exact value takes longer than to sort as many
-CANCELLED = 2.0**-20  # a value that is known now and was farther off than this share of it had cancelled in float64
+Lost = Callable[[tuple[Array, ...], Array], Array]  # the loss of right kernels for some elements with these values
+Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # distinct elements, and the index of each element's representative
+MANY = 64  # with more elements, equal ones are searched: an exact value takes longer than the sort
+CANCELLED = 2.0**-20  # a value that was farther off than this share had cancelled in float64
 
 
 def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
-    """Round a number known by ever narrower enclosures; both ends of the last one round alike. A midpoint
-    that the number is known to differ from counts as what lies beside it."""
+    """Round a number known by enclosures that become narrower; both ends of the last one round to the same number. If
+    the number is known to differ from a midpoint, the midpoint is rounded to the number's side."""
     for low, high, above, below in enclosures:
         rounded = round_rational(low, fmt, above)
         if rounded == round_rational(high, fmt, -below) and not (rounded == 0 and low < 0 < high):
@@ -44,30 +44,30 @@ def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
 
 
 def store(value: Array, low: Array, high: Array, target: Array) -> Array:
-    """Round ``value`` into ``target`` and return the indices of the elements the interval does not settle.
+    """Round ``value`` into ``target`` and return the indices of the elements that the interval does not settle.
 
     value, low, high: float64 vectors, low and high in either order (an error term of unknown sign). target: float16,
-    bfloat16 or float32. Non-finite values are stored as they are: their rule is IEEE arithmetic, not rounding. An
-    exact zero keeps the sign of ``value``.
+    bfloat16 or float32. Non-finite values are stored unchanged: IEEE arithmetic decides them, not rounding. An exact
+    zero keeps the sign of ``value``.
     """
     fmt = FORMATS[dtype_of(target.dtype).name]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # a call of few elements costs its steps
+        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # for few elements, the number of calls decides the time
         settled = (one == other) & (np.signbit(one) == np.signbit(other))
         plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
         convert(np.where(plain, value, one).astype(np.float32), target)
     return np.flatnonzero(~(settled | plain))
 
 
-# Blocks are stored by cheaper tests, which leave the few elements they say nothing about to ``store``. All arrays are
-# contiguous, and the indices that are returned flat.
+# Cheaper tests store the blocks and leave the few undecided elements to ``store``. All arrays are contiguous; the
+# returned indices are flat.
 
 
 def store_close(value: Array, relative: float, target: Array) -> Array:
-    """Round a block whose relative error is below ``relative`` < 2^-40; return what lies too near a midpoint.
+    """Round a block with a relative error below ``relative`` < 2^-40; return the elements too near a midpoint.
 
-    float32: the 29 bits of float64 that the cast drops say how near a midpoint is. Narrower types: both ends of the
-    interval round to float32 within one ULP of ``value`` (see ``narrow``).
+    float32: the 29 bits of float64 that the cast drops show the distance to a midpoint. Narrower types: both ends of
+    the interval round to float32 within one ULP of ``value`` (see ``narrow``).
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if target.dtype != np.float32:
@@ -82,13 +82,14 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
         np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
         unproven = np.less_equal(bits, np.uint32(2 * band), out=scratch("unproven", value.shape, np.bool_))
-        if not lowest(magnitude) > TINY:  # subnormals, and what rounds up from them, drop more bits; exact zeros none
+        if not lowest(magnitude) > TINY:  # subnormals, and numbers that round up from them, drop more bits; exact zeros do not
             unproven |= (magnitude <= TINY) & (value != 0)
         return np.asarray(unproven.reshape(-1).nonzero()[0])
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
-    """Round a block known by the ends of its intervals; return where they differ, zeros, and what narrow returns."""
+    """Round a block given by the ends of its intervals. Return elements with different ends, zeros, and the result of
+    ``narrow``."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         other = scratch("other", low.shape, np.float32)
         single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
@@ -104,17 +105,17 @@ def store_between(low: Array, high: Array, target: Array) -> Array:
 TINY = np.float32(2.0**-126)
 WIDE = FORMATS["float64"]
 NARROW = mpq(1, 1 << 50)  # relative width at which an enclosure is a float64 number
-LEAST = mpq(1, 1 << 1080)  # absolute width at which it is 0 or one of the smallest
+LEAST = mpq(1, 1 << 1080)  # absolute width at which the value is 0 or one of the smallest
 
 
 def narrow(single: Array, target: Array, band: int = 1) -> Array:
-    """Round float32 to a 16-bit type, contiguous; return where that may not be what the value rounds to.
+    """Round float32 to a 16-bit type, contiguous; return where the value itself may round to another number.
 
-    The value is within ``band`` ULP of it, one before float32's rounding, so only a midpoint as near matters.
+    The value is within ``band`` ULP of the number, one for float32's rounding. So only a midpoint as near matters.
     """
     bits, code = single.view(np.uint32), target.view(np.uint16)
     half = target.dtype == np.float16
-    spare = 13 if half else 16  # bits that are dropped
+    spare = 13 if half else 16  # dropped bits
     work = scratch("work", single.shape, np.uint32)
     np.subtract(bits, np.uint32((1 << (spare - 1)) - band), out=work)
     np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
@@ -160,12 +161,12 @@ def settle(
     alike: Alike | None = None,
 ) -> tuple[Array, Array]:
     """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices. Return the
-    indices of those that only exact arithmetic settled, and their values in float64.
+    indices of the elements that only exact arithmetic settled, and their values in float64.
 
-    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves, ``least``
-    elements at least, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
+    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates the remaining elements, if at
+    least ``least``, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
     exact value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink
-    forever. ``alike(indices)`` tells which of many elements have the same operands; their value is found once.
+    forever. ``alike(indices)`` groups elements with the same operands; their value is computed once.
     """
     where = where[_store_at(where, ends, target)]
     if where.size >= least and refine is not None:
@@ -189,7 +190,7 @@ def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) 
         elif isinstance(answer, Iterator):
             answer, again = tee(answer)
             rounded = values[k] = round_enclosures(answer, fmt)
-            if math.isfinite(rounded):  # of e^10000 no enclosure is narrow; of e^-10000 one is, beside float64's least
+            if math.isfinite(rounded):  # e^10000 has no narrow enclosure; e^-10000 has one, relative to float64's least
                 near = next(low for low, high, *_ in again if high - low <= max(abs(low) * NARROW, LEAST))
                 values[k] = round_rational(near, WIDE)
         else:
@@ -207,19 +208,19 @@ def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> 
     return left
 
 
-# Where an evaluation puts its blocks: rounding, proof, the host's second rounding, and the strict bound.
+# The destination of an evaluation's blocks: rounding, proof, the host's second rounding, and the strict bound.
 
 Index = tuple[Any, ...]
-JUDGED = ("value", "bound", "lost", "unspecified", "exact")  # what a sink has of every element for a verdict
+JUDGED = ("value", "bound", "lost", "unspecified", "exact")  # a sink's arrays for a verdict
 
 
 class Sink:
     """The destination of one evaluation.
 
     ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
-    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``; ``lost``: the part
-    of the bound that is the kernel's, the rest is the host's rounding. ``filled``: whether every element of these is
-    written by the evaluation, so that they need not be zero before.
+    ``bound``, ``unspecified``: a verdict's data in addition to the golden, filled only when ``judged``; ``lost``: the
+    kernel's part of the bound, the rest is the host's rounding. ``filled``: whether the evaluation writes every element
+    of these, so that they need not be zero before.
     """
 
     def __init__(self, out: Array, kernel_type: str, *, judged: bool = False, filled: bool = False) -> None:
@@ -227,9 +228,9 @@ class Sink:
         self.kernel = DTYPES[kernel_type].numpy
         self.direct = out.dtype == self.kernel
         self.judged = judged
-        self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
+        self.zeros: Array | None = None  # elements that must be exactly zero, if the operator says so
         self.undecided: Array | None = None  # elements on which right kernels may choose differently
-        self.given = False  # by a function whose loss nobody derives
+        self.given = False  # True: by a function with an underived loss
         self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
         if judged:
             self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
@@ -240,14 +241,14 @@ class Sink:
             self.formats = [FORMATS[kernel_type]]
             if not self.direct and dtype_of(out.dtype).name in FORMATS:
                 self.formats.append(FORMATS[dtype_of(out.dtype).name])
-            # A kernel type of fewer digits than the output's shows: the standards must then see the rounded value.
+            # If the kernel type has fewer digits than the output's, the standards must use the rounded value.
             self.rounded_value = not self.direct and self.formats[0].mant < self.formats[-1].mant
             self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
             self.coarser = kernel_type if self.rounded_value else dtype_of(out.dtype).name
 
     @property
     def is_in_place(self) -> bool:
-        """Whether what is proved can be written to the output itself."""
+        """Return whether proved values can be written to the output itself."""
         return bool(self.direct and self.out.flags.c_contiguous)
 
     def at(self, index: Index) -> Sink:
@@ -279,13 +280,13 @@ class Sink:
 
     def clear(self) -> None:
         """Zero the output; every element must then be exactly zero unless it is scattered to."""
-        bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills element by element
+        bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills one by one
         bits[...] = 0
         if self.judged:
             self.zeros = np.ones(self.out.shape, bool)
 
     def scatter(self, rows: Array, columns: Array, table: Sink, chosen: Any) -> None:
-        """Copy a vector's values to (row, column) of the output, whose last axis holds the columns."""
+        """Copy a vector's values to (row, column) of the output; its last axis contains the columns."""
         lead = np.atleast_2d(self.out).shape[:-1]
         where = (rows, columns) if len(lead) == 1 else (*np.unravel_index(rows, lead), columns)
         self._take(where, table, chosen)
@@ -309,24 +310,24 @@ class Sink:
             np.atleast_2d(getattr(self, name))[where] = taken
 
     def region(self, index: Index) -> Region:
-        """Return a part of this sink to be stored block by block and settled at once."""
+        """Return a part of this sink. It is stored block by block and settled as a whole."""
         return Region(self.at(index))
 
     def put_bound(
         self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
     ) -> None:
-        """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
+        """Record the possible loss of a right float32 kernel: ``error`` before the final roundings, absolute.
 
-        ``exact``: where no right order of float32 operations loses anything, only the golden is right; a bound cannot
-        say so, for on a tie both neighbours are half an ULP away.
+        ``exact``: where no right order of float32 operations loses anything, only the golden is right. A bound cannot
+        express this, because on a tie both neighbours are half an ULP away.
 
-        The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
-        itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
+        The roundings are computed at |value| + error so that a binade's edge is covered. They count twice if the
+        standards' value is itself rounded. If only part of the interval overflows, finiteness itself is unspecified.
         """
         reach = np.abs(value) + error
         most = highest(reach) if reach.size else 0.0
         for fmt in self.formats:
-            if not most < fmt.overflow:  # NaN is not
+            if not most < fmt.overflow:  # true for NaN
                 unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
         self.lost[index] = error
         bound = self._roundings(reach)
@@ -338,8 +339,8 @@ class Sink:
             self.exact[index] = exact
 
     def know(self, index: tuple[Array, ...], value: Array, lost: Lost | None = None) -> None:
-        """Record what some values really are, where float64 had cancelled, and the bound there. ``lost``: what right
-        kernels lose of such values; a share of a value that had become 0 was none."""
+        """Record the true values of elements, where float64 had cancelled, and the bound there. ``lost``: the loss of
+        right kernels for such values; a share of a value that had become 0 was no bound."""
         error = self.lost[index]
         if lost is not None:
             moved = np.abs(value - self.value[index]) > np.abs(value) * CANCELLED
@@ -349,8 +350,9 @@ class Sink:
         self.put_bound(index, value, error, self.unspecified[index])
 
     def _roundings(self, reach: Array) -> Array:
-        """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
-        its numbers lie no closer (else the cast is exact, as from bfloat16 to float16 above float16's subnormals)."""
+        """Return the possible change by the host's roundings: half an ULP of the kernel type, and half an ULP of the
+        output's if its numbers are not closer (else the cast is exact, as from bfloat16 to float16 above float16's
+        subnormals)."""
         first = half_ulp(reach, self.formats[0])
         if len(self.formats) == 1:
             return first
@@ -365,13 +367,13 @@ class Region:
         self.sink = sink
         self.in_place = sink.is_in_place
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
-        self.losing: Lost | None = None  # asked where float64 had cancelled
-        self.proved_finite = False  # what is not left is a number, and proved
+        self.losing: Lost | None = None  # used where float64 had cancelled
+        self.proved_finite = False  # True: all elements except the unproven ones are proved numbers
         self.unproven: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
-        self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
+        self.overflowed: list[Array] = []  # flat indices of elements that overflow float64
 
     def put_relative(self, index: Index, value: Array, relative: float) -> None:
-        """Round one block, contiguous in this part, whose elements have the same relative error bound."""
+        """Round one block, contiguous in this part, with the same relative error bound for all elements."""
         block = self.target[index]
         where = store_close(value, relative, block)
         if where.size:
@@ -381,7 +383,7 @@ class Region:
             self.sink.value[index] = value
 
     def put_between(self, index: Index, low: Array, high: Array, value: Callable[[Array], Array]) -> None:
-        """Round one block known by its ends; ``value(flat indices)`` is asked for where values matter."""
+        """Round one block given by its ends; ``value(flat indices)`` is called where values matter."""
         block = self.target[index]
         where = store_between(low, high, block)
         if where.size:
@@ -393,7 +395,7 @@ class Region:
         self.unproven.append((where, value, low, high))
 
     def leave_overflowed(self, where: Array) -> None:
-        """Leave elements whose value overflows float64 although it exists; the standards are given the golden."""
+        """Leave elements with an existing value that overflows float64; the standards get the golden."""
         nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
         self.leave(where, nothing, -end, end)
         self.overflowed.append(where)
@@ -403,8 +405,8 @@ class Region:
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
     def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1, alike: Alike | None = None) -> None:
-        """Settle the unproven elements (``exact``, ``refine`` and ``alike`` answer for this part; ``refine`` is asked
-        for ``least`` at least) and apply the host's cast."""
+        """Settle the unproven elements and apply the host's cast. ``exact``, ``refine`` and ``alike`` use this part's
+        indices; ``refine`` is called for at least ``least`` elements."""
         where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
@@ -422,7 +424,7 @@ class Region:
         if self.overflowed and self.sink.judged:
             beyond = np.unravel_index(np.concatenate(self.overflowed), self.target.shape)
             golden = widen(self.target[beyond])
-            # A kernel that does not find the way around an overflow, as float64 did not, answers no finite number.
+            # A kernel that overflows in a step, as float64 did, answers no finite number.
             self.sink.unspecified[beyond] |= classes_differ([golden, self.sink.value[beyond]])
             self.sink.value[beyond] = golden
         if not self.in_place:
@@ -431,15 +433,15 @@ class Region:
             self.sink.value[...] = widen(self.sink.out.real)
 
     def _record(self, where: Array, values: Array) -> None:
-        """Let the standards see values that exact arithmetic alone knows, except where float64 overflows on the way."""
+        """Give the standards values that only exact arithmetic knows, except where float64 overflows in a step."""
         known = np.isfinite(values)
         for beyond in self.overflowed:
             known &= ~np.isin(where, beyond)
         self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], self.losing)
 
     def _recorded(self, refine: Refine) -> Refine:
-        """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
-        there."""
+        """Return the same refinement; the standards also use its finite values, because plain float64 may have
+        cancelled."""
 
         def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
             value, low, high = refine(where)

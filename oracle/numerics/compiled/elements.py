@@ -20,9 +20,9 @@ from ..bounds.windows import ARGUMENT
 from ..floats.rounding import HOST_FLOAT32
 from ..proof import U
 
-# Operands of compiled loops: bits widened to float64 or float32, chunks, windows, and what is picked of them.
+# Operands of compiled loops: bits widened to float64 or float32, chunks, windows, and selected elements.
 #
-# A function of an operand is compiled for arrays of codes, and for numbers, which stand for themselves everywhere.
+# A function of an operand is compiled for arrays of codes and for numbers. A number has the same value everywhere.
 
 njit = numba.njit
 u16, i32, i64, u32, u64, f32, f64 = np.uint16, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
@@ -32,17 +32,17 @@ CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
 
 
 def codes_of(array: Array) -> Array:
-    """A contiguous vector of an operand's bits."""
+    """Return a contiguous vector of an operand's bits."""
     return np.ascontiguousarray(array).reshape(-1).view(CODES[dtype_of(array.dtype).name])
 
 
 def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
-    """What a loop is given: the bits of arrays, and numbers."""
+    """Return the arguments of a loop: the bits of arrays, and numbers."""
     return tuple(codes_of(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
 
 
 def load_single(operand, i):
-    """Element i of an operand as float32, which holds it; a number stands for itself."""
+    """Return element i of an operand as float32, which represents it; a number is returned itself."""
     raise NotImplementedError("compiled code only")
 
 
@@ -55,7 +55,7 @@ def _load_single(operand, i):
 
 
 def load(operand, i):
-    """Element i of an operand as float64; a number stands for itself."""
+    """Return element i of an operand as float64; a number is returned itself."""
     raise NotImplementedError("compiled code only")
 
 
@@ -85,7 +85,7 @@ def _load_float16_by_bits(operand, i):
     normal = i32(shifted + i32(112 << 23)).view(f32)
     subnormal = f32(i32(shifted + i32(113 << 23)).view(f32) - f32(2.0**-14))
     value = subnormal if magnitude < i32(1 << 10) else normal
-    value = f32(np.nan) if magnitude >= i32(31 << 10) else value  # not finite: left to the other road
+    value = f32(np.nan) if magnitude >= i32(31 << 10) else value  # not finite: left to the NumPy path
     return f32(-value if code < i32(0) else value)
 
 
@@ -100,7 +100,7 @@ def widened(context, code):
 
 
 def converts_half() -> bool:
-    """Whether the processor that is compiled for converts float16; LLVM else calls a library that may not be there."""
+    """Return whether the target processor converts float16; otherwise LLVM calls a library that may be missing."""
     if numba.config.CPU_NAME or numba.config.CPU_FEATURES:
         return "+f16c" in (numba.config.CPU_FEATURES or "")
     return platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
@@ -111,11 +111,11 @@ CONVERTS_HALF = converts_half()
 
 # ---- chunks and windows ----------------------------------------------------------------------------------------------
 
-_WORDS = {16: (u16, u16(0x7FFF)), 32: (u32, u32(0x7FFFFFFF))}  # codes as numbers, and what takes the sign from them
+_WORDS = {16: (u16, u16(0x7FFF)), 32: (u32, u32(0x7FFFFFFF))}  # codes as numbers, and the mask that removes the sign
 
 
 def part(operand, start, stop):
-    """Elements start to stop of an operand; a number stands for itself."""
+    """Return elements start to stop of an operand; a number is returned itself."""
     raise NotImplementedError("compiled code only")
 
 
@@ -127,7 +127,7 @@ def _part(operand, start, stop):
 
 
 def is_beyond(operand, i, window):
-    """Whether the code of element i is neither that of 0 nor of a magnitude in a window of codes; no number's is."""
+    """Return whether the code of element i is neither 0 nor of a magnitude in a window of codes; False for a number."""
     raise NotImplementedError("compiled code only")
 
 
@@ -141,7 +141,7 @@ def _is_beyond(operand, i, window):
         size = word(word(operand[i]) & sign)
         return (size != word(0)) & (word(size - word(window[0])) > word(window[1] - window[0]))
 
-    if word is u32:  # whose windows begin at 0
+    if word is u32:  # its windows begin at 0
         return lambda operand, i, window: word(word(operand[i]) & sign) > word(window[1])
     return beyond
 
@@ -151,8 +151,8 @@ def _is_beyond(operand, i, window):
 
 @njit(error_model="numpy")
 def listed(doubt, words, size, start, places, count):
-    """List the places of the first elements that are in doubt, counted from ``start``, behind those that are found;
-    return how many there are then. ``words``: the doubts, eight at a time, of which a row of 16 is looked at as one."""
+    """Append the places of the doubtful elements of a chunk, counted from ``start``, to ``places``; return the new
+    number of entries. ``words``: the doubts, eight at a time; 16 words are checked together."""
     for first in range(0, words.size, 16):
         some = u64(0)
         for word in range(16):
@@ -168,7 +168,7 @@ def listed(doubt, words, size, start, places, count):
 
 
 def room(operand, size):
-    """Return room for so many elements of an operand; a number needs none."""
+    """Return an array for ``size`` elements of an operand; a number needs none."""
     raise NotImplementedError("compiled code only")
 
 
@@ -180,7 +180,7 @@ def _room(operand, size):
 
 
 def picked(operand, places, room):
-    """Return the elements of an operand at some places, in the room for them."""
+    """Return the elements of an operand at some places, stored in ``room``."""
     raise NotImplementedError("compiled code only")
 
 
@@ -199,8 +199,8 @@ def _picked_codes(operand, places, room):
 
 # Results of compiled loops: float64 and float32 numbers rounded to codes, with a proof.
 #
-# A quick test, which a loop over vectors makes, settles nearly every element; a close one, on single elements, most of
-# the rest. What neither settles is left to the NumPy road. docs/proof-details.md derives both.
+# A quick test in vector loops settles nearly every element. A close test on single elements settles most of the rest.
+# The NumPy path handles the others. docs/proof-details.md derives both.
 
 OUT = {4: np.uint32, 2: np.uint16}
 SPLITTER = 2.0**27 + 1
@@ -219,7 +219,7 @@ def narrowed(context, single):
 
 @njit(error_model="numpy")
 def two_sum(a, b):
-    """a + b as its rounded value and the rest."""
+    """Return a + b as its rounded value and the rest."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -232,7 +232,7 @@ def sum_is_exact(a, b):
 
 @njit(error_model="numpy")
 def product_is_exact(a, b):
-    """Whether a * b is not rounded (Dekker's product; False too where its parts may overflow or underflow)."""
+    """Return whether a * b is exact (Dekker's product; False also if its parts may overflow or underflow)."""
     p = a * b
     x, y = a * SPLITTER, b * SPLITTER
     a_high, b_high = x - (x - a), y - (y - b)
@@ -255,15 +255,15 @@ def encoder(dtype: str) -> Any:
     """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt):
     the close test.
 
-    Adding 2^(e + 52 - mant), e the exponent but at least emin, rounds to the format and leaves the significand in the
-    last bits. In doubt: a midpoint within ``slack`` (twice counted, for below a power of two midpoints lie twice as
-    close), overflow, and whatever is not finite.
+    Adding 2^(e + 52 - mant), with e the exponent but at least emin, rounds to the format and leaves the significand in
+    the last bits. In doubt: a midpoint within twice ``slack`` (below a power of two, midpoints lie twice as close),
+    overflow, and values that are not finite.
     """
     fmt = FORMATS[dtype]
     places = 52 - fmt.mant
     least, magic_step, half_step = i64((1023 + fmt.emin) << 52), i64(places << 52), i64((fmt.mant + 1) << 52)
     largest = i64((1023 + 1 - fmt.emin) << 52)  # the exponent of the largest finite number
-    infinity = i64((3 - 2 * fmt.emin) << fmt.mant)  # the code after its own
+    infinity = i64((3 - 2 * fmt.emin) << fmt.mant)  # the code after the largest number's
     sign = i64(1 << (31 if dtype == "float32" else 15))
 
     @njit(error_model="numpy")
@@ -277,7 +277,7 @@ def encoder(dtype: str) -> Any:
         rest = abs(size - (shifted - magic))
         half = i64(exponent - half_step).view(f64)
         code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
-        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
+        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # false for NaN
         return code | ((bits >> i64(63)) & sign), doubt | ((size <= slack) & (slack > 0.0))
 
     return encode
@@ -285,11 +285,10 @@ def encoder(dtype: str) -> Any:
 
 @functools.cache
 def quick(dtype: str) -> Any:
-    """Return encode(value, low, high, held), whose code is right for all numbers between two ends of the same sign and
-    proved where it leaves no doubt: the quick test. ``held``: whether the value is exact, whatever the ends; then a tie
-    is one.
+    """Return encode(value, low, high, held): the quick test. Its code is right for all numbers between two ends of the
+    same sign, and proved if no doubt is left. ``held``: whether the value is exact, for any ends; then a tie is exact.
 
-    Both ends are rounded to float32, which leaves doubt unless they agree; then float32 to the type.
+    Both ends are rounded to float32. There is a doubt unless they agree. Then float32 is rounded to the type.
     """
     narrow = narrower(dtype)
 
@@ -312,7 +311,7 @@ def quick_single(dtype: str) -> Any:
 
 @njit(error_model="numpy")
 def _encode_bfloat16(low, high):
-    """Ends that are midpoints go away from zero, as what lies beyond the nearer one does."""
+    """Round both ends. A midpoint is rounded away from zero, as the numbers beyond the nearer end are."""
     one, other = u32(f32(low).view(u32) + u32(0x8000)), u32(f32(high).view(u32) + u32(0x8000))
     return u32(one >> u32(16)), u32(one ^ other) > u32(0xFFFF)
 
@@ -328,17 +327,17 @@ def _encode_by(narrow: Any) -> Any:
 
 @njit(error_model="numpy")
 def quick_near(low, high):
-    """The same of numbers in float64, of a float32 result."""
+    """Round two float64 numbers in the same way, for a float32 result."""
     code = f32(low).view(u32)
     return code, code != f32(high).view(u32)
 
 
 def narrower(dtype: str) -> Any:
-    """Return narrow(single) -> (code, whether it is halfway, whether it is beyond the largest number or NaN) of a
-    number that float32 rounds to this one; ties go to even.
+    """Return narrow(single) -> (code, whether it is halfway, whether it is beyond the largest number or NaN), for a
+    number that float32 rounds to ``single``; ties go to even.
 
-    To float32 there is nothing to do. A midpoint of a narrower type is a float32 number itself: only if it is this one
-    is there a doubt, and where this one is not finite there.
+    Rounding to float32 needs no further step. A midpoint of a narrower type is a float32 number itself. So there is a
+    doubt only if ``single`` is a midpoint, or is not finite in that type.
     """
     half = _narrow_float16 if CONVERTS_HALF else _narrow_float16_by_bits
     return {"float32": _same, "bfloat16": _narrow_bfloat16, "float16": half}[dtype]
@@ -373,7 +372,7 @@ def _narrow_float16_by_bits(single):
     bits = f32(single).view(i32)
     size = i32(bits & i32(0x7FFFFFFF))
     exponent = max(i32(size & i32(0xFF << 23)), i32(113 << 23))  # subnormals have the smallest normal's
-    magic = i32(exponent + i32(13 << 23))  # to which added, a number is rounded to float16
+    magic = i32(exponent + i32(13 << 23))  # adding it rounds a number to float16
     shifted = f32(size.view(f32) + magic.view(f32))
     rest = abs(f32(size.view(f32) - f32(shifted - magic.view(f32))))
     half = i32(exponent - i32(11 << 23)).view(f32)
@@ -385,7 +384,7 @@ def _narrow_float16_by_bits(single):
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
-# e^r within 149u for |r| < 0.34658: of the polynomials 1 + r + ... of degree 9 the one whose relative error is least
+# e^r within 149u for |r| < 0.34658: the polynomial 1 + r + ... of degree 9 with the smallest relative error
 C9, C8, C7, C6, C5, C4, C3, C2 = map(
     float.fromhex,
     (
@@ -394,9 +393,9 @@ C9, C8, C7, C6, C5, C4, C3, C2 = map(
     ),
 )  # fmt: skip
 EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof-details.md
-EXP_LIMIT = ARGUMENT  # beyond it the NumPy road takes over
+EXP_LIMIT = ARGUMENT  # the NumPy path handles larger arguments
 
-# The same in float32, by degree 6, whose error is 0.06 of its u.
+# The same in float32, by degree 6; its error is 0.06 of float32's u.
 SINGLE_U = HOST_FLOAT32.unit
 S_HIGH, S_LOW, S_ROUNDING = f32(float.fromhex("0x1.62e4p-1")), f32(float.fromhex("0x1.7f7d1cp-20")), f32(1.5 * 2.0**23)
 S_LOG2_E = f32(LOG2_E)
@@ -414,7 +413,7 @@ def exp_near(x):
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    square = r * r  # even and odd powers side by side: half the steps wait for one another
+    square = r * r  # even and odd powers in parallel: half the steps wait for each other
     even = C8 * square + C6
     odd = C9 * square + C7
     even = even * square + C4
@@ -429,13 +428,13 @@ def exp_near(x):
 
 @njit(fastmath={"contract"}, error_model="numpy")
 def exp(x):
-    """The same; NaN for every other argument."""
+    """Return e^x as :func:`exp_near` does; NaN for every other argument."""
     return exp_near(x if abs(x) <= EXP_LIMIT else np.nan)
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
 def exp_single(x):
-    """e^x of a float32 number within EXP_SINGLE, for |x| up to what a window allows."""
+    """e^x of a float32 number within EXP_SINGLE, for |x| up to the limit of a window."""
     shifted = x * S_LOG2_E + S_ROUNDING
     n = shifted - S_ROUNDING
     r = (x - n * S_HIGH) - n * S_LOW

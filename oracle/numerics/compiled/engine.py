@@ -1,6 +1,6 @@
-"""Which engine evaluates: NumPy by blocks, or one compiled pass over each region (extra ``fast``, numba).
+"""The choice of the engine: NumPy by blocks, or one compiled pass over each region (extra ``fast``, numba).
 
-Both give the same bits. Compiling takes about a second, so by default it waits until a process has evaluated enough.
+Both give the same bits. Compilation takes about a second, so by default it waits until a process has evaluated enough.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ...system.process import ENGINE
 from ..proof import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
-WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
-LARGE = 1 << 18  # elements of a call
+WORTH = 1 << 25  # elements of large calls after which compilation is worth its time
+LARGE = 1 << 18  # elements of a large call
 
 _LOCK = threading.Lock()
 _done = 0
 
 
 def asked_for() -> str:
-    """Which engine is asked for (``ACLNN_ORACLE_ENGINE``, default: auto); results never depend on it."""
+    """Return the requested engine (``ACLNN_ORACLE_ENGINE``, default: auto); results never depend on it."""
     text = ENGINE.text()
     choice = "auto" if text is None else text
     if choice not in ENGINES:
@@ -33,7 +33,7 @@ def asked_for() -> str:
 
 
 def is_compiled(sink: Sink) -> bool:
-    """Whether a sink is filled by compiled loops; whoever asks loads them then. No loop knows a verdict's bound."""
+    """Return whether compiled loops fill a sink; the caller then loads them. No loop computes a verdict's bound."""
     global _done
     choice = asked_for()
     if sink.judged or choice == "numpy":
@@ -49,5 +49,5 @@ def is_compiled(sink: Sink) -> bool:
 
 @functools.cache
 def installed() -> bool:
-    """Whether numba can be imported; it is not imported to find out."""
+    """Return whether numba can be imported, without importing it."""
     return importlib.util.find_spec("numba") is not None

@@ -1,7 +1,7 @@
 """The compiled engine (extra ``fast``, numba): formula, rounding and proof of an element in one pass.
 
-The formulas are the operators' own functions, compiled. An element that this pass does not prove, every special value
-among them, is left to the NumPy road, so both engines give the same bits. docs/proof-details.md derives the bounds.
+The formulas are the operators' own functions, compiled. An element that this pass does not prove, including every
+special value, is left to the NumPy path. So both engines give the same bits. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -81,24 +81,24 @@ from .elements import (
 )
 from .source import BOTH, CHUNK, NEAR, ONE, PLACE, ROW, SINGLE, Slacks, scattering, source
 
-# Machine code of compiled loops, kept in the user's cache: compiling takes seconds, reading what was compiled less.
+# Machine code of compiled loops, kept in the user's cache: compilation takes seconds, reading it back is faster.
 #
-# Machine code is linked by name, in all of a process. numba's names hold a number that it counts up from 1, so that a
-# function which is compiled here and another which was compiled elsewhere may have the same name, and one would be run
-# in place of the other. Here it counts from a number that no other process counts from.
+# Machine code is linked by name in the whole process. numba's names contain a number that it counts up from 1. So a
+# function compiled here and a function compiled in another process can have the same name, and the wrong one would run.
+# Here the count starts from a number that no other process uses.
 #
-# Whoever loads machine code runs it, so entries are read only where nobody but this user and root can write. An entry
-# is named by the sha256 of everything that decides it: the loop, the code that made it, the versions of what compiles,
-# the processor. A cache that cannot be written, is damaged, or may be written by others is no error: the loop is
-# compiled.
+# Loading machine code means running it. So entries are read only from places that nobody except this user and root can
+# write. The name of an entry is the sha256 of all its inputs: the loop, the code that generated it, the versions of the
+# compilers, the processor. A cache that is read-only, damaged, or writable by others is no error: the loop is compiled.
 
-ROOMS = ("model", "numerics", "operators", "page", "system")  # whose code decides what is compiled
+ROOMS = ("model", "numerics", "operators", "page", "system")  # their code determines the compiled code
 MOST = 128 << 20  # bytes of all entries
 _VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__version__, numba.__version__)
 
 
 def _count_apart() -> bool:
-    """Have numba number functions as no other process does; False where it numbers them in a way of its own."""
+    """Make numba number functions like no other process; return False if this version of numba numbers them
+    differently."""
     if not isinstance(getattr(FunctionIdentity, "_unique_ids", None), itertools.count):
         return False
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
@@ -111,26 +111,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def keep(loop: Any, description: str) -> Any:
-    """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its machine
-    code beside the code of ``ROOMS`` and the types of its operands."""
+    """Return a function that numba compiles, with a lookup in the cache first. ``description``: the inputs of its
+    machine code, in addition to the code of ``ROOMS`` and the types of its operands."""
     if _COUNTS_APART:
         loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
     return loop
 
 
 def folder() -> Path:
-    """Return where machine code is kept."""
+    """Return the folder of the machine code."""
     return user_cache() / "machine-code"
 
 
 class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
-    """What numba asks for machine code before it compiles, and gives it to afterwards."""
+    """The cache that numba reads before it compiles and writes afterwards."""
 
     def __init__(self, description: str) -> None:
         self.description = description
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the function compiled for a signature, None where it is not kept."""
+        """Return the function compiled for a signature, None if it is not in the cache."""
         path = self.path(signature, target)
         content = None if path is None else recalled(path)
         body = None if content is None else opened(content)
@@ -140,16 +140,16 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
         return CompileResult._rebuild(target, *pickle.loads(body))
 
     def path(self, signature: Any, target: Any) -> Path | None:
-        """Return where the function compiled for a signature is kept; None where it is not, or the code has changed
-        since it was loaded: what is kept would be that of other code."""
+        """Return the cache path of the function compiled for a signature. Return None if there is no path, or if the
+        code has changed since it was loaded: the entry would belong to other code."""
         result = only_ours(folder() / self._name(signature, target.codegen()))
         return None if result is None or not code_is_as_loaded() else result
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled, by the code that its name says."""
+        """Keep the compiled function under the name of its code."""
         if not code_is_as_loaded():
             return
-        with suppress(OSError):  # read-only, full, not there: everything works without
+        with suppress(OSError):  # read-only, full, missing: the program works without a cache
             make_private(folder())
             if (place := only_ours(folder())) is not None:
                 store(place / self._name(signature, result.codegen), sealed(dumps(result._reduce())))
@@ -162,7 +162,7 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
 
 # The compiled engine (extra ``fast``, numba): formula, rounding and proof of an element in one pass.
 
-# A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
+# A loop over many arrays is vectorised after checks whether they overlap; this allows as many checks as needed.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
 COMPILED_FLOAT64 = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
@@ -177,12 +177,12 @@ LOOPS = {
     "__name__": __name__,
 }  # fmt: skip
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
-MANY = 16  # a pass that leaves more than one in so many elements proves nothing worth having
+MANY = 16  # a pass is useless if it leaves more than 1 in MANY elements unproven
 
 
 def elementwise(graphs: Graphs, operands: Mapping[str, Any], target: Array) -> Array | None:
-    """Fill a contiguous target with a formula's value; return the flat indices of what is not proved, None where that
-    is much. ``operands``: arrays of the target's shape, or numbers, by symbol."""
+    """Fill a contiguous target with a formula's value. Return the flat indices of unproven elements, None if there are
+    many. ``operands``: arrays of the target's shape, or numbers, by symbol."""
     names = tuple(sorted(operands))
     dtype = dtype_of(target.dtype).name
     given, codes = operand_codes(operands, names), target.reshape(-1).view(OUT[target.itemsize])
@@ -198,9 +198,9 @@ def elementwise(graphs: Graphs, operands: Mapping[str, Any], target: Array) -> A
 def scattered(
     graphs: Graphs, chosen: Chosen, taken: Mapping[str, tuple[Any, str]], deciding: Mapping[str, Array], out: Array
 ) -> Array:
-    """Store a formula's value at the place of each row that counts of a contiguous output (rows, places); return the
-    rows whose value is not proved. ``taken``: operands, and which of their elements is a row's. ``deciding``: whole
-    numbers, one per row or one."""
+    """Store a formula's value at the place of each row that takes part, in a contiguous output (rows, places). Return
+    the rows with an unproven value. ``taken``: operands, and the index of a row's element. ``deciding``: whole numbers,
+    one per row or one."""
     rows, length = out.shape
     sizes = {ROW: rows, PLACE: length, BOTH: out.size, ONE: 1}
     which = {name: ROW if v.size == rows else ONE for name, v in deciding.items()}
@@ -223,13 +223,13 @@ def _scattered(
     deciding: tuple[tuple[str, str], ...],
     dtype: str,
 ) -> Any:
-    """The loop of a formula of which each row has one element; see :func:`.source.scattering`."""
+    """Return the loop of a formula with one element for each row; see :func:`.source.scattering`."""
     return loop_of(scattering(graphs.value, _slack(graphs, FLOAT64), place, conditions, taken, deciding), dtype)
 
 
 @functools.cache
 def loop_of(loop: str, dtype: str, functions: tuple[Any, ...] = ()) -> Any:
-    """Return the function ``run`` of a loop's text, whose results are of a type. ``functions``: what it calls beside
+    """Return the function ``run`` of a loop's text, with results of a type. ``functions``: called in addition to
     LOOPS."""
     scope = {**LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
     scope |= {"most": FORMATS[dtype].max, **{function.__name__: function for function in functions}}
@@ -239,7 +239,7 @@ def loop_of(loop: str, dtype: str, functions: tuple[Any, ...] = ()) -> Any:
 
 @functools.lru_cache(maxsize=KEPT)
 def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
-    """What the loops' value may be off."""
+    """Return the possible errors of the loops' value."""
     value, arrays = graphs.value, tuple(name for name, _ in formats)
     wide, close, operations = (
         _slack(graphs, COMPILED_FLOAT64),
@@ -260,7 +260,8 @@ def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
 
 
 def _slack(graphs: Graphs, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
-    """What a value may be off, the rounding of an interval's ends (2u) included; in float32 those enclose it."""
+    """Return the possible error of a value, including the rounding of an interval's ends (2u); in float32 the ends
+    enclose it."""
     (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
     if lost.is_zero and arithmetic is not COMPILED_FLOAT32:
         return ZERO
@@ -271,8 +272,8 @@ def _slack(graphs: Graphs, arithmetic: Arithmetic, formats: Formats = ()) -> Exp
 def _windows(
     value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, values: tuple[float, ...]
 ) -> tuple[tuple[int, int], ...] | None:
-    """The codes between which those of each operand are to lie for the first loop, where every step is then what its
-    rules say; None where no such are known."""
+    """Return the window of codes of each operand for the first loop; there the rules bound every step. Return None if
+    no window is known."""
     kinds = dict(formats)
     numbers = tuple(zip((name for name in names if name not in kinds), values, strict=True))
     if slacks.first is NEAR:
@@ -292,5 +293,5 @@ def _windows(
 
 @functools.cache
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
-    """The loop of a formula; see :func:`.source.source`."""
+    """Return the loop of a formula; see :func:`.source.source`."""
     return loop_of(source(value, slacks, names, None if dtype == "float32" else held_from(value, formats)), dtype)

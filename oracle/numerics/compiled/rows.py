@@ -1,9 +1,8 @@
-"""Formulas with reductions in one compiled pass a row: every stage with its error, then every element rounded and
-tested.
+"""Formulas with reductions in one compiled pass per row: stages with their errors, then elements rounded and tested.
 
 The loop is generated from the stages of the formula's graph. The terms of a stage and their errors are computed in
 vectors, a run at a time, and added. An element that the quick test leaves in doubt is tested closely, and once more
-with sums in two parts. Rows with an element that is still in doubt are left to the NumPy road. docs/proof-details.md
+with sums in two parts. Rows with an element that is still in doubt are left to the NumPy path. docs/proof-details.md
 derives the bounds.
 """
 
@@ -30,15 +29,15 @@ from .elements import CODES, OUT, njit, operand_codes, two_sum
 from .loops import COMPILED_FLOAT64, loop_of
 from .source import CLOSE, WIDE, Kind, are_numbers, lines_of, statements
 
-RUN = 256  # terms that are computed and summed at once
-WORDS = 128  # elements whose doubts are looked at as one
-HIDING = ("where", "sign", "min", "max")  # every other operation passes a NaN on
+RUN = 256  # terms that are computed and summed together
+WORDS = 128  # elements with doubt marks that are checked together
+HIDING = ("where", "sign", "min", "max")  # every other operation propagates a NaN
 START = {"sum": "0.0", "most": "-np.inf", "least": "np.inf"}
 
 
 def rowwise(graph: Graph, operands: Mapping[str, Any], target: Array, length: int) -> Array | None:
-    """Fill a contiguous target of rows, or of one element per row; return the rows that are not proved, None where no
-    loop serves. ``operands``: arrays of (rows, length), or numbers, by symbol. ``length``: of the operands' rows."""
+    """Fill a contiguous target of rows, or of one element per row. Return the unproven rows, None if no loop is
+    suitable. ``operands``: arrays of (rows, length), or numbers, by symbol. ``length``: of the operands' rows."""
     used = names_of(graph.outer, *(stage.terms for stage in graph.stages))
     names = tuple(sorted(name for name in operands if name in used))
     kinds = [dtype_of(operands[n].dtype).name for n in names if isinstance(operands[n], np.ndarray)]
@@ -53,13 +52,13 @@ def rowwise(graph: Graph, operands: Mapping[str, Any], target: Array, length: in
 
 @functools.cache
 def _rowwise(graph: Graph, names: tuple[str, ...], dtype: str, per_row: bool) -> Any:
-    """The loop of a formula's graph."""
+    """Return the loop of a formula's graph."""
     return loop_of(Source(graph, names).text(per_row=per_row), dtype, (added, in_two, largest, smallest, same_zero))
 
 
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def added(values):
-    """The sum of values, and of their magnitudes."""
+    """Return the sum of values, and of their magnitudes."""
     total = size = 0.0
     for i in range(values.size):
         total += values[i]
@@ -69,7 +68,7 @@ def added(values):
 
 @njit(error_model="numpy")
 def in_two(values, high, low):
-    """A sum in two parts and more values: each addition's own error is added up too."""
+    """Add values to a sum in two parts: the error of each addition is added up too."""
     for i in range(values.size):
         high, rest = two_sum(high, values[i])
         low += rest
@@ -115,16 +114,16 @@ class Source:
         self.arrays, self.elements, self.known = self.each("a{}, "), self.each("p{}, "), self.stages("s{0}, e{0}, ")
 
     def each(self, form: str) -> str:
-        """A form with each operand's number."""
+        """Return a form with each operand's number."""
         return "".join(form.format(k) for k in range(len(self.names)))
 
     def stages(self, form: str, count: int | None = None) -> str:
-        """A form with the number of each stage, or of the first ones."""
+        """Return a form with the number of each stage, or of the first ``count`` stages."""
         return "".join(form.format(k) for k in range(self.count if count is None else count))
 
     def text(self, *, per_row: bool) -> str:
-        """Return the functions. ``run`` takes operands, the length of a row, results, and tells which rows are not
-        proved. ``per_row``: a row has one result, of the first element of each operand."""
+        """Return the functions. ``run`` takes operands, the length of a row and results, and marks the unproven rows.
+        ``per_row``: a row has one result, of the first element of each operand."""
         return lines_of(
             *self.reductions("roughly", WIDE, COMPILED_FLOAT64),
             *self.reductions("finely", CLOSE, FLOAT64),
@@ -134,14 +133,14 @@ class Source:
         )
 
     def computed(self, level: Level, slack: Expression, kind: Kind) -> list[str]:
-        """Statements of v and slack. An operand that is NaN makes v NaN."""
+        """Return the statements of v and slack. An operand NaN makes v NaN."""
         lines, (v, lost) = statements(self.symbols, level.graph, slack, kind=kind)
         hides = any(node.op in HIDING for node in walk(level.graph))
         return [*lines, f"v, slack = {f'{v} if {are_numbers(self.names)} else nan' if hides else v}, {lost}"]
 
     def reductions(self, name: str, kind: Kind, arithmetic: Arithmetic) -> list[str]:
-        """The loops over a run of the terms of each stage, and the function of that name: every stage with its error,
-        and whether all are finite."""
+        """Return the loops over a run of the terms of each stage, and the function ``name``. It computes every stage
+        with its error, and whether all are finite."""
         levels = self.graph.levels(arithmetic)[0]
         loops = [self.terms(f"{name}{k}", k, level, kind) for k, (_, level) in enumerate(levels)]
         body = [
@@ -183,7 +182,7 @@ class Source:
         )
 
     def reduction(self, name: str, number: int, kind: str, level: Level, *, in_two: bool) -> list[str]:
-        """The loop over the runs of a stage. A term that is infinite or NaN leaves the row."""
+        """Return the loop over the runs of a stage. A term that is infinite or NaN leaves the row unproven."""
         s, e, lossy = f"s{number}", f"e{number}", _slack(level) is not ZERO
         given = f"{self.each('part(a{}, start, stop), ')}length, {self.stages('s{0}, e{0}, ', number)}"
         if kind == "sum":
@@ -215,7 +214,7 @@ class Source:
         ]
 
     def quick(self) -> str:
-        """The loop over a row's elements: each one's code, and whether it is in doubt, as a zero is."""
+        """Return the loop over a row's elements: each one's code, and whether it is in doubt, as a zero is."""
         outer = self.graph.levels(COMPILED_FLOAT64)[1]
         return lines_of(
             LOOP,
@@ -228,8 +227,8 @@ class Source:
         )
 
     def closely(self) -> list[str]:
-        """The functions of an element's value, and of its code and whether it is in doubt still. A zero is proved whose
-        sign no stage's error changes."""
+        """Return the functions of an element's value, and of its code and remaining doubt. A zero is proved if no
+        stage's error changes its sign."""
         outer = self.graph.levels(FLOAT64)[1]
         corners = [
             "".join(f"s{k} {sign} e{k}, " for k, sign in enumerate(signs))
@@ -256,7 +255,7 @@ class Source:
         ]
 
     def run(self, *, per_row: bool) -> str:
-        """The loop over all rows."""
+        """Return the loop over all rows."""
         columns = "1" if per_row else "size_"
         loads = f"{self.each('load(a{}, place), ')}length, {self.known}"
         return lines_of(
@@ -290,13 +289,13 @@ class Source:
 
 
 def _slack(level: Level) -> Expression:
-    """What a level's value may be off, the rounding of an interval's ends (2u) included."""
+    """Return the possible error of a level's value, including the rounding of an interval's ends (2u)."""
     if level.loss.is_zero:
         return ZERO
     return cheap(level.loss.enclosing(level.graph, 2 * U), level.graph)
 
 
 def _is_product(level: Level) -> bool:
-    """Whether terms are operands or exact products of two, which may be added as they are made, in any order."""
+    """Return whether terms are operands or exact products of two. The loop can then add them directly, in any order."""
     node = level.graph
     return _slack(level) is ZERO and all(a.op == "symbol" for a in (node.args if node.op == "*" else (node,)))

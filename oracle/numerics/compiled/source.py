@@ -1,8 +1,9 @@
 """Formulas as Python that numba compiles: steps, conditions, and the loops of an elementwise operator.
 
-A loop takes its operands in chunks. Of a chunk a vector loop makes every element and tells which are in doubt; where
-results have 16 bits it computes in float32, as long as operands lie in a window, else in float64. What is in doubt is
-put together, of 16 bits computed in float64, and what still is looked at closely, one by one; the rest is listed.
+A loop reads its operands in chunks. For a chunk, a vector loop computes every element and marks the doubtful ones. For
+16-bit results it computes in float32 while operands lie in a window, else in float64. Doubtful elements are collected.
+For 16-bit results they are first computed again in float64. The remaining ones are tested closely, one by one. The last
+unproven elements are listed.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from ..expressions import ZERO, Expression
 from ..floats.rounding import FLOAT64
 from ..traversal import is_rational, walk
 
-CHUNK = 1024  # elements of a vector loop, whose doubts stay in the cache
-PENDING = 2 * CHUNK  # elements in doubt that are put together at most
-FEW = 16  # more than one in so many of a chunk in doubt, and all are computed for any operands
+CHUNK = 1024  # elements of a vector loop; its doubt marks stay in the cache
+PENDING = 2 * CHUNK  # largest number of collected doubtful elements
+FEW = 16  # if more than 1 in FEW elements of a chunk are in doubt, the chunk is computed again by the general loop
 
 
 class Kind(NamedTuple):
-    """What a loop computes in: how it is told numbers, what loads an operand, what is e^x, and what rounds."""
+    """The type of a loop: how to write numbers, the functions that load an operand, compute e^x, and round."""
 
     number: str
     load: str
@@ -40,19 +41,19 @@ class Kind(NamedTuple):
 
 WIDE = Kind("{}", "load", "exp", "quick")
 CLOSE = WIDE._replace(exp="library_exp", encode="encode")
-NEAR = WIDE._replace(exp="exp_near", encode="quick_near")  # operands in a window: finite, as every step
+NEAR = WIDE._replace(exp="exp_near", encode="quick_near")  # operands in a window: finite, like every step
 SINGLE = Kind("f32({})", "load_single", "exp_single", "quick_single")  # the same in float32
 
 
 class Slacks(NamedTuple):
-    """What a value may be off that is computed in float64 by vectors, closely, and, where operands are in a window, by
-    the loop ``first`` (NEAR or SINGLE, None: there is none)."""
+    """The possible error of a value computed in float64 by vectors, closely, and, if operands are in a window, by the
+    loop ``first`` (NEAR or SINGLE, None: there is none)."""
 
     wide: Expression
     close: Expression
     inside: Expression = ZERO
     first: Kind | None = None
-    top: float = math.inf  # up to which magnitude of operands ``inside`` holds, in float64
+    top: float = math.inf  # largest magnitude of operands for which ``inside`` is valid, in float64
 
 
 def lines_of(*lines: str) -> str:
@@ -61,12 +62,12 @@ def lines_of(*lines: str) -> str:
 
 
 def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapping[str, int] | None) -> str:
-    """Return the functions of a formula. ``run`` takes operands, whether their codes are looked at for a window, the
-    window, results and a list to fill; it returns how many elements are left in doubt, -1 where the list is too short.
+    """Return the functions of a formula. ``run`` takes operands, a flag whether their codes are checked for a window,
+    the window, results and a list to fill. It returns the number of doubtful elements, -1 if the list is too short.
     ``held``: the window of ``held_from``.
 
-    An element with an operand that is NaN is left in doubt. A product and a sum may become one operation where vectors
-    are computed: that rounds once instead of twice.
+    An element with an operand NaN stays in doubt. A product and a sum can become one operation in vector loops: this
+    rounds once instead of twice.
     """
     vectors = [_vectors("wide", WIDE, value, slacks.wide, names, held)]
     if slacks.first is not None:
@@ -83,10 +84,10 @@ def _vectors(
     names: tuple[str, ...],
     held: Mapping[str, int] | None = None,
 ) -> str:
-    """The loop over a chunk: every element's code, and whether it is in doubt."""
+    """Return the loop over a chunk: every element's code, and whether it is in doubt."""
     lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=kind)
     low, high, reaches_zero = ends(value, slack, kind)
-    if kind is not WIDE:  # a slack that is no bound, times 0, is NaN
+    if kind is not WIDE:  # a slack that means "no bound", times 0, is NaN
         outside = _each("is_beyond(a{0}, i, window[{0}])", names, " | ")
         unbound = any(node.is_constant and constant_value(node) >= INFINITE for node in walk(slack))
         last = [
@@ -94,7 +95,7 @@ def _vectors(
             f"doubt[i] = unsure | {outside}{' | (slack != slack)' if unbound else ''}",
         ]
     else:
-        hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
+        hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation propagates a NaN
         last = [
             *([f"v = v if {are_numbers(names)} else nan"] if hides else []),
             f"held = {are_held(names, held)}",
@@ -111,7 +112,7 @@ def _vectors(
 
 
 def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
-    """An element's code, and whether it is in doubt still."""
+    """Return the function of an element's code, and whether it is still in doubt."""
     lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=CLOSE)
     return lines_of(
         '@njit(error_model="numpy")',
@@ -124,7 +125,8 @@ def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> st
 
 
 def _settle(names: tuple[str, ...], *, again: bool) -> str:
-    """The second look at elements in doubt, ``again`` by vectors first; returns how many are left in all."""
+    """Return the second check of doubtful elements, first by vectors if ``again``; it returns the total number of
+    unproven elements."""
     taken = [f"    a{k} = picked(operands[{k}], places, rooms[{k}])" for k in range(len(names))]
     vectors = [f"    wide({_each('a{}', names)}, codes[: places.size], doubt)"] if again else ["    doubt[:] = True"]
     return lines_of(
@@ -145,7 +147,7 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
 
 
 def _run(names: tuple[str, ...], *, looks: bool) -> str:
-    """The loop over all chunks."""
+    """Return the loop over all chunks."""
     arrays = _each("a{}", names)
     listed = "seen = listed(doubt, words, out.size, start, places, count)"
     choice = [f"wide({arrays}, out, doubt)", listed]
@@ -168,7 +170,7 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
         f"    rooms = ({''.join(f'room(operands[{k}], {PENDING}), ' for k in range(len(names)))})",
         "    found = count = 0",
         f"    for start in range(0, out_.size, {CHUNK}):",
-        f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
+        f"        stop = min(start + {CHUNK}, out_.size)",  # an index that starts at 0 needs no check of its sign
         "        out = out_[start:stop]",
         *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
         *(f"        {line}" for line in choice),
@@ -182,7 +184,7 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
     )
 
 
-ROW, PLACE, BOTH, ONE = "row", "place", "row * length + place", "0"  # which element of an operand a row's value takes
+ROW, PLACE, BOTH, ONE = "row", "place", "row * length + place", "0"  # the index of an operand's element for a row's value
 
 
 def scattering(
@@ -193,11 +195,11 @@ def scattering(
     taken: tuple[tuple[str, str], ...],
     deciding: tuple[tuple[str, str], ...],
 ) -> str:
-    """Return the functions of a formula of which each row has one element, at a place of its own.
+    """Return the functions of a formula with one element for each row, at the row's own place.
 
-    ``run`` takes operands, the whole numbers that decide where the place is and whether the row counts, results by rows
-    and a list to fill; it returns how many rows are in doubt. ``taken``, ``deciding``: the names of the operands and of
-    the whole numbers, and which of their elements is a row's.
+    ``run`` takes operands, the whole numbers that decide the place and whether the row takes part, results by rows and
+    a list to fill. It returns the number of doubtful rows. ``taken``, ``deciding``: the names of the operands and of
+    the whole numbers, and the index of a row's element.
     """
     loads = ", ".join(f"load(operands[{k}], {which})" for k, (_, which) in enumerate(taken))
     whole = {name: f"d{k}" for k, (name, _) in enumerate(deciding)}
@@ -220,13 +222,13 @@ def scattering(
 
 
 def _each(form: str, names: tuple[str, ...], between: str = ", ") -> str:
-    """A form with each operand's number, one beside the other."""
+    """Return a form with each operand's number, joined."""
     return between.join(form.format(k) for k in range(len(names)))
 
 
 def ends(value: Expression, slack: Expression, kind: Kind = WIDE) -> tuple[str, str, str]:
-    """Return, in a loop, the ends of what a value may be, and the condition that its sign is not known. Where the slack
-    is a share of the value, each end is one multiplication and no sign in doubt."""
+    """Return, as code, the ends of a value's interval, and the condition that its sign is unknown. If the slack is a
+    share of the value, each end is one multiplication and the sign is known."""
     shares = [number for number in slack.args if number.is_constant and slack is number * abs(value)]
     if not shares:
         return "v - slack", "v + slack", "(abs(v) < slack)"
@@ -236,13 +238,13 @@ def ends(value: Expression, slack: Expression, kind: Kind = WIDE) -> tuple[str, 
 
 
 def _beyond(kind: Kind, number: float, towards: float) -> float:
-    """The next number of a loop's type."""
+    """Return the next number of a loop's type."""
     compute = np.float32 if kind is SINGLE else np.float64
     return float(np.nextafter(compute(number), compute(towards)))
 
 
 def exactly(value: Expression, names: tuple[str, ...]) -> str:
-    """Return the condition, in a loop, that no step of a formula's value is rounded: then a tie is one."""
+    """Return, as code, the condition that no step of a formula's value is rounded: then a tie is exact."""
     words = words_of({name: f"p{k}" for k, name in enumerate(names)}, value)
     checks = []
     for node in walk(value):
@@ -262,7 +264,7 @@ ROUNDED = {
 
 
 def are_held(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
-    """Return the condition, in a loop, that operands are inside a window of ``held_from``."""
+    """Return, as code, the condition that operands are inside a window of ``held_from``."""
     if window is None:
         return "False"
     sizes = [(f"abs(p{names.index(name)})", least) for name, least in window.items()]
@@ -270,12 +272,12 @@ def are_held(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
 
 
 def are_numbers(names: tuple[str, ...]) -> str:
-    """Return the condition, in a loop, that no operand is NaN."""
+    """Return, as code, the condition that no operand is NaN."""
     return " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
 
 
 def statements(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) -> tuple[list[str], list[str]]:
-    """Return Python that computes graphs, operands under the given names, and the names of the results."""
+    """Return Python that computes graphs, with the given names of operands, and the names of the results."""
     words = words_of(symbols, *roots, kind=kind)
     computed = [node for node in walk(*roots) if not (node.is_constant or node.op == "symbol")]
     lines = [f"{words[id(node)]} = {_step(node, words, kind)}" for node in computed]
@@ -284,7 +286,7 @@ def statements(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE
 
 def _step(node: Expression, words: Mapping[int, str], kind: Kind) -> str:
     args = [words[id(a)] for a in node.args]
-    if node.op in ("min", "max"):  # beside a number but 0 one comparison is enough, and NaN passes
+    if node.op in ("min", "max"):  # with a nonzero number one comparison is enough, and NaN propagates
         numbers = [k for k, a in enumerate(node.args) if a.is_constant and constant_value(a) != 0]
         if len(numbers) == 1:
             number, other = args[numbers[0]], args[1 - numbers[0]]
@@ -293,7 +295,7 @@ def _step(node: Expression, words: Mapping[int, str], kind: Kind) -> str:
 
 
 def words_of(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) -> dict[int, str]:
-    """Return what the nodes of graphs are called in such Python, by id."""
+    """Return the names of the nodes of graphs in such Python, by id."""
     dtype = "float32" if kind is SINGLE else "float64"
     return {
         id(node): kind.literal(round_constant(node, dtype))

@@ -274,8 +274,7 @@ class _Work:
         release(value, error, lost, apart, *wide.values())
 
     def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
-        """Return the values of the formula and of other graphs in float64, from one program, because they share most
-        steps."""
+        """Return the values of the formula and of other graphs in float64, from one program: they share most steps."""
         asked = [graph for graph in others if graph is not ZERO]
         roots = self.graphs.value, *asked
         value, *result = programs.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
@@ -358,7 +357,7 @@ class _Work:
         where = sink.out == 0
         flat = np.flatnonzero(where)
         few = self.widened(np.unravel_index(flat, where.shape))
-        for name in self.graphs.factors:  # IEEE gives the sign for a zero factor, unless the other part has lost its own
+        for name in self.graphs.factors:  # the sign comes from IEEE, unless the other part has lost its own
             few = {**few, name: np.where(few[name] == 0, 1.0, few[name])}
         (value,) = program(self.graphs.value)(few, flat.shape)
         at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
@@ -397,8 +396,8 @@ class _Work:
         return result
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
-        """Return where a doubt is true, and a side of the comparison is rounded or infinite (a product may saturate
-        it)."""
+        """Return where a doubt is true, and a side of the comparison is rounded or infinite (saturated by a
+        product)."""
         (holds,) = program(doubt.condition)(few, shape)
         single = cast(few, np.float32)
         rounded = np.full(shape, not doubt.sides)

@@ -221,7 +221,7 @@ class _Rows:
 
     def counting(self) -> tuple[Array, dict[str, Any]]:
         """Return the rows that take part, and the operands at their places, each an array unless it is a flag."""
-        own = np.concatenate([np.zeros(0, np.int64), *(places for _, places in self.places())])  # the empty array serves an output without rows
+        own = np.concatenate([np.zeros(0, np.int64), *(places for _, places in self.places())])  # for no rows too
         where = np.flatnonzero(own >= 0)
         few = self.at(where, own[where]) if where.size else {}
         return where, {n: np.full(where.size, v) if isinstance(v, float) else v for n, v in few.items()}

@@ -121,7 +121,7 @@ class Rows(Stages):
 
     @cached_property
     def _exact(self) -> dict[Index, ExactRow]:
-        """The rows that were looked at exactly."""
+        """The rows that were computed exactly."""
         return {}
 
     def fill(self, sink: Sink) -> None:
@@ -201,8 +201,7 @@ class Rows(Stages):
         return value, least, most
 
     def exact(self, index: tuple[int, ...]) -> Any:
-        """Return the exact value of an element, or enclosures of it; without an exact value, the result of IEEE
-        arithmetic."""
+        """Return the exact value of an element, or enclosures of it; if it has none, the result of IEEE arithmetic."""
         row = index[:-1]
         if row not in self._exact:
             self._exact[row] = ExactRow(self, row)

@@ -53,9 +53,8 @@ class RowBound:
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
     def around(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> tuple[Array, Array, Array | None]:
-        """Return the possible loss of a right kernel in any of the orders, the elements on which right kernels
-        disagree, and those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the
-        elements."""
+        """Return the possible loss of a right kernel in any order, the elements on which right kernels disagree, and
+        those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
         answers, result, before = [], [], None
         few = cast(outer, np.float32)

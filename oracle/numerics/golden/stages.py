@@ -32,8 +32,8 @@ Pair = tuple[Array, Array]  # an unevaluated sum
 
 @dataclass
 class Totals:
-    """What the stages of some rows are, and how far each may be off, the axis kept; by symbol. ``sizes``: the sums of
-    the terms' magnitudes, infinite ones not among them."""
+    """The stages of some rows and their errors, the axis kept; by symbol. ``sizes``: the sums of the terms' magnitudes,
+    without infinite ones."""
 
     known: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class Totals:
 
 
 class Beyond(Protocol):
-    """The sums of a formula over all rows, when :class:`Stages` contains some of them: the stages of the kind
-    ``total``."""
+    """The sums of a formula over all rows (stages of the kind ``total``), if :class:`Stages` contains only some
+    rows."""
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         """Return the sum, its error, and whether right kernels may disagree about it."""
@@ -178,7 +178,7 @@ class Stages:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether the formula can be evaluated in pairs of float64 numbers."""
+        """Return whether the formula can be evaluated in pairs of float64 numbers."""
         graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
         return all(double_double.supports(g, everywhere=True) for g in graphs)
 
@@ -217,8 +217,8 @@ class Stages:
         return rationals.evaluate(self.graph.outer, known)
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
-        """Return the stages of some rows as pairs, and the error of each, the axis kept. A group of rows is processed
-        at a time."""
+        """Return the stages of some rows as pairs, and the error of each, the axis kept. Rows are processed in
+        groups."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
         result = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))

@@ -41,8 +41,7 @@ AGAIN = 1 << 15  # elements of rows that are evaluated together after a compiled
 
 
 def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
-    """Return values with some axes merged into one, the last; a view if strides allow it. Values with only those axes
-    are one row."""
+    """Return values with some axes merged into one, the last; a view if strides allow it. Only those axes: one row."""
     if len(axes) == 1 and values.ndim > 1:
         return axis_last(values, axes[0])
     moved = np.moveaxis(values, axes, range(-len(axes), 0)) if axes else values
@@ -203,8 +202,7 @@ class _Rows:
             yield few, shape_of(few)
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
-        """Return the sums of some rows from pairs of float64 numbers; unknown (infinite interval) if float64
-        overflowed."""
+        """Return the sums of some rows from pairs of float64 numbers; an infinite interval if float64 overflowed."""
         result = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
         finite = np.isfinite(self.total[where])
         for all_rows, some in zip(result, self._refined(where[finite]), strict=True):
@@ -217,7 +215,7 @@ class _Rows:
         if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
             return plain
         high, low, error = np.array(self.pairs(where)).reshape(-1, 3).T
-        exact = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: it may be a midpoint itself
+        exact = self.exact_terms and (low == 0) & (high != 0)  # a float64 number: it may be a midpoint itself
         closer = double_double.beside(high, low, error, self.kernel, np.where(exact, 0.0, slack))
         known = np.isfinite(high) & np.isfinite(error)  # a term may have no value, or overflow in a step
         one, least, most = (np.where(known, *both) for both in zip(closer, plain, strict=True))
@@ -332,7 +330,7 @@ class _Rows:
             size = np.abs(value)
             own = size * (lost.relative + self.mean) + running + underflow + apart
             error += (own * SECOND_ORDER + self._rounded(size + own)).sum(axis=-1)
-            finite = np.where(np.isfinite(size), size, 0.0)  # the sum that is added to an infinite term may overflow itself
+            finite = np.where(np.isfinite(size), size, 0.0)  # the terms next to an infinite one may also overflow
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         most = max(self.scales)
@@ -350,8 +348,7 @@ class _Rows:
         return result
 
     def _added(self, scale: float) -> Array:
-        """Return the possible loss of the addition, if the terms are larger by the factor ``scale`` when they are
-        added."""
+        """Return the possible loss of the addition, if the terms are larger by the factor ``scale`` in it."""
         return additions.lost(self._stored(scale), self.size[:, None] * scale, self.shape[1])[:, 0] / scale
 
     def _stored(self, scale: float) -> Iterator[Array]:

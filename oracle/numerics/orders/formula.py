@@ -86,7 +86,7 @@ class Formula:
 
     @cached_property
     def picked(self) -> Chosen | None:
-        """The formula of the rows that take part, if it sums along places and is zero except at one place of each row."""
+        """The formula of the rows that take part, if it sums values that are zero except at one place of each row."""
         result = picked(trace(self.formula)) if self.knows_places else None
         if result is None:
             return None
