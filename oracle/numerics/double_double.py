@@ -1,8 +1,8 @@
-"""The second look at formulas that are not rational: in pairs of float64 numbers, 86 bits and more, for whole arrays.
+"""The second check of irrational formulas: in pairs of float64 numbers, 86 bits and more, for whole arrays.
 
-An element that Ziv's test leaves in doubt lies next to a midpoint of the output's type, often because an operand is so
-small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even
-that does not settle is left to MPFR. The errors follow from the graph by the rules of :mod:`.bounds.losses`.
+An element that Ziv's test leaves in doubt is close to a midpoint of the output's type. The reason is often an operand
+so small that its effect is lost next to 1. Pairs show this effect, and with it the side of the midpoint. MPFR settles
+the remaining elements. The errors follow from the graph by the rules of :mod:`.bounds.losses`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .floats.rounding import Arithmetic, quantize
 from .traversal import walk
 
 Pair = tuple[Any, Any]
-# + and * lose less than 2^-102, a root less than 2^-101, a quotient less than 2^-99, e^x less than 2^-90 (reduction
-# 2^-96, doublings 2^-94), e^x - 1 less than 2^-88 (of e^x four times as much, beyond the reduction's first step), tanh
-# less than 2^-86 (twice that, and a quotient), log less than 2^-96 (its series: a quotient and its square, a product;
-# twice that beside k ln 2), erf of up to 1 less than 2^-98 (its series: e units of terms whose sum is at least 0.74,
-# two products), erfc, which is at least 0.15 there, less than 2^-95.
+# Relative errors: + and * below 2^-102, a root below 2^-101, a quotient below 2^-99. e^x below 2^-90 (reduction 2^-96,
+# doublings 2^-94). e^x - 1 below 2^-88 (four times that of e^x, beyond the reduction's first step). tanh below 2^-86
+# (twice that, and a quotient). log below 2^-96 (its series: a quotient and its square, a product; twice that next to k
+# ln 2). erf of up to 1 below 2^-98 (its series: e units of terms with a sum of at least 0.74, two products). erfc,
+# which is at least 0.15 there, below 2^-95.
 ARITHMETIC = Arithmetic(
     2.0**-102,
     106,
@@ -38,30 +38,30 @@ ARITHMETIC = Arithmetic(
     {"/": 8, "sqrt": 2, "exp": 2.0**12, "expm1": 2.0**14, "tanh": 2.0**16, "log": 64, "log1p": 64, "erf": 16,
      "erfc": 128},
 )  # fmt: skip
-UNDERFLOW = 2.0**-600  # what a term of a sum may lose whose parts are below float64's normal numbers
-NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
-_ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # of arguments of up to 1, else NaN
+UNDERFLOW = 2.0**-600  # the possible loss of a term of a sum with parts below float64's normal numbers
+NEAR = 2.0**-30  # relative, and less than half a unit of every format: a number so close to a format's number rounds to it
+_ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # for arguments of up to 1, else NaN
 _SERIES = frozenset(("erf", "erfc", "log", "log1p", "expm1", "tanh"))
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
 
 
 @lru_cache(maxsize=256)
 def supports(root: Expression, *, everywhere: bool = False) -> bool:
-    """Whether a graph is made of arithmetic, choices, elementary functions and, unless it is to have a value
-    ``everywhere``, erf."""
+    """Return whether a graph consists of arithmetic, choices, elementary functions and erf. ``everywhere``: erf is
+    excluded, because it has a value for small arguments only."""
     known = {"symbol", *_OPERATIONS} - (_ERROR_FUNCTIONS if everywhere else frozenset())
     return all(node.is_constant or node.op in known for node in walk(root))
 
 
 @lru_cache(maxsize=256)
 def is_cheap(root: Expression) -> bool:
-    """Whether a graph is made of arithmetic, choices, roots and e^x."""
+    """Return whether a graph consists of arithmetic, choices, roots and e^x."""
     return supports(root) and not any(node.op in _SERIES for node in walk(root))
 
 
 def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
-    """Return value and interval of some elements: a single number beside the midpoint where the pairs tell its side,
-    else the value with the error ``slack``."""
+    """Return value and interval of some elements: a single number next to the midpoint if the pairs show its side, else
+    the value with the error ``slack``."""
     fmt = FORMATS[dtype_of(dtype).name]
     high, low = evaluate(root, operands)
     high, low = np.asarray(high), np.asarray(low)
@@ -70,8 +70,9 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
 
 
 def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
-    """Return value and interval of numbers known as pairs: a single number beside the midpoint where its side is told,
-    the format's own number where nothing else is near, else the value with the error ``slack``."""
+    """Return value and interval of numbers given as pairs. If the side of the midpoint is known, this is a single
+    number next to the midpoint. If only a format's own number is near, it is that number. Else the error is
+    ``slack``."""
     middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
     apart = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
@@ -88,14 +89,14 @@ def _loss(root: Expression) -> Loss:
 
 
 def lost(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    """Return how far a graph's value may be off in pairs, of operands that are exact."""
+    """Return the error of a graph's value in pairs, for exact operands."""
     loss = _loss(root)
     return error_of(loss.relative, loss.running(abs(root)), operands, value)
 
 
 def error_of(relative: float, running: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    """Return what a value in pairs may be off by a bound, which is evaluated in pairs too: there log(1 + 1e-30) is not
-    0."""
+    """Return the error of a value in pairs from its bound. The bound is evaluated in pairs too, so log(1 + 1e-30) is
+    not 0 in it."""
     high, _ = evaluate(running, operands)
     return np.asarray((np.abs(value) * relative + high) * 1.01)
 
@@ -123,18 +124,18 @@ def _constant(node: Expression) -> Pair:
 
 
 def _short(a: Any, b: Any) -> Pair:
-    """The sum of two numbers, the first not smaller than the second (Dekker)."""
+    """Return the sum of two numbers; the first is not smaller than the second (Dekker)."""
     total = a + b
     return total, b - (total - a)
 
 
 def add(a: Pair, b: Pair) -> Pair:
-    """a + b, accurate also where the leading parts cancel."""
+    """Return a + b, accurate also if the leading parts cancel."""
     return added(a, b)[0]
 
 
 def added(a: Pair, b: Pair) -> tuple[Pair, Pair]:
-    """a + b, and the two numbers that were rounded on the way: the sum is off by a unit of them in the last place."""
+    """Return a + b, and the two numbers that were rounded: the sum is off by a unit of them in the last place."""
     high, lost = two_sum(a[0], b[0])
     low, less = two_sum(a[1], b[1])
     first = lost + low
@@ -150,7 +151,7 @@ def multiply(a: Pair, b: Pair) -> Pair:
 
 
 def divide(a: Pair, b: Pair) -> Pair:
-    """a / b by three quotients."""
+    """Return a / b by three quotients."""
     first = a[0] / b[0]
     rest = add(a, negate(multiply(b, (first, 0.0))))
     second = rest[0] / b[0]
@@ -180,7 +181,7 @@ _FACTORIALS = [_exactly(Fraction(1, math.factorial(n))) for n in range(1, _TERMS
 
 
 def _series(coefficients: Sequence[Pair], a: Pair) -> Pair:
-    """The sum of coefficients times powers of a, the first one times 1."""
+    """Return the sum of coefficients times powers of a; the first coefficient belongs to the power 0."""
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         total = add(multiply(total, a), coefficient)
@@ -188,7 +189,7 @@ def _series(coefficients: Sequence[Pair], a: Pair) -> Pair:
 
 
 def square_root(a: Pair) -> Pair:
-    """The square root of a, by a step of Newton's; NaN for what is not positive, but 0 for 0."""
+    """Return the square root of a, by a step of Newton's method; NaN for negative numbers and NaN, 0 for 0."""
     first = np.sqrt(a[0])
     rest = add(a, negate(two_product(first, first)))
     high, low = _short(first, rest[0] / (2 * first))
@@ -196,8 +197,8 @@ def square_root(a: Pair) -> Pair:
 
 
 def _halvings_of(a: Pair) -> tuple[Any, Pair]:
-    """k and e^r - 1 where a = k ln 2 + r: by the series of r / 512, doubled nine times. Beyond +-1500, where e^a is
-    infinite or 0, k ln 2 would soon have no digit of a."""
+    """Return k and e^r - 1 with a = k ln 2 + r: by the series of r / 512, doubled nine times. Beyond +-1500 e^a is
+    infinite or 0, and a is clipped: k ln 2 would soon have no digit of a."""
     inside = np.abs(a[0]) < 1500
     a = np.where(inside, a[0], np.clip(a[0], -1500, 1500)), np.where(inside, a[1], 0.0)
     k = np.rint(a[0] / _LN2[0])
@@ -231,7 +232,7 @@ def exponential_less_one(a: Pair) -> Pair:
 
 
 def hyperbolic_tangent(a: Pair) -> Pair:
-    """tanh a: of m = e^(-2 |a|) - 1, -m / (2 + m)."""
+    """Return tanh a as -m / (2 + m), with m = e^(-2 |a|) - 1."""
     negative = _less(a, (0.0, 0.0))
     size = _where(negative, negate(a), a)
     m = exponential_less_one((-2 * size[0], -2 * size[1]))
@@ -249,7 +250,7 @@ def _of_quotient(z: Pair) -> Pair:
 
 
 def logarithm(a: Pair) -> Pair:
-    """log a: a = 2^k m, with m around 1; NaN for what is not positive."""
+    """Return log a: a = 2^k m, with m around 1; NaN for numbers that are not positive and finite."""
     high = np.where(np.isfinite(a[0]) & (a[0] > 0), a[0], np.nan)
     m, k = np.frexp(high)
     k = k - (m < _MIDDLE)
@@ -273,7 +274,7 @@ _ERF_FACTOR = (float.fromhex("0x1.20dd750429b6dp+0"), float.fromhex("0x1.1ae3a91
 
 
 def error_function(a: Pair) -> Pair:
-    """erf a for |a| up to 1, by its series: what is left out is below 2^-112; NaN beyond."""
+    """Return erf a for |a| up to 1, by its series (the omitted terms are below 2^-112); NaN beyond."""
     inside = np.abs(a[0]) <= 1
     a = np.where(inside, a[0], np.nan), np.where(inside, a[1], np.nan)
     return multiply(multiply(_series(_ERF_SERIES, multiply(a, a)), a), _ERF_FACTOR)

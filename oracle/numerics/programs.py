@@ -232,7 +232,7 @@ def release(*results: Values) -> None:
 
 @lru_cache(maxsize=512)
 def program(*roots: Expression, fast: bool = False) -> Program:
-    """Return the program of some graphs, made once."""
+    """Return the program of some graphs, built once."""
     return Program(*roots, fast=fast)
 
 

@@ -28,7 +28,7 @@ ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, with it
 Exact = Callable[[tuple[int, ...]], ExactValue]  # the exact value of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 Lost = Callable[[tuple[Array, ...], Array], Array]  # the loss of right kernels for some elements with these values
-Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # distinct elements, and the index of each element's representative
+Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # distinct elements, and each element's representative
 MANY = 64  # with more elements, equal ones are searched: an exact value takes longer than the sort
 CANCELLED = 2.0**-20  # a value that was farther off than this share had cancelled in float64
 
@@ -52,7 +52,7 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array:
     """
     fmt = FORMATS[dtype_of(target.dtype).name]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # for few elements, the number of calls decides the time
+        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # for few elements, each call costs time
         settled = (one == other) & (np.signbit(one) == np.signbit(other))
         plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
         convert(np.where(plain, value, one).astype(np.float32), target)
@@ -82,14 +82,13 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
         np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
         unproven = np.less_equal(bits, np.uint32(2 * band), out=scratch("unproven", value.shape, np.bool_))
-        if not lowest(magnitude) > TINY:  # subnormals, and numbers that round up from them, drop more bits; exact zeros do not
+        if not lowest(magnitude) > TINY:  # small results drop more bits; exact zeros drop none
             unproven |= (magnitude <= TINY) & (value != 0)
         return np.asarray(unproven.reshape(-1).nonzero()[0])
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
-    """Round a block given by the ends of its intervals. Return elements with different ends, zeros, and the result of
-    ``narrow``."""
+    """Round a block given by the ends of its intervals; return unequal ends, zeros, and the result of ``narrow``."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         other = scratch("other", low.shape, np.float32)
         single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
@@ -350,9 +349,9 @@ class Sink:
         self.put_bound(index, value, error, self.unspecified[index])
 
     def _roundings(self, reach: Array) -> Array:
-        """Return the possible change by the host's roundings: half an ULP of the kernel type, and half an ULP of the
-        output's if its numbers are not closer (else the cast is exact, as from bfloat16 to float16 above float16's
-        subnormals)."""
+        """Return the possible change by the host's roundings: half an ULP of the kernel type, plus half an ULP of the
+        output type if that type is not finer. (Else the cast is exact, as from bfloat16 to float16 above float16's
+        subnormals.)"""
         first = half_ulp(reach, self.formats[0])
         if len(self.formats) == 1:
             return first
@@ -440,8 +439,7 @@ class Region:
         self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], self.losing)
 
     def _recorded(self, refine: Refine) -> Refine:
-        """Return the same refinement; the standards also use its finite values, because plain float64 may have
-        cancelled."""
+        """Return the same refinement; the standards also use its finite values: plain float64 may have cancelled."""
 
         def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
             value, low, high = refine(where)

@@ -1,4 +1,4 @@
-"""Walking formulas' graphs, and cutting them: at one place of each row, and into stages at each reduction."""
+"""Traversal of formulas' graphs, and their division: at one place of each row, and into stages at each reduction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Operands = tuple[Expression, ...]
 
 @lru_cache(maxsize=4096)
 def walk(*roots: Expression) -> tuple[Expression, ...]:
-    """Return every node once, operands before what uses them."""
+    """Return every node once, operands before the nodes that use them."""
     return tuple(_walked(roots))
 
 
@@ -40,18 +40,20 @@ def names_of(*roots: Expression) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def is_rational(root: Expression) -> bool:
-    """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
+    """Return whether a graph consists of arithmetic, comparisons and choices alone: its value is then a rational
+    number."""
     return not any(map(is_irrational_step, walk(root)))
 
 
-DOMAINS = {"log": 0.0, "sqrt": 0.0, "log1p": -1.0}  # functions that have no value below a number
+DOMAINS = {"log": 0.0, "sqrt": 0.0, "log1p": -1.0}  # functions without a value below a number
 _EXACT = ("symbol", "constant", "neg", "abs")
 
 
 def undefined(root: Expression) -> Expression | None:
-    """Return a condition under which a formula of finite operands has no value, for sure; None where none is known.
+    """Return a condition under which a formula of finite operands certainly has no value; None if no condition is
+    known.
 
-    Only functions are looked at whose argument has no rounding in float64, and of a choice only its exact condition.
+    Only functions with an argument that float64 does not round are checked, and only exact conditions of choices.
     """
 
     known: dict[Expression, Expression] = {}
@@ -73,8 +75,8 @@ def _is_exact(node: Expression) -> bool:
 
 
 def has_rational_way(root: Expression) -> bool:
-    """Whether a graph's conditions are rational, and lead on some way to a value that is: the other branches may hold
-    functions."""
+    """Return whether a graph's conditions are rational and some branches lead to a rational value: other branches can
+    contain functions."""
     made: dict[int, bool] = {}
     for node in walk(root):
         args = [made[id(a)] for a in node.args]
@@ -84,7 +86,7 @@ def has_rational_way(root: Expression) -> bool:
 
 
 def is_irrational_step(node: Expression) -> bool:
-    """Whether a node is pi, a function whose value is irrational at nearly every rational number, or a rounding."""
+    """Return whether a node is pi, a function with irrational values at nearly every rational number, or a rounding."""
     return node.op in IRRATIONAL or node is PI or node.op in ROUNDINGS
 
 
@@ -94,8 +96,8 @@ def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> E
 
 
 def rebuilt(root: Expression, change: Callable[[Expression, Operands], Expression | None]) -> Expression:
-    """Return a graph made anew, from its operands up. ``change`` returns the node that takes the place of a node with
-    its new operands; None where it stays the same operation."""
+    """Return a graph rebuilt from its operands up. ``change`` gets a node and its new operands. It returns the node
+    that replaces it; None if the operation stays the same."""
     made: dict[int, Expression] = {}
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
@@ -106,8 +108,8 @@ def rebuilt(root: Expression, change: Callable[[Expression, Operands], Expressio
 
 @lru_cache(maxsize=1024)
 def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression:
-    """Return a graph with the roundings that its ``stored`` steps are. ``types``: of the operands of 16 bits, by name;
-    a wider one rounds nothing."""
+    """Return a graph with its ``stored`` steps replaced by roundings. ``types``: of the 16-bit operands, by name; a
+    wider type rounds nothing."""
     known = dict(types)
 
     def rounding(node: Expression, args: Operands) -> Expression | None:
@@ -120,14 +122,14 @@ def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression
     return rebuilt(root, rounding)
 
 
-# Formulas that are zero but at one place of each row, as ``where(equal(place(), t) & ~equal(t, ignore), w, 0)`` is.
+# Formulas that are zero except at one place of each row: ``where(equal(place(), t) & ~equal(t, ignore), w, 0)``.
 #
-# Only there anything is to be computed: a value for each row that counts, of the operands at the row's place.
+# Only the value at this place is computed, for each row that takes part, from the operands at the row's place.
 
 
 class AtPlace(NamedTuple):
-    """The place of each row at which a formula is not zero, the conditions under which a row counts, and the value
-    there."""
+    """The place of each row at which a formula is not zero, the conditions under which a row takes part, and the value
+    at the place."""
 
     place: Expression
     conditions: tuple[Expression, ...]
@@ -136,7 +138,7 @@ class AtPlace(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def at_place(root: Expression) -> AtPlace | None:
-    """Return what a formula is at one place of each row, if it is zero elsewhere; None for any other formula."""
+    """Return the parts of a formula that is zero except at one place of each row; None for any other formula."""
     if root.op != "where" or root.args[2] is not ZERO:
         return None
     own, terms = symbol(PLACE), tuple(_terms(root.args[0]))
@@ -153,8 +155,8 @@ def at_place(root: Expression) -> AtPlace | None:
 
 @lru_cache(maxsize=1024)
 def picked(root: Expression) -> tuple[AtPlace, Expression] | None:
-    """Return what a formula that sums such values alone is of the rows that count, over which its sums then run, and
-    what it is of one row, whose sum is its one term. None for any other formula."""
+    """Return two formulas for a formula that only sums such values. In the first, the sums run over the rows that take
+    part. The second is for one row; each of its sums is its one term. Return None for any other formula."""
     sums = [node for node in walk(root) if node.op in REDUCING]
     terms = [at_place(node.args[0]) for node in sums]
     result = [term for term in terms if term is not None]
@@ -168,7 +170,7 @@ def picked(root: Expression) -> tuple[AtPlace, Expression] | None:
 
 
 def _terms(condition: Expression) -> Iterator[Expression]:
-    """The conditions all of which must hold."""
+    """Yield the conditions that must all be true."""
     if condition.op == "and":
         for side in condition.args:
             yield from _terms(side)
@@ -176,15 +178,15 @@ def _terms(condition: Expression) -> Iterator[Expression]:
         yield condition
 
 
-# A formula with reductions as stages: each reduction is cut out, and is an operand of what comes after it.
+# A formula with reductions as stages: each reduction is cut out and becomes an operand of the following steps.
 #
 # ``e / sum_over(e)`` with ``e = exp(x - max_over(x))`` has two stages: the largest x, then the sum of exp(x - stage 0).
-# The elementwise graph exp(x - stage 0) / stage 1 is left. Every evaluation of elementwise graphs serves all three; an
-# operand that is a stage has an error.
+# The remaining elementwise graph is exp(x - stage 0) / stage 1. Every evaluation of elementwise graphs can process all
+# three; an operand that is a stage has an error.
 
 
 class Stage(NamedTuple):
-    """A reduction: its kind (of ``REDUCING``), the graph of what is reduced, and its symbol's name in later graphs."""
+    """A reduction: its kind (of ``REDUCING``), the graph of its terms, and its symbol's name in later graphs."""
 
     kind: str
     terms: Expression
@@ -192,13 +194,13 @@ class Stage(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The name of the symbol that stands for how far the stage's value may be off."""
+        """The name of the symbol for the error of the stage's value."""
         return f"{self.name} error"
 
 
 @lru_cache(maxsize=1024)
 def staged(root: Expression) -> tuple[tuple[Stage, ...], Expression]:
-    """Return the stages of a graph in their order, and the graph of what is left. Equal reductions are one stage."""
+    """Return the stages of a graph in their order, and the remaining graph. Equal reductions are one stage."""
     stages: dict[tuple[str, int], Stage] = {}
 
     def cut(node: Expression, args: Operands) -> Expression | None:

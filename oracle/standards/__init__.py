@@ -1,4 +1,4 @@
-"""Accuracy standards: one file per body that sets them, one way to judge.
+"""Accuracy standards: one file per organisation that defines them, one function ``judge`` for all.
 
 judge("mixed", golden=g, actual=a, dtype="float16").passed
 """
@@ -24,9 +24,9 @@ def judge(standard: str, /, *, golden: Any, actual: Any, dtype: Any, third: Any 
     """Judge one output by an accuracy standard.
 
     ``golden``: float64 for a float output, an integer or bool array for an integer one. ``actual``, ``third``: arrays
-    of ``dtype`` (a name or a NumPy dtype; "hifloat32" travels in float32 arrays). An ``actual`` of another shape or
-    dtype than the golden and ``dtype`` say is a failing verdict. Raises OracleError for an unknown standard, dtype or
-    option, and for arguments no verdict can be given on.
+    of ``dtype`` (a name or a NumPy dtype; "hifloat32" is stored in float32 arrays). The verdict fails if ``actual`` has
+    another shape than the golden or another dtype than ``dtype``. Raises OracleError for an unknown standard, dtype or
+    option, and for arguments that allow no verdict.
     """
     if not isinstance(standard, str) or standard not in STANDARDS:
         raise unknown("standard", standard, STANDARDS)

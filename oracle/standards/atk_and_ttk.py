@@ -36,18 +36,18 @@ from .commercial import (
     over_small,
 )
 
-# ATK's single benchmark (``single-bm``), the accuracy standard most ops-nn case files name.
+# ATK's single benchmark (``single-bm``): most ops-nn case files name this accuracy standard.
 #
-# Rule: every |a - g| <= err * max(1, |g|), and the error balance EB = |mean((a - g) / max(1, |g|))| <= eb. The numbers
-# are not public in ATK; these are ATB's helper's, which has the same three classes and the same two knobs (inferred,
-# and supported by the override lists of ops-nn's convolutions, which repeat them).
+# Rule: every |a - g| <= err * max(1, |g|), and the error balance EB = |mean((a - g) / max(1, |g|))| <= eb. ATK's
+# numbers are not public. These come from ATB's helper, which has the same three classes and the same two parameters.
+# This is an inference; the override lists of ops-nn's convolutions support it, because they repeat the numbers.
 #
 # Readings: without a type ATK's dictionary means high_precision, so that is the default. NaN and Inf become 0 on both
 # sides as in ATB, which is unsafe (inf against NaN passes): ``specials="compare"`` fails a position that differs
 # instead. The golden is narrowed first, so that an overflow right in the output's dtype is an infinity. ``operations``
-# is ATB's variant with a compute count. The names ATK files override with (``fp16_error``, ``fp16_eb``, ...) are
-# options; another copy of ATB has 2^-7 for vector_fused bfloat16 (``bf16_error="2**-7"``). EB is judged here (D21).
-# int8 outputs: |a - g| <= 1.
+# is ATB's variant with a compute count. The override names of ATK files (``fp16_error``, ``fp16_eb``, ...) are options.
+# Another copy of ATB has 2^-7 for vector_fused bfloat16 (``bf16_error="2**-7"``). EB is judged here (D21). int8
+# outputs: |a - g| <= 1.
 
 # type -> dtype -> (err, eb)
 TABLE: dict[str, dict[str, tuple[float, float]]] = {
@@ -55,7 +55,7 @@ TABLE: dict[str, dict[str, tuple[float, float]]] = {
     "high_precision": {"float16": (2**-11, 2**-10), "bfloat16": (2**-8, 2**-7), "float32": (2**-14, 2**-14)},
     "vector_fused": {"float16": (2**-9, 2**-10), "bfloat16": (2**-8, 2**-7), "float32": (2**-12, 2**-14)},
 }
-# ATB with a compute count: dtype -> (operations from which on, err, eb), the last that applies
+# ATB with a compute count: dtype -> (smallest number of operations, err, eb); the last applicable entry is used
 BY_OPERATIONS: dict[str, tuple[tuple[int, float, float], ...]] = {
     "float16": ((2048, 2**-7, 2**-10),),
     "bfloat16": ((2048, 2**-6, 2**-6),),
@@ -82,7 +82,7 @@ def _limits(sample: Sample, type: str, operations: int | None, overrides: dict[s
 def judge_single_bm(
     sample: Sample, *, type: str, specials: str, inf_narrow: bool, operations: int | None, **overrides: Any
 ) -> Verdict:
-    """Judge every error against err and the balance of their signs against eb."""
+    """Judge every error against err, and the balance of the errors' signs against eb."""
     if sample.dtype.format is None:
         return judge_integer(sample, limit=1)
     err, eb_limit = _limits(sample, type, operations, overrides)
@@ -134,15 +134,15 @@ _SINGLE_BM = (
 )
 
 
-# TTK's ``close``: what the tolerance columns of ops-nn's TTK CSV files mean.
+# TTK's ``close``: the meaning of the tolerance columns of ops-nn's TTK CSV files.
 #
 # Rule (ops-test-kit ``resolve.py``, ``Precision_Comparison.md``): an element is close if |a - g| <= atol + rtol * |g|
-# (np.isclose with equal_nan); pass if not 1 - precision > ptol, where precision = (n - bad) / n.
+# (np.isclose with equal_nan); pass if not 1 - precision > ptol, with precision = (n - bad) / n.
 # ``precision_tolerances`` in a CSV is (rtol, ptol) (D24; ``Test_Case_Generation.md`` calls the second number atol,
-# against the code); ``absolute_precision`` is atol. rtol = atol = 0 is exact equality.
+# unlike the code); ``absolute_precision`` is atol. rtol = atol = 0 is exact equality.
 #
-# Readings: the ratio is TTK's float expression, because emulating it includes its rounding: 1 bad of 1000 at ptol 0.001
-# fails (D6). Errors are float64 (D12), of integers exact. The golden is narrowed for the infinity test.
+# Readings: the ratio is TTK's float expression, because its rounding is part of the result: 1 bad of 1000 at ptol 0.001
+# fails (D6). Errors are float64 (D12), for integers exact. The golden is narrowed for the infinity test.
 
 DEFAULT = {"float16": 1e-3, "bfloat16": 1e-3}  # rtol and ptol; every other dtype has 1e-4
 OTHERS = 1e-4
@@ -189,12 +189,11 @@ _CLOSE = (
 
 # TTK's ``cross_check``: the commercial dual benchmark as the ops-test-kit implements it.
 #
-# Rule (ops-test-kit ``XPU_Cross_Check.md``): the metrics, levels and domains of the commercial standard, level L1
-# unless told otherwise, normal domain |g| >= small value, denominators floored with the small value. 0/0 counts as 1,
-# both infinite as 1, NaN as infinite. A special position passes if the device equals the third party (finite values
-# numerically) or a special golden; every other one fails the case, also where only the third party is special, which
-# the commercial standard passes (D17). A large domain in which the third party has nothing valid is not judged. Empty
-# passes.
+# Rule (ops-test-kit ``XPU_Cross_Check.md``): the metrics, levels and domains of the commercial standard, level L1 by
+# default, normal domain |g| >= small value, denominators floored with the small value. 0/0 is 1, both infinite is 1,
+# NaN is infinite. A special position passes if the device equals the third party (finite values numerically) or a
+# special golden. Every other one fails the case, even if only the third party is special, which the commercial standard
+# passes (D17). A large domain without a valid element of the third party is not judged. An empty output passes.
 #
 # Reading: the golden is narrowed to the output's dtype for the test of special values.
 
@@ -214,7 +213,7 @@ def judge_cross_check(sample: Sample, *, level: str, inf_narrow: bool) -> Verdic
             g = block.golden[keep]
             npu.add(block.actual[keep], g, domain)
             third.add(block.third[keep], g, domain)
-    # With no valid pair in the large domain every metric is 0 and every ratio 1: not judged.
+    # Without a valid pair in the large domain every metric is 0 and every ratio 1: not judged.
     ratios = {
         f"{name}_ratio": literal_ratio(getattr(npu, name), getattr(third, name), domain.threshold)
         for name in ("mare", "mere", "rmse")

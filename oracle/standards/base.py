@@ -1,4 +1,4 @@
-"""What every accuracy standard shares: the verdict, the options, the arithmetic."""
+"""Common parts of all accuracy standards: the verdict, the options, the arithmetic."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a standard says of one output.
+    """The result of a standard for one output.
 
-    ``metrics`` holds the standard's numbers by the field's names (a bool is 0.0 or 1.0; a number that does not exist,
-    such as the cosine of one element, is absent). ``reason`` is empty on a plain pass; otherwise it names every rule
-    that was broken, or the standard's own word (``Warning``, ``SKIP``, ``INVESTIGATE``).
+    ``metrics`` contains the standard's numbers by the names used in the field. A bool is 0.0 or 1.0. A number that does
+    not exist, such as the cosine of one element, is absent. ``reason`` is empty on a plain pass; otherwise it names
+    every broken rule, or the standard's own word (``Warning``, ``SKIP``, ``INVESTIGATE``).
     """
 
     passed: bool
@@ -33,9 +33,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a standard: its default, the rule a value must obey (in words), and the conversion that checks it.
+    """An option of a standard: its default, the rule for a value (in words), and the conversion that checks it.
 
-    ``convert`` takes a value from Python or a string from a command line and raises TypeError or ValueError.
+    ``convert`` accepts a value from Python or a string from a command line and raises TypeError or ValueError.
     """
 
     default: Any
@@ -44,7 +44,7 @@ class Option:
 
 
 def flag(default: bool) -> Option:
-    """Return the option that is true or false."""
+    """Return an option that is true or false."""
 
     def convert(value: Any) -> bool:
         if isinstance(value, (bool, np.bool_)):
@@ -55,7 +55,7 @@ def flag(default: bool) -> Option:
 
 
 def choice(default: str, *names: str) -> Option:
-    """Return the option that is one of a closed list of names."""
+    """Return an option that is one of a closed list of names."""
     known = (default, *names)
 
     def convert(value: Any) -> str:
@@ -67,7 +67,7 @@ def choice(default: str, *names: str) -> Option:
 
 
 def number(default: float | None) -> Option:
-    """Return the option that is a number not below zero: ``0.5``, or as ATK writes it ``"2**-8"``."""
+    """Return an option that is a number not below zero: ``0.5``, or in ATK's notation ``"2**-8"``."""
 
     def convert(value: Any) -> float | None:
         if value is None and default is None:
@@ -82,7 +82,7 @@ def number(default: float | None) -> Option:
 
 
 def count(default: int | None) -> Option:
-    """Return the option that is a count: an integer from 0 on."""
+    """Return an option that is a count: an integer from 0 on."""
 
     def convert(value: Any) -> int | None:
         if value is None and default is None:
@@ -97,7 +97,7 @@ def count(default: int | None) -> Option:
 
 @dataclass(frozen=True)
 class OutputType:
-    """The dtype of an output: its name, the arrays it travels in, and its float format (None for integers)."""
+    """The dtype of an output: its name, the NumPy dtype of its arrays, and its float format (None for integers)."""
 
     name: str
     numpy: np.dtype[Any]
@@ -116,8 +116,8 @@ OUTPUT_TYPES: dict[str, OutputType] = {
 class Sample:
     """The arrays of one judgement, all of ``shape``: actual and third of ``dtype``, golden real.
 
-    A golden for a float output holds float64 values (any narrower float or integer array is taken as such); a golden
-    for an integer output holds integers.
+    The golden of a float output contains float64 values (any narrower float or integer array is read as such). The
+    golden of an integer output contains integers.
     """
 
     dtype: OutputType
@@ -146,10 +146,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Standard:
-    """An accuracy standard: its rule and what it accepts.
+    """An accuracy standard: its rule and the inputs that it accepts.
 
-    ``rule(sample, **options)`` judges; ``kinds`` are the kinds of dtype it is defined for and ``dtypes``, where given,
-    the only ones with numbers; ``third`` says that it compares with a third party.
+    ``rule(sample, **options)`` judges. ``kinds`` are the kinds of dtype that the standard is defined for. ``dtypes``,
+    if given, are the only dtypes with numbers. ``third``: the standard compares with a third party.
     """
 
     name: str
@@ -209,7 +209,8 @@ class Standard:
         return golden if kind.format or golden.dtype == kind.numpy else self._integral(golden, kind)
 
     def _integral(self, golden: Array, kind: OutputType) -> Array:
-        """Give the golden of an integer output that type; no value may change, and none may have been lost before."""
+        """Convert the golden of an integer output to that type; no value is allowed to change or to be inexact
+        already."""
         values = golden.astype(np.float64) if golden.dtype.kind not in "iub" else golden
         if values.dtype.kind == "f":
             if not np.all(np.abs(values) <= 2.0**53) or np.any(values != np.rint(values)):
@@ -249,7 +250,7 @@ class Standard:
 def _array(standard: str, name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError, OverflowError) as error:  # ragged, or a framework's tensor as it lies
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:  # ragged, or a framework's tensor
         text = f"{name} is a {type(value).__name__} that NumPy does not take: {error}"
         raise OracleError(f"standard {standard!r}: {text}; give a NumPy array (bfloat16 as ml_dtypes')") from None
     if array.dtype.kind in "OSUMm":
@@ -277,14 +278,14 @@ def _output_type(dtype: Any) -> OutputType | None:
     return None if result is None else OUTPUT_TYPES.get(result.name)
 
 
-# Arithmetic the standards share: ULPs, special values, and evaluation in blocks.
+# Common arithmetic of the standards: ULPs, special values, and evaluation in blocks.
 
 BLOCK = 1 << 15  # elements: the scratch of a block stays in the L2 cache
 Row = TypeVar("Row")
 
 
 def overflow_is_nan(form: FloatFormat) -> bool:
-    """Whether the format has no infinity, so that an overflow gives NaN."""
+    """Return whether the format has no infinity, so that an overflow gives NaN."""
     return form.name == "float8_e4m3fn"
 
 
@@ -298,7 +299,7 @@ def ulp(value: float, form: FloatFormat) -> float:
 
 
 def nearest(value: float, form: FloatFormat) -> float:
-    """Round a finite number to the format, ties to even; beyond the largest finite value it is that value."""
+    """Round a finite number to the format, ties to even; beyond the largest finite value the result is that value."""
     quantum = ulp(value, form)  # a power of two: only round() rounds
     return max(-form.max, min(form.max, round(value / quantum) * quantum))
 
@@ -310,7 +311,8 @@ def ulps(values: Array, form: FloatFormat) -> Array:
 
 
 def pick(table: dict[str, Row], sample: Sample, standard: str) -> Row:
-    """Return the dtype's row. float64 uses the float32 row: every tool's default for other floats (TTK, msprobe)."""
+    """Return the dtype's row. float64 uses the float32 row: the default of every tool for other floats (TTK,
+    msprobe)."""
     name = sample.dtype.name
     if name == "float64":
         name = "float32"
@@ -333,7 +335,7 @@ class Block:
 
 
 def stored_blocks(sample: Sample) -> Iterator[tuple[int, Array, Array]]:
-    """Yield (start, golden, actual) in the same runs, each in the dtype it is stored in."""
+    """Yield (start, golden, actual) in the same runs, each in its stored dtype."""
     golden, actual = flat(sample.golden), flat(sample.actual)
     for start in range(0, sample.size, BLOCK):
         part = slice(start, start + BLOCK)
@@ -350,12 +352,12 @@ def blocks(sample: Sample) -> Iterator[Block]:
 
 
 def as_float64(values: Array) -> Array:
-    """Return the values as float64: themselves, or an exact copy."""
+    """Return the values as float64: the same array, or an exact copy."""
     return values if values.dtype == np.float64 else values.astype(np.float64)
 
 
 def flat(array: Array) -> Any:
-    """Return something whose slices are runs of the array in C order, without a copy of the whole."""
+    """Return an object with slices that are runs of the array in C order, without a copy of the whole."""
     return array.reshape(-1) if array.flags.c_contiguous else array.flat
 
 
@@ -365,8 +367,8 @@ FINITE, INF, NEG_INF, NAN = 0, 1, 2, 3
 def states(values: Array, overflow: float = math.inf, overflow_nan: bool = False) -> Array:
     """Return each element's state as uint8: FINITE, INF, NEG_INF or NAN.
 
-    With ``overflow`` (``FloatFormat.overflow``) an element counts as what it is once narrowed; a format without
-    infinity has NaN for infinities too (``overflow_nan``).
+    With ``overflow`` (``FloatFormat.overflow``) an element has its state after narrowing. A format without infinity has
+    NaN for infinities too (``overflow_nan``).
     """
     state = np.zeros(values.shape, np.uint8)
     state[values >= overflow] = NAN if overflow_nan else INF

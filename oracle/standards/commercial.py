@@ -30,10 +30,10 @@ from .base import (
     stored_blocks,
 )
 
-# Statistics against a benchmark: what the commercial standard and TTK's cross-check both measure.
+# Statistics against a benchmark: the common metrics of the commercial standard and of TTK's cross-check.
 #
-# Over the positions that are finite in golden, actual and third: in the normal domain the relative error's maximum
-# (MARE), its mean (MERE), and the RMSE; in the small-value domain |g| < threshold the number of errors above ``error``.
+# They use the positions that are finite in golden, actual and third. Normal domain: the relative error's maximum
+# (MARE), its mean (MERE), and the RMSE. Small-value domain |g| < threshold: the number of errors above ``error``.
 # Source: opbase ``commercial_standard.md`` 3.2 and 3.3.
 
 
@@ -65,12 +65,12 @@ class Level:
 
 
 LEVELS = {"L0": Level(10, 2, 2), "L1": Level(5, 1.5, 1.5), "L2": Level(2, 1.2, 1.2)}
-SMALL_RATIO = 2.0  # errors in the small-value domain, against the larger of the benchmark's and 1
+SMALL_RATIO = 2.0  # errors in the small-value domain, divided by the larger of the benchmark's errors and 1
 
 
 @dataclass
 class Errors:
-    """One output's errors; ``small`` is the error count of the small-value domain."""
+    """The errors of one output; ``small`` is the error count of the small-value domain."""
 
     mare: float = 0.0
     relative: float = 0.0
@@ -108,7 +108,7 @@ class Errors:
 
 
 def ratio(ours: float, theirs: float, floor: float) -> float:
-    """Return ours / max(theirs, floor); both infinite 1, NaN infinite (it can only fail)."""
+    """Return ours / max(theirs, floor). Both infinite: 1. NaN: infinite (it can only fail)."""
     if math.isnan(ours) or math.isnan(theirs):
         return math.inf
     if math.isinf(ours):
@@ -117,20 +117,20 @@ def ratio(ours: float, theirs: float, floor: float) -> float:
 
 
 def literal_ratio(ours: float, theirs: float, floor: float = 0.0) -> float:
-    """Return ours / max(theirs, floor) with 0 / 0 = 1 (TTK) and x / 0 infinite."""
+    """Return ours / max(theirs, floor), with 0 / 0 = 1 (TTK) and x / 0 infinite."""
     if ours == theirs == 0:
         return 1.0
     return ratio(ours, theirs, floor) if max(theirs, floor) > 0 else math.inf
 
 
 def over_limit(ratios: dict[str, float], level: Level) -> list[str]:
-    """Name the ratios ("mare_ratio", ...) above their level's limit."""
+    """Return the names of the ratios ("mare_ratio", ...) above their level's limit."""
     limits = {"mare_ratio": level.mare, "mere_ratio": level.mere, "rmse_ratio": level.rmse}
     return [f"{name} {ratios[name]:.6g} > {limit:g}" for name, limit in limits.items() if not ratios[name] <= limit]
 
 
 def over_small(ours: int, theirs: int) -> list[str]:
-    """Name the broken rule of the small-value domain, if it is broken; counts are compared as integers."""
+    """Return the broken rule of the small-value domain, if it is broken; counts are compared as integers."""
     if ours <= SMALL_RATIO * max(theirs, 1):
         return []
     return [f"small-value domain: {ours} errors, the benchmark {theirs}: more than {SMALL_RATIO:g} times"]
@@ -138,22 +138,22 @@ def over_small(ours: int, theirs: int) -> list[str]:
 
 # The commercial dual benchmark: ``dual-L0`` (regular), ``dual-L1`` (important), ``dual-L2`` (key operators).
 #
-# Rule (opbase ``commercial_standard.md``, April 2026, withdrawn there but alive in msprobe, TTK and ATK, D25): the
-# ratios of MARE, MERE and RMSE to those of a third party are within the level's limits (10/2/2, 5/1.5/1.5, 2/1.2/1.2);
-# in the small-value domain |g| < threshold the device makes at most twice the errors of the third party, which counts
-# as one at least; special values agree. A case that fails is rechecked over seeds (``recheck``).
+# Rule (opbase ``commercial_standard.md``, April 2026, withdrawn there but still used in msprobe, TTK and ATK, D25): the
+# ratios of MARE, MERE and RMSE to those of a third party are within the level's limits (10/2/2, 5/1.5/1.5, 2/1.2/1.2).
+# In the small-value domain |g| < threshold the device has at most twice the errors of the third party (at least 1 is
+# assumed for it). Special values agree. A case that fails is rechecked over seeds (``recheck``).
 #
-# Readings: denominators are floored with the small-value threshold, as all three tools do (D13); the literal ratios are
-# reported. The domain's border is normal (strict <, D14); its elements stay out of the three metrics (D15); re divides
-# by |g| + 1e-7 (D16). Special values: the device may equal the third party, or a special golden; a third party that is
-# special alone does not matter (D17); where all three differ the verdict is INVESTIGATE and not passed (D18). Every
-# position that is special on any side then leaves the statistics. The golden is not narrowed: the text compares with
-# "the higher precision golden". EB is reported only (D21). Products before A2, and INF_NAN_MODE_ENABLE=0, leave
-# infinities out (``inf_nan_mode=False``).
+# Readings: the small-value threshold is the floor of denominators, as in all three tools (D13); the literal ratios are
+# reported. The domain's border is normal (strict <, D14). Small-value elements do not enter the three metrics (D15). re
+# divides by |g| + 1e-7 (D16). Special values: the device may equal the third party, or a special golden. A third party
+# that alone is special does not matter (D17). If all three differ, the verdict is INVESTIGATE and not passed (D18).
+# Every position that is special on any side is excluded from the statistics. The golden is not narrowed: the text
+# compares with "the higher precision golden". EB is reported only (D21). Products before A2, and INF_NAN_MODE_ENABLE=0,
+# exclude infinities (``inf_nan_mode=False``).
 
 
 def equal(x: Array, x_states: Array, y: Array, y_states: Array) -> Array:
-    """Whether elements are the same: the same special value, or finite and numerically equal."""
+    """Return whether elements are the same: the same special value, or finite and numerically equal."""
     same: Array = (x_states == y_states) & ((x_states != FINITE) | (x == y))
     return same
 
@@ -209,7 +209,8 @@ def judge_dual(
 
 
 def _specials(block: Block, golden: Array, third_fails: bool, inf_nan_mode: bool) -> tuple[int, int, Array]:
-    """Return how many special positions are wrong, how many are unclear, and which positions are finite throughout."""
+    """Return the number of wrong special positions, the number of unclear ones, and a mask of positions finite in
+    all."""
     actual, third = states(block.actual), states(block.third)
     keep = (golden | actual | third) == FINITE
     at = np.flatnonzero(~keep)
@@ -224,7 +225,7 @@ def _specials(block: Block, golden: Array, third_fails: bool, inf_nan_mode: bool
         for state in (sg, sa, sb):
             judged &= (state == FINITE) | (state == NAN)
     wrong = judged & ~right
-    # Golden and third agree, so the device is wrong; otherwise nobody agrees with anybody.
+    # If golden and third agree, the device is wrong; otherwise no two of the three agree.
     agree = sb == sg
     if third_fails:
         agree |= (sg == FINITE) & (sa == FINITE)
@@ -249,22 +250,22 @@ _DUAL = tuple(
 
 # The commercial standard's recheck (复检) of a case that failed, over at least 200 seeds.
 #
-# Rule (opbase ``commercial_standard.md`` 3.5): the case runs again with N different seeds (1000 recommended), each run
-# gives the ratio; N < 200 fails outright. The median of each of 2000 resamples of size N with replacement is taken; the
-# case fails if the 2.5 percentile of these medians is above 1.0 (strict), and passes otherwise.
+# Rule (opbase ``commercial_standard.md`` 3.5): the case runs again with N different seeds (1000 recommended). Each run
+# gives the ratio; N < 200 fails immediately. 2000 resamples of size N are drawn with replacement, and the median of
+# each is computed. The case fails if the 2.5 percentile of these medians is above 1.0 (strict), and passes otherwise.
 #
-# Reading: 2000 resamples and linear percentiles, for every ratio that failed (D19): call it once for each. The
-# resamples are drawn by a generator with a fixed seed, so that the verdict can be repeated.
+# Reading: 2000 resamples and linear percentiles, for every ratio that failed (D19): call ``recheck`` once for each. A
+# generator with a fixed seed draws the resamples, so that the verdict can be repeated.
 
 LEAST = 200
 RESAMPLES = 2000
-MOST = 10**7  # resamples: each is a median over all seeds
+MOST = 10**7  # upper limit of resamples: each is a median over all seeds
 
 
 def recheck(ratios: Sequence[float] | Array, *, resamples: int = RESAMPLES, seed: int = 0) -> Verdict:
     """Judge the ratios of one metric over N seeds.
 
-    A NaN ratio counts as infinite. Raises OracleError for anything but numbers not below 0 in one dimension.
+    A NaN ratio is read as infinite. Raises OracleError for anything except numbers not below 0 in one dimension.
     """
     values = _ratios(ratios)
     if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST:
@@ -295,25 +296,25 @@ def _ratios(ratios: Any) -> Array:
 
 
 def _bootstrap(ordered: Array, resamples: int, seed: int) -> Array:
-    """Medians of resamples with replacement; a few at a time, so that memory stays small."""
+    """Return the medians of resamples with replacement; a few at a time, to limit memory."""
     random = np.random.default_rng(seed)
     n, step = ordered.size, max(1, (1 << 20) // ordered.size)
     medians = np.empty(resamples)
     for start in range(0, resamples, step):
         part = medians[start : start + step]
-        part[:] = ordered[_middle(random.integers(0, n, (part.size, n)))].mean(axis=1)  # ranks are ordered as values
+        part[:] = ordered[_middle(random.integers(0, n, (part.size, n)))].mean(axis=1)  # ranks have the order of values
     return medians
 
 
 def _middle(values: Array) -> Array:
-    """The two middle elements of each row, by order (twice the same one if there is one)."""
+    """Return the two middle elements of each row, by order (twice the same one if there is one)."""
     n = values.shape[1]
     middle = [(n - 1) // 2, n // 2]
     return np.asarray(np.partition(values, middle, axis=1)[:, middle])
 
 
 def _percentile(ordered: Array, percent: float) -> float:
-    """Linear percentile of sorted values, infinities included."""
+    """Return the linear percentile of sorted values, infinities included."""
     place = percent / 100 * (ordered.size - 1)
     low = int(place)
     left, right = float(ordered[low]), float(ordered[min(low + 1, ordered.size - 1)])
@@ -322,11 +323,11 @@ def _percentile(ordered: Array, percent: float) -> float:
 
 # Binary consistency (``binary``): operators that only move or cast (commercial standard, "non-compute").
 #
-# Rule (opbase ``commercial_standard.md``): bit-identical to the golden. -0 differs from +0, a subnormal from zero, one
-# NaN payload from another.
+# Rule (opbase ``commercial_standard.md``): bit-identical to the golden. -0 and +0 differ, a subnormal and zero differ,
+# and two NaN payloads differ.
 #
-# Reading: a float64 golden is first rounded to the output's dtype; a golden that already has the dtype keeps its bits,
-# NaN payloads included. TTK's ``binary_equal`` forgives elements that are NaN on both sides: option ``nan_equal``.
+# Reading: a float64 golden is first rounded to the output's dtype. A golden that already has the dtype keeps its bits,
+# including NaN payloads. TTK's ``binary_equal`` accepts elements that are NaN on both sides: option ``nan_equal``.
 
 
 def judge_binary(sample: Sample, *, nan_equal: bool) -> Verdict:
@@ -362,19 +363,19 @@ _BINARY = (Standard("binary", judge_binary, ("float", "int", "uint", "bool"), op
 
 # Integer outputs: ``integer`` (integer compute) and ``quantized`` (float in, integer out), by absolute error AE.
 #
-# Rule (opbase ``commercial_standard.md``): integer compute must be bit-identical, or at least AE = 0; a quantised
+# Rule (opbase ``commercial_standard.md``): integer compute must be bit-identical, or at least AE = 0. A quantised
 # output may be off by one, AE <= 1. A two's complement integer of AE 0 is bit-identical, so the first rule is AE = 0
 # (D27).
 #
-# Reading: the difference is taken between integers, without wrapping (127 and -128 differ by 255) and without float64
-# (2^53 and 2^53 + 1 differ by 1); the golden has values of the output's type.
+# Reading: the difference is computed between integers, without wrapping (127 and -128 differ by 255) and without
+# float64 (2^53 and 2^53 + 1 differ by 1). The golden has values of the output's type.
 
 
 def difference(golden: Array, actual: Array) -> Array:
     """Return |actual - golden| of two integer arrays of one type, exactly, as uint64."""
     wide = np.uint64 if golden.dtype == np.uint64 else np.int64
     g, a = golden.astype(wide), actual.astype(wide)
-    # Modulo 2^64 the difference of the larger and the smaller is exact: it is below 2^64.
+    # Modulo 2^64 the larger minus the smaller is exact: it is below 2^64.
     return np.asarray(np.maximum(g, a).astype(np.uint64) - np.minimum(g, a).astype(np.uint64))
 
 

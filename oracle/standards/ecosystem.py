@@ -1,4 +1,4 @@
-"""The ecosystem's standards: mixed tolerance (``mixed`` and its kin), and the older MERE/MARE (``mere-mare``)."""
+"""The ecosystem's standards: mixed tolerance (``mixed`` and its variants), and the older MERE/MARE (``mere-mare``)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .base import (
 
 # The ecosystem mixed tolerance: ``mixed`` (table v2), ``mixed-v1`` and ``mixed-strictest`` (both tables).
 #
-# Rule (opbase ``mixed_tolerance_standard.md``): an element passes if |a - g| <= atol + rtol*|g|; the case passes if
-# matched_ratio >= 0.99 and max_abs_error <= max_abs_error_limit, where the limit is the larger of A and 32 ULP.
+# Rule (opbase ``mixed_tolerance_standard.md``): an element passes if |a - g| <= atol + rtol*|g|. The case passes if
+# matched_ratio >= 0.99 and max_abs_error <= max_abs_error_limit. The limit is the larger of A and 32 ULP.
 #
-# Readings chosen where the sources disagree: the current table v2 decides, v1 is reported (D1); "or" is the larger
-# (D2); the ULP is that of the golden narrowed to the output's dtype at the element of the largest error (D3); one
-# special value on one side fails the case (D4); errors and tolerances use the golden as it is, only the test for
-# infinities narrows it (D5); the ratio is compared in integers (D6); empty passes (D7); HiFLOAT32 has 11 fraction bits
-# (D10); errors are float64 (D12); no relaxation for large reductions (D26). The other readings are options.
+# Readings chosen where the sources disagree: the current table v2 decides, v1 is reported (D1). "or" means the larger
+# (D2). The ULP is the ULP of the golden narrowed to the output's dtype, at the element of the largest error (D3). One
+# special value on one side fails the case (D4). Errors and tolerances use the unchanged golden; only the test for
+# infinities narrows it (D5). The ratio is compared in integers (D6). An empty output passes (D7). HiFLOAT32 has 11
+# fraction bits (D10). Errors are float64 (D12). Large reductions are not relaxed (D26). The other readings are options.
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ REQUIRED_PERCENT = 99  # required_matched_ratio, in integers
 
 @dataclass
 class Scan:
-    """What one pass over the elements finds; lists have one entry a table.
+    """The result of one pass over the elements; lists have one entry per table.
 
     ``worst`` is the flat position of the largest error, the first of equals, -1 if no position is finite on both sides.
-    ``over`` counts the elements above their own max(A, 32 ULP), for the per-element reading.
+    ``over`` is the number of elements above their own max(A, 32 ULP), for the per-element reading.
     """
 
     rows: list[Row]
@@ -95,7 +95,7 @@ class Scan:
         """Compare one run of elements."""
         error = a - g
         np.abs(error, out=error)
-        at = int(error.argmax())  # of a NaN, if there is one
+        at = int(error.argmax())  # the position of a NaN, if there is one
         worst = float(error[at])
         if worst < fast_below:
             self.finite(g, error, worst, start + at)
@@ -107,7 +107,7 @@ class Scan:
             self.finite(g[keep], error, float(error[at]), start + int(keep[at]))
 
     def specials(self, start: int, g: Array, a: Array) -> Array:
-        """Compare the special values, count those that agree as matched, and return the other positions."""
+        """Compare the special values, count equal ones as matched, and return the other positions."""
         golden, actual = golden_states(g, self.form, self.inf_narrow), states(a)
         differ = np.flatnonzero(golden != actual)
         if differ.size and not self.special_mismatch:
@@ -119,7 +119,7 @@ class Scan:
         return np.flatnonzero(~special)
 
     def finite(self, g: Array, error: Array, worst: float, position: int) -> None:
-        """Count finite elements, whose largest error ``worst`` is at the flat ``position``."""
+        """Count finite elements with the largest error ``worst`` at the flat ``position``."""
         if worst > self.max_abs_error or self.worst < 0:
             self.max_abs_error, self.worst = worst, position
         for k, row in enumerate(self.rows):
@@ -135,17 +135,17 @@ class Scan:
 
     def _over(self, g: Array, error: Array, limit: float) -> int:
         least = np.minimum(np.abs(g), self.form.max)
-        least *= ULPS * 2.0 ** (-self.form.mant - 1)  # an ULP is more
+        least *= ULPS * 2.0 ** (-self.form.mant - 1)  # an ULP is larger
         large = np.flatnonzero((error > limit) & (error > least))
         golden = np.clip(quantize(g[large], self.form), -self.form.max, self.form.max)
         return int(np.count_nonzero(error[large] > ULPS * ulps(golden, self.form)))
 
 
 def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool) -> Scan:
-    """Look at every element once, in blocks; scratch is a few blocks."""
+    """Scan every element once, in blocks; scratch memory is a few blocks."""
     form = sample.format
     result = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
-    # Below this error a finite actual proves that the golden stays finite when narrowed.
+    # If the error is below this, a finite actual proves that the golden stays finite when narrowed.
     fast_below = form.overflow - form.max if inf_narrow else math.inf
     for block in blocks(sample):
         g = quantize(block.golden, form) if narrowed_error else block.golden
@@ -154,7 +154,7 @@ def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool
 
 
 def _max_golden(sample: Sample) -> float:
-    """The largest finite |golden|; 0 if there is none."""
+    """Return the largest finite |golden|; 0 if there is none."""
     largest = 0.0
     for block in blocks(sample):
         magnitude = np.abs(block.golden)
@@ -163,7 +163,7 @@ def _max_golden(sample: Sample) -> float:
 
 
 def _anchor(sample: Sample, scanned: Scan, anchor: str) -> float | None:
-    """Return the value whose ULP the limit takes, narrowed to the dtype; None: A alone."""
+    """Return the value for the limit's ULP, narrowed to the dtype; None: A alone."""
     if anchor == "fixed":
         return None
     if anchor == "one":
@@ -178,7 +178,7 @@ def _anchor(sample: Sample, scanned: Scan, anchor: str) -> float | None:
 
 
 def _failures(sample: Sample, scanned: Scan, k: int, limit: float, per_element: bool) -> list[str]:
-    """Name the rules of table k that are broken, special values aside."""
+    """Return the broken rules of table k, except special values."""
     broken = []
     if 100 * scanned.matched[k] < REQUIRED_PERCENT * sample.size:
         ratio = scanned.matched[k] / sample.size
@@ -202,7 +202,7 @@ def judge_mixed(
     large_reduction: bool,
     max_abs_error_limit: float | None,
 ) -> Verdict:
-    """Judge by the tables in ``gates``; metrics are the first one's, and ``v1_``/``v2_`` those of the other."""
+    """Judge by the tables in ``gates``. Metrics belong to the first table, ``v1_``/``v2_`` metrics to the other."""
     names = [*gates, *(name for name in TABLES if name not in gates)]
     rows = [pick(TABLES[name], sample, "mixed") for name in names]
     if large_reduction:
@@ -266,10 +266,11 @@ _MIXED = tuple(
 # Rule (opbase ``docs/en/.../experimental_standard.md``): re = |a - g| / (|g| + 1e-7); MERE is its mean, MARE its
 # maximum; pass if MERE < T and MARE < 10 T, both strict.
 #
-# Readings: the page is silent on NaN and Inf, so TTK's rule holds for both names: special positions must agree (after
-# narrowing the golden to the output's dtype), the agreeing ones leave the statistics, nothing left passes. Empty passes
-# (D7). Epsilon 1e-7 over all elements, in float64 (D11, D12); the BLAS test header's 2^-14 and its mean over unequal
-# elements are the options ``epsilon`` and ``skip_equal``. Other float dtypes have the float32 threshold (TTK).
+# Readings: the page does not mention NaN and Inf, so TTK's rule applies to both names. Special positions must agree
+# (after narrowing the golden to the output's dtype). Equal ones are excluded from the statistics; if no element is
+# left, the case passes. An empty output passes (D7). Epsilon is 1e-7 for all elements, in float64 (D11, D12). The BLAS
+# test header's 2^-14 and its mean over unequal elements are the options ``epsilon`` and ``skip_equal``. Other float
+# dtypes have the float32 threshold (TTK).
 
 THRESHOLDS: dict[str, float] = {
     "float16": 2**-10,

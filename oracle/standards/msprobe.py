@@ -1,21 +1,21 @@
 """msprobe's api_accuracy_checker: stage 2 (``msprobe-benchmark``, NPU against GPU) and stage 1 (``msprobe-stage1``).
 
-Source: the code of Ascend/mstt 99c2e0f and of mindstudio-probe 26.2.0; where they differ 26.2.0 is followed and the
-other is ``version="99c2e0f"``. The loss and activation operators are in none of msprobe's lists, so they are judged
-by the benchmark algorithm, level L0.
+Source: the code of Ascend/mstt 99c2e0f and of mindstudio-probe 26.2.0. If they differ, 26.2.0 is followed and the other
+is ``version="99c2e0f"``. The loss and activation operators are in none of msprobe's lists, so the benchmark algorithm,
+level L0, judges them.
 
-Stage 2: each side's metrics against the golden, then ratio = |NPU| / max(|GPU|, floor): small-value error share <= 2,
-RMSE, maximal and mean relative error within the level. Where a metric is infinite or NaN the two must be the same
+Stage 2: each side's metrics against the golden, then ratio = |NPU| / max(|GPU|, floor). Small-value error share <= 2;
+RMSE, maximal and mean relative error within the level. If a metric is infinite or NaN, the two must be the same
 infinity or both NaN. EB is reported, not judged (D21). Special values are masked, never compared.
 
-Stage 1: cosine > 0.99, else error; max_abs < 0.001 passes; then fp16/bf16 need share(rel < 0.01) > 0.99 and pass with
-share(rel < 0.001) > 0.999, fp32 need share(rel < 0.001) > 0.999 and pass with share(rel < 0.0001) > 0.9999. Short of
-the second share it is a Warning, which passes with that word as the reason. Special values are not masked: a matched
-NaN or Inf counts against the shares, unless ``exclude_specials``. Integers: mismatch rate 0.
+Stage 1: cosine > 0.99, else error; max_abs < 0.001 passes. Then fp16/bf16 need share(rel < 0.01) > 0.99 and pass with
+share(rel < 0.001) > 0.999. fp32 need share(rel < 0.001) > 0.999 and pass with share(rel < 0.0001) > 0.9999. Below the
+second share the result is a Warning, which passes with that word as the reason. Special values are not masked: a
+matched NaN or Inf lowers the shares, unless ``exclude_specials``. Integers: mismatch rate 0.
 
-Readings: the small domain is |g| <= s, as the code has it (D14 is for our own suite); its error limit for fp16 and
-bf16 is the code's 1e-16, the document's 2^-16 is ``small_atol="document"`` (D22); empty and float64 in stage 2 are
-SKIP, which passes (D7; an empty tensor was an error in 99c2e0f).
+Readings: the small domain is |g| <= s, as in the code (D14 is for our own suite). Its error limit for fp16 and bf16 is
+the code's 1e-16; the document's 2^-16 is ``small_atol="document"`` (D22). Empty and float64 in stage 2 are SKIP, which
+passes (D7; an empty tensor was an error in 99c2e0f).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Constants:
     epsilon: float
 
 
-# epsilon: that of the golden's dtype, one precision higher than the output's; bfloat16 has its own constant.
+# epsilon: of the golden's dtype, one precision higher than the output's; bfloat16 has its own constant.
 TABLE: dict[str, Constants] = {
     "float16": Constants(2**-10, 1e-16, 2**-16, 2**-11, 2**-23),
     "bfloat16": Constants(2**-10, 1e-16, 2**-16, 2**-8, 2**-8),
@@ -126,7 +126,7 @@ def judge_benchmark(sample: Sample, *, level: str, small_atol: str, version: str
 
 
 def _ratio(npu: float, gpu: float, floor: float) -> float:
-    """Return |NPU| / max(|GPU|, floor); with an infinity or NaN 1 where both are the same, else infinite."""
+    """Return |NPU| / max(|GPU|, floor); with an infinity or NaN: 1 if both are the same, else infinite."""
     if math.isfinite(npu) and math.isfinite(gpu):
         return abs(npu) / max(abs(gpu), floor)
     return 1.0 if npu == gpu or (math.isnan(npu) and math.isnan(gpu)) else math.inf
@@ -159,7 +159,7 @@ class Shares:
 
 
 def _pairs(sample: Sample, exclude_specials: bool) -> Iterator[tuple[Array, Array]]:
-    """Yield (actual, golden) in runs, without the special values that agree if so asked."""
+    """Yield (actual, golden) in runs; ``exclude_specials``: without the special values that agree."""
     for block in blocks(sample):
         a, g = block.actual, block.golden
         if exclude_specials:
@@ -169,7 +169,7 @@ def _pairs(sample: Sample, exclude_specials: bool) -> Iterator[tuple[Array, Arra
 
 
 def _larger(so_far: float, values: Array) -> float:
-    """The maximum, where a NaN is the largest."""
+    """Return the maximum; a NaN is the largest."""
     return float(np.maximum(so_far, values.max(initial=0.0)))
 
 
@@ -206,7 +206,8 @@ def judge_stage1(sample: Sample, *, version: str, exclude_specials: bool) -> Ver
 
 
 def _cosine(pairs: Iterable[tuple[Array, Array]], shares: Shares) -> float | None:
-    """The cosine of actual and golden; None where both are zero, NaN where it does not exist, 0 against all zeros."""
+    """Return the cosine of actual and golden; None if both are zero, NaN if it does not exist, 0 if one side is
+    zero."""
     tiny = float(np.finfo(np.float64).eps)
     if shares.actual <= tiny and shares.golden <= tiny:
         return None

@@ -91,7 +91,7 @@ def _load_float16_by_bits(operand, i):
 
 @intrinsic
 def widened(context, code):
-    """float16's bits as float32, by the processor's own conversion."""
+    """Convert float16's bits to float32, by the processor's own conversion."""
 
     def generate(context, builder, signature, arguments):
         return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
@@ -209,7 +209,7 @@ LARGEST_HALF = int(np.float32(65504.0).view(np.int32))  # float16's largest numb
 
 @intrinsic
 def narrowed(context, single):
-    """A float32 number rounded to float16's bits, by the processor's own conversion."""
+    """Round a float32 number to float16's bits, by the processor's own conversion."""
 
     def generate(context, builder, signature, arguments):
         return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
@@ -304,8 +304,8 @@ def quick(dtype: str) -> Any:
 
 @functools.cache
 def quick_single(dtype: str) -> Any:
-    """Return encode(low, high) for two float32 numbers with the value strictly between them, or all three 0: its code
-    is proved where both round to it."""
+    """Return encode(low, high) for two float32 numbers with the value strictly between them, or all three 0. Its code
+    is proved if both round to it."""
     return _encode_bfloat16 if dtype == "bfloat16" else _encode_by(narrower(dtype))
 
 

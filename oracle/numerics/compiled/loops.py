@@ -97,8 +97,7 @@ _VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__versi
 
 
 def _count_apart() -> bool:
-    """Make numba number functions like no other process; return False if this version of numba numbers them
-    differently."""
+    """Make numba number functions like no other process; return False if this numba has another numbering."""
     if not isinstance(getattr(FunctionIdentity, "_unique_ids", None), itertools.count):
         return False
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
@@ -260,8 +259,7 @@ def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
 
 
 def _slack(graphs: Graphs, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
-    """Return the possible error of a value, including the rounding of an interval's ends (2u); in float32 the ends
-    enclose it."""
+    """Return the possible error of a value, including an interval's rounded ends (2u); in float32 they enclose it."""
     (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
     if lost.is_zero and arithmetic is not COMPILED_FLOAT32:
         return ZERO

@@ -184,7 +184,7 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
     )
 
 
-ROW, PLACE, BOTH, ONE = "row", "place", "row * length + place", "0"  # the index of an operand's element for a row's value
+ROW, PLACE, BOTH, ONE = "row", "place", "row * length + place", "0"  # the index of a row's element in an operand
 
 
 def scattering(

@@ -160,8 +160,8 @@ class StrictBound:
         release(result)
 
     def _flushes(self, value: Array, bound: Array, unspecified: Array, stored: FloatFormat) -> None:
-        """Mark elements where a flushed step loses a result that is a normal number (a factor is large). This is no
-        rounding, and a standard would read it as an error. ``stored``: the output's type; a loss below its ULP is
+        """Mark elements where a flushed step loses a result that is a normal number (a factor is large). A standard
+        would read this loss as an error, not as a rounding. ``stored``: the output's type; a loss below its ULP is
         harmless."""
         size = np.abs(value)
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE) & (bound > half_ulp(size, stored))
