@@ -39,7 +39,7 @@ ARITHMETIC = Arithmetic(
      "erfc": 128},
 )  # fmt: skip
 UNDERFLOW = 2.0**-600  # the possible loss of a term of a sum with parts below float64's normal numbers
-NEAR = 2.0**-30  # relative, and less than half a unit of every format: a number so close to a format's number rounds to it
+NEAR = 2.0**-30  # relative, less than half a unit of every format: a number so close to a format's number rounds to it
 _ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # for arguments of up to 1, else NaN
 _SERIES = frozenset(("erf", "erfc", "log", "log1p", "expm1", "tanh"))
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
@@ -95,8 +95,7 @@ def lost(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
 
 
 def error_of(relative: float, running: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    """Return the error of a value in pairs from its bound. The bound is evaluated in pairs too, so log(1 + 1e-30) is
-    not 0 in it."""
+    """Return the error of a value in pairs from its bound, also evaluated in pairs: there log(1 + 1e-30) is not 0."""
     high, _ = evaluate(running, operands)
     return np.asarray((np.abs(value) * relative + high) * 1.01)
 

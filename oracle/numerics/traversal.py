@@ -40,8 +40,7 @@ def names_of(*roots: Expression) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def is_rational(root: Expression) -> bool:
-    """Return whether a graph consists of arithmetic, comparisons and choices alone: its value is then a rational
-    number."""
+    """Return whether a graph consists of arithmetic, comparisons and choices alone: its value is a rational number."""
     return not any(map(is_irrational_step, walk(root)))
 
 
@@ -128,8 +127,8 @@ def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression
 
 
 class AtPlace(NamedTuple):
-    """The place of each row at which a formula is not zero, the conditions under which a row takes part, and the value
-    at the place."""
+    """The one place of each row at which a formula is not zero, the conditions under which a row takes part, and the
+    formula's value at the place."""
 
     place: Expression
     conditions: tuple[Expression, ...]

@@ -323,7 +323,7 @@ def pick(table: dict[str, Row], sample: Sample, standard: str) -> Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of elements from flat position ``start`` on, as float64. Not to be written: they may be the caller's.
+    """A run of elements from flat position ``start`` on, as float64. Read-only: the arrays may belong to the caller.
 
     Without a third party ``third`` is ``actual``.
     """

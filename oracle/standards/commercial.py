@@ -57,7 +57,7 @@ SMALL_VALUE: dict[str, SmallValue] = {
 
 @dataclass(frozen=True)
 class Level:
-    """Limits of the three ratios, each inclusive."""
+    """The limits of the three ratios, each inclusive."""
 
     mare: float
     mere: float

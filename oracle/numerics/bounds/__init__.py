@@ -1,1 +1,1 @@
-"""Error bounds derived from a graph, and what is known of its nodes."""
+"""Error bounds derived from a graph, and known properties of its nodes."""

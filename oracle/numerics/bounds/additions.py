@@ -17,9 +17,9 @@ import numpy as np
 from ...model.call import Array
 from ..floats.rounding import UNIT
 
-SHORT = 256  # up to this number of terms, the worst case of any order hides nothing: it is 2^-16 of the magnitudes' sum
+SHORT = 256  # up to this number of terms, the worst case of any order is good enough: 2^-16 of the magnitudes' sum
 BINADES = 4  # the binades of partial sums below the sum of magnitudes: partial sums of eight lanes are three below
-RUN = 128  # consecutive terms whose distances are added first
+RUN = 128  # consecutive terms; their distances are added first
 SAMPLE, SHARE = 256, 0.25  # a sample of the terms shows whether values repeat: if this share occurs again
 DIGITS, LEAST = 24, -149  # of a float32 significand; the exponent of its smallest number
 

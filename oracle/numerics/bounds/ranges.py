@@ -63,7 +63,7 @@ def cell_of(values: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def table(bound: Expression) -> Array:
-    """Return, per cell, an upper bound of a bound with a single operand; infinity if none is known."""
+    """Return, per cell, an upper bound of a bound with a single operand; infinity if no bound is known."""
     names = names_of(bound)
     codes = np.arange(1 << (32 - SHIFT), dtype=np.uint32)
     first = (codes << np.uint32(SHIFT)).view(np.float32)

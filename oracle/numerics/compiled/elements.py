@@ -146,7 +146,7 @@ def _is_beyond(operand, i, window):
     return beyond
 
 
-# ---- what is in doubt, put together ----------------------------------------------------------------------------------
+# ---- doubtful elements, collected ------------------------------------------------------------------------------------
 
 
 @njit(error_model="numpy")

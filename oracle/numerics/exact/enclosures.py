@@ -32,8 +32,8 @@ PATIENCE = 256  # bits that are enough for nearly all values that are not exactl
 
 
 class Interval:
-    """Two MPFR numbers around a real one. ``above``: the real number is known to differ from the lower end. ``below``:
-    it is known to differ from the upper end."""
+    """Two MPFR numbers around a real one. ``above``: the real number certainly differs from the lower end. ``below``:
+    it certainly differs from the upper end."""
 
     __slots__ = ("above", "below", "high", "low")
 

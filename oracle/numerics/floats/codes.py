@@ -118,8 +118,8 @@ _IN_PLACE = np.int32(0x8FFFE000 - (1 << 32))  # the place of float16's bits in f
 
 
 def castable(values: Array) -> Array:
-    """Return an array of the same numbers, in the same order in memory, whose cast to float32 or float64 is vectorised;
-    for callers inside :func:`.environment.ieee_arithmetic`."""
+    """Return an array of the same numbers, in the same order in memory. Its cast to float32 or float64 is vectorised.
+    For callers inside :func:`.environment.ieee_arithmetic`."""
     if values.size < MANY or values.dtype not in (_HALF, _BFLOAT):
         return values
     if not values.flags.c_contiguous:

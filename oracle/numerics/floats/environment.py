@@ -29,18 +29,16 @@ from ...system.start import wrong
 # The control registers of this thread's floating-point unit: rounding, subnormal numbers, traps.
 #
 # A shared object linked with ``-ffast-math`` sets flush-to-zero when it is loaded. ``fesetround`` sets a direction of
-# rounding. Both settings stay. libm's fegetenv and fesetenv copy the whole environment to and from memory, including
-# the control registers (C17 7.6.4). The platform's ABI defines their place in ``fenv_t``. It is known here for Linux
-# (glibc and musl alike) on x86-64 and aarch64. Elsewhere no register is set: two additions and two products check the
-# arithmetic.
+# rounding. Both settings stay. libm's fegetenv and fesetenv copy the whole environment to and from memory, with the
+# control registers (C17 7.6.4). Their place in ``fenv_t`` is the platform's ABI, known here for Linux (glibc and musl)
+# on x86-64 and aarch64. Elsewhere no register is set: two additions and two products check the arithmetic.
 
 WORDS = 8  # 32-bit words of the longest fenv_t here
 
 
 @dataclass(frozen=True)
 class Register:
-    """A control register: its word of fenv_t, the bits that decide results or stop the process, their IEEE 754
-    values."""
+    """A control register: its word of fenv_t, the bits that decide results or traps, and their IEEE 754 values."""
 
     name: str
     word: int
@@ -99,8 +97,7 @@ if REGISTERS:
     LAST_WORD, LAST_MASK, LAST_VALUE = REGISTERS[-1].word, REGISTERS[-1].mask, REGISTERS[-1].right
 
     def is_right() -> bool:
-        """Return whether this thread computes as IEEE 754 says by default. Every golden calls this, so it has no
-        loop."""
+        """Return whether this thread computes as IEEE 754 says by default. No loop: every golden calls it."""
         room = _ROOM
         _GET(room.address)
         words = room.words
@@ -140,8 +137,7 @@ def righted(state: bytes) -> bytes:
 
 @contextmanager
 def right() -> Iterator[None]:
-    """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then restore the old
-    state."""
+    """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then restore it."""
     before = read()
     write(righted(before))
     try:
@@ -187,8 +183,7 @@ def _prepared() -> contextvars.Context:
 
 _OURS = contextvars.ContextVar("inside a function of ieee_arithmetic", default=False)
 _PREPARED = _prepared()
-# Before NumPy 2.0 the error state belongs to the thread, not to the context: buffer size, reactions (0: none),
-# callback.
+# Before NumPy 2.0 the thread, not the context, has the error state: buffer size, reactions (0: none), callback.
 _GET_ERRORS, _SET_ERRORS = getattr(np, "geterrobj", None), getattr(np, "seterrobj", None)
 _SILENT = [_NUMPY_BUFFER, 0, None]
 

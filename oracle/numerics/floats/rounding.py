@@ -26,11 +26,10 @@ from .codes import has_nan, highest, lowest, some
 class Arithmetic:
     """The accuracy of an evaluation.
 
-    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: the significant bits of the type.
-    ``quantum``: the smallest number of the type, the possible loss of an underflow (0: operands are far from
-    underflow). ``accuracy``: the error of functions and of ``/``, in units; every other function is exact.
-    ``flushing``: operations that return 0 for results below ``tiny``. ``normal``: a multiple of more than 2^normal does
-    not underflow.
+    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: its significant bits. ``quantum``: its
+    smallest number, the possible loss of an underflow (0: operands are far from underflow). ``accuracy``: of functions
+    and of ``/``, in units; every other function is exact. ``flushing``: operations that return 0 for results below
+    ``tiny``. ``normal``: a multiple of more than 2^normal does not underflow.
     """
 
     unit: float
@@ -46,8 +45,7 @@ FLOAT64 = Arithmetic(
     2.0**-53,
     53,
     0.0,
-    # Our functions, NumPy's, the C library's and the compiled engine's own exp have at most these errors
-    # (tests/numerics).
+    # Maximum errors of our functions, NumPy's, the C library's and the compiled engine's own exp (tests/numerics).
     {"/": 1, "exp": 4, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
 )
 # The same near the end of the range: a subnormal result may be off by a few of float64's smallest numbers. From 2^-900
@@ -136,9 +134,8 @@ def rounded_once(values: Array, row: DType) -> Array:
 def _narrowed(values: Array, dtype: str) -> Array:
     """Round float64 values to a type of 16 bits or fewer.
 
-    For float16 and bfloat16 the values go through float32. The second rounding is wrong if the first one gave a
-    midpoint. Such values, and the subnormal numbers of float16 (fewer digits), are first rounded to the grid of the
-    format.
+    float16 and bfloat16 go through float32. The second rounding can be wrong if the first one gave a midpoint. So
+    midpoints, and float16's subnormal numbers (fewer digits), are first rounded to the grid of the format.
     """
     fmt, row = FORMATS[dtype], DTYPES[dtype]
     if dtype not in _DROPPED:
@@ -212,7 +209,7 @@ def widen(values: Array) -> Array:
 
 def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
     """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0. ``beyond``:
-    1 (-1) if the true number is larger (smaller) than the rational by a tiny amount: then it is no tie."""
+    1 (-1) if the true number is larger (smaller) than the rational by less than any other number: then it is no tie."""
     if exact == 0:
         return 0.0
     sign = -1.0 if exact < 0 else 1.0

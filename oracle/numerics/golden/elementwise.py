@@ -153,7 +153,7 @@ def _outside(codes: Array, window: tuple[int, int]) -> Array:
 # Elementwise operators: a formula evaluated on whole tensors, rounded, proved, and bounded.
 
 AT_ONCE = 1 << 13  # elements that are settled together
-ALONE = 16  # up to this number all are settled exactly: a second check costs a millisecond, an exact value 0.01 to 0.1
+ALONE = 16  # up to this number all are settled exactly: a second check costs 1 ms, an exact value some 0.01 ms
 
 
 # ---- the golden ------------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class Stages:
         return totals
 
     def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
-        """Add a sum over all rows, with shape 1 along ``axes`` axes."""
+        """Add a sum over all rows, as an array with ``axes`` axes of size 1."""
         assert self.beyond is not None
         value, error, doubtful = self.beyond.total(graph, stage, arithmetic)
         one = (1,) * axes
@@ -217,7 +217,7 @@ class Stages:
         return rationals.evaluate(self.graph.outer, known)
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
-        """Return the stages of some rows as pairs, and the error of each, the axis kept. Rows are processed in
+        """Return the stages of some rows as pairs, and the error of each, the axis kept; rows are processed in
         groups."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
         result = [

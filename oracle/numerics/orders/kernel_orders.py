@@ -165,7 +165,7 @@ class Graphs:
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic, size: Expression | None = None) -> Expression:
         """Return the part of a right kernel's possible loss that is not purely relative, without underflow. ``size``:
-        the value's magnitude."""
+        |value|."""
         return self.bound(arithmetic).running(abs(self.value) if size is None else size)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it

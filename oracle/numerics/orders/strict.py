@@ -59,8 +59,7 @@ def kernel(
     return result
 
 
-# The strict bound of elementwise results: the possible losses of right kernels, and where they disagree
-# (docs/bounds.md).
+# The strict bound of elementwise results: possible losses of right kernels, and their disagreement (docs/bounds.md).
 
 FEW = 4  # up to 1 in FEW elements are checked alone; if more, all are checked together
 WORTH = 1 << 13  # elements of a block from which a closer check of its ranges costs less than one check per element
@@ -95,12 +94,12 @@ class StrictBound:
     def around(
         self, value: Array, running: Values, departure: Values, formats: Sequence[FloatFormat]
     ) -> tuple[Array, Array, Array | None]:
-        """Return the bound before the last roundings, the elements on which right kernels disagree, and the elements on
-        which they cannot disagree because every step is exact. The arrays have the shape of ``value``; the last is None
-        if empty.
+        """Return the bound before the last roundings, the elements on which right kernels disagree, and those on which
+        they cannot, because every step is exact. The arrays have the shape of ``value``; the last is None if it is
+        empty.
 
         ``running``, ``departure``: the values of :attr:`running` and of :attr:`Graphs.departure`. ``formats``: the
-        formats of the host's roundings, one after the other.
+        host's formats, rounded to one after the other.
         """
         ranges = ranges_of(self.operands)
         bound = self.lost(value, running, ranges)
@@ -160,9 +159,8 @@ class StrictBound:
         release(result)
 
     def _flushes(self, value: Array, bound: Array, unspecified: Array, stored: FloatFormat) -> None:
-        """Mark elements where a flushed step loses a result that is a normal number (a factor is large). A standard
-        would read this loss as an error, not as a rounding. ``stored``: the output's type; a loss below its ULP is
-        harmless."""
+        """Mark elements where a flushed step loses a normal number (a factor is large). A standard would read this loss
+        as an error, not as a rounding. ``stored``: the output's type; a loss below its ULP does not matter."""
         size = np.abs(value)
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE) & (bound > half_ulp(size, stored))
         if not lost.any():
@@ -248,9 +246,8 @@ class StrictBound:
         return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
-        """Return where the value lies halfway between two numbers of a 16-bit type and every order is exact on the
-        branches that its conditions choose. The type is the host's, or the output's if the value is representable in
-        the host's type."""
+        """Return where the value is halfway between two numbers of a 16-bit type and every order is exact on its chosen
+        branches. The type is the host's, or the output's if the value is representable in the host's type."""
         computed = FORMATS["float32" if self.graphs.native is None else self.graphs.dtype]
         narrow = [fmt for fmt in formats if fmt.mant < computed.mant]
         if not (narrow and self.graphs.may_be_exact):
