@@ -89,7 +89,7 @@ def _loss(root: Expression) -> Loss:
 
 
 def lost(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    """Return the error of a graph's value in pairs, for exact operands."""
+    """Return an error bound of a graph's value in pairs, for exact operands."""
     loss = _loss(root)
     return error_of(loss.relative, loss.running(abs(root)), operands, value)
 

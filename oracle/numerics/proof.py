@@ -350,7 +350,7 @@ class Sink:
 
     def _roundings(self, reach: Array) -> Array:
         """Return the possible change by the host's roundings: half an ULP of the kernel type, plus half an ULP of the
-        output type if it is not finer. (Else the cast is exact, as from bfloat16 to float16 above float16's
+        output's if that is not finer. (Else the cast is exact, as from bfloat16 to float16 above float16's
         subnormals.)"""
         first = half_ulp(reach, self.formats[0])
         if len(self.formats) == 1:

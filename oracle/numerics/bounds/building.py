@@ -28,8 +28,7 @@ class Loss:
         return plus(times(size, self.scaled), self.absolute)
 
     def enclosing(self, value: Expression, ends: float) -> Expression:
-        """Return the distance around a value, without underflow. ``ends``: the relative rounding of an interval's
-        ends."""
+        """Return the half-width around a value, without underflow. ``ends``: the relative rounding of the ends."""
         running = times(constant(SECOND_ORDER), self.running(abs(value)))
         return plus(times(constant(self.relative + ends), abs(value)), running)
 
@@ -58,7 +57,7 @@ def larger(a: Expression, b: Expression) -> Expression:
 
 
 def evened(*known_losses: Loss) -> list[Loss]:
-    """Return losses with the same relative number, the smallest. The excess moves to ``scaled``: an element can
+    """Return losses with the same relative number, the smallest; the excess moves to ``scaled``, as elements can
     choose."""
     least = min(lost.relative for lost in known_losses)
     return [

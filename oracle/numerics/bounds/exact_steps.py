@@ -68,8 +68,7 @@ class Facts:
         return signs[0] if len(signs) == 2 and signs[0] == signs[1] else 0
 
     def bits(self, node: Expression) -> float:
-        """Return the largest number of significant bits of a value; infinity if it is not an exact product of
-        operands."""
+        """Return an upper bound of a value's significant bits; infinity if it is not an exact product of operands."""
         if id(node) not in self._bits:
             self._bits[id(node)] = self._count(node)
         return self._bits[id(node)]

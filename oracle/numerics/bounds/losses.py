@@ -409,8 +409,7 @@ _NAMES = {
 
 
 def _are_indices(condition: Expression) -> bool:
-    """Return whether an operand is compared with a whole number for equality, like a class index: all digits are
-    exact."""
+    """Return whether an operand is compared with a whole number for equality, like a class index: an exact integer."""
     a, b = condition.args
     known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
     whole = known is not None and known.denominator == 1

@@ -4,7 +4,7 @@ The check is interval arithmetic on the smallest and largest values of the opera
 graph. A block that passes needs no check of its elements. The answer is cached by the operands' binades, because most
 blocks of a run are alike.
 
-A range can be too wide for an answer. An example is e^x times a term that is negligible next to e^-x, each at its
+A range can be too wide for an answer. An example is e^x times a number next to which e^-x vanishes, each at its
 largest. Then the range of the operand with the most uses is divided into parts, and all parts are evaluated together.
 """
 
@@ -127,8 +127,7 @@ def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]
 
 
 def _divide(a: Cells, b: Cells) -> Cells:
-    """Divide. A zero at an end of a divisor has the sign of the divisor's inside; a divisor that is only 0 is
-    positive."""
+    """Divide. A zero end of a divisor has the sign of the divisor's inside; a divisor that is only 0 is positive."""
     ends = b[0] + 0.0, np.where((b[1] == 0) & (b[0] < 0), -0.0, b[1])
     low, high = _corners(np.divide)(a, ends)
     through_zero = (b[0] < 0) & (b[1] > 0)

@@ -37,8 +37,8 @@ from ..traversal import has_rational_way, is_rational, names_of, walk
 
 # 16-bit results evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
 #
-# If the operands of a block lie in the formula's window (:mod:`..bounds.windows`), the relative error of float32 is
-# known. All results except one in a thousand are further than this error from a midpoint. The others use float64.
+# If the operands of a block lie in the formula's window (:mod:`..bounds.windows`), float32's relative error has a
+# bound. All results except one in a thousand are further than this from a midpoint. The others use float64.
 
 Formats = tuple[tuple[str, str], ...]
 Numbers = tuple[tuple[str, float], ...]
@@ -305,8 +305,7 @@ class _Work:
         return answer
 
     def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
-        """Return one element for each distinct set of operand bits, and for each element the index of its
-        representative."""
+        """Return one element for each distinct set of operand bits, and the index of each element's representative."""
         few = [np.asarray(v, np.float64) for v in pick(self.operands, where).values() if isinstance(v, np.ndarray)]
         bits = np.stack([np.zeros(where[0].size), *few], axis=1).view(np.uint64)  # possibly no operand is an array
         _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
@@ -317,7 +316,7 @@ class _Work:
         return float(value)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """Return the formula for some elements and separate ties from near ties: on fractions, or in pairs of
+        """Return the formula for some elements, with ties separated from near ties: on fractions or in pairs of
         float64."""
         few = self.widened(where)
         value, slack = self._enclosed(few, where[0].shape)
@@ -396,8 +395,8 @@ class _Work:
         return result
 
     def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
-        """Return where a doubt is true, and a side of the comparison is rounded or infinite (saturated by a
-        product)."""
+        """Return where a doubt is true, and a side of the comparison is rounded or infinite (a product can
+        saturate)."""
         (holds,) = program(doubt.condition)(few, shape)
         single = cast(few, np.float32)
         rounded = np.full(shape, not doubt.sides)

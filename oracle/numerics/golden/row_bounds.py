@@ -37,8 +37,8 @@ class RowBound:
     stages: Stages
 
     def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
-        """Return a graph's one value for each row, and its error. For a device, also return whether right kernels may
-        disagree about a value."""
+        """Return a graph's one value for each row, and its error bound. For a device, also return whether right kernels
+        may disagree about a value."""
         inner = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
         own = self.stages.totals(graph, arithmetic, (Ellipsis,), inner)
         outer, shape = pick(inner, FIRST), (*self.stages.lead, 1)

@@ -32,8 +32,8 @@ Pair = tuple[Array, Array]  # an unevaluated sum
 
 @dataclass
 class Totals:
-    """The stages of some rows and their errors, the axis kept; by symbol. ``sizes``: the sums of the terms' magnitudes,
-    without infinite ones."""
+    """The stages of some rows and their error bounds, the axis kept; by symbol. ``sizes``: the sums of the terms'
+    magnitudes, without infinite ones."""
 
     known: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
@@ -41,15 +41,15 @@ class Totals:
 
 
 class Beyond(Protocol):
-    """The sums of a formula over all rows (stages of the kind ``total``), if :class:`Stages` contains only some
-    rows."""
+    """The sums of a formula over all rows, for :class:`Stages` with some rows only: the stages of the kind
+    ``total``."""
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        """Return the sum, its error, and whether right kernels may disagree about it."""
+        """Return the sum, its error bound, and whether right kernels may disagree about it."""
         ...
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
-        """Return the sum as a pair, and its error."""
+        """Return the sum as a pair, and its error bound."""
         ...
 
     def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
@@ -82,8 +82,7 @@ class Stages:
         *lead, self.length = shape_of(operands)
         self.lead = tuple(lead)
         self.graph = scheme.value
-        # The stages of the rows with the last operands, by stages: several orders of a formula often have the same
-        # ones.
+        # The last operands' stages, by stages: the orders of a formula often have the same.
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
         self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
@@ -136,7 +135,7 @@ class Stages:
         totals.doubtful |= doubtful
 
     def _add(self, totals: Totals, stage: Stage, terms: Iterable[tuple[Array, Values]]) -> None:
-        """Reduce the terms of a stage, part by part, with the error of each term and float64's error in the
+        """Reduce the terms of a stage, part by part, with each term's error bound and float64's error in the
         addition."""
         add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
         worst = np.add if stage.kind == "sum" else np.maximum
@@ -164,7 +163,7 @@ class Stages:
     def _terms(
         self, level: Level, totals: Totals, rows: Index, operands: Mapping[str, Any], fast: bool
     ) -> Iterator[tuple[Array, Values]]:
-        """Yield the terms of a stage and the error of each. Long rows: TERMS columns at a time."""
+        """Yield the terms of a stage and an error bound of each. Long rows: TERMS columns at a time."""
         if self.length <= TERMS:
             shape = np.broadcast_shapes(*(np.shape(v) for v in operands.values()))
             yield evaluated(level, operands, totals.known, shape, fast=fast)
@@ -183,7 +182,7 @@ class Stages:
         return all(double_double.supports(g, everywhere=True) for g in graphs)
 
     def in_pairs(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """Return some elements as pairs, and the error of each."""
+        """Return some elements as pairs, and an error bound of each."""
         flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
         rows = np.unravel_index(flat, self.lead)
         if self._paired is None or self.length <= TERMS:
@@ -217,8 +216,8 @@ class Stages:
         return rationals.evaluate(self.graph.outer, known)
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
-        """Return the stages of some rows as pairs, and the error of each, the axis kept; rows are processed in
-        groups."""
+        """Return the stages of some rows as pairs, and an error bound of each, the axis kept; one group of rows at a
+        time."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
         result = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
@@ -269,7 +268,7 @@ class Stages:
 
 
 def _summed(spread: Array, size: Array) -> Array:
-    """Return the sums of the terms' errors. A term that is 0, like e^-inf, has no error, even if an infinite operand
+    """Return the sums of the terms' error bounds. A term that is 0, like e^-inf, has no error, even if an infinite operand
     makes its bound NaN."""
     total = spread.sum(axis=-1, keepdims=True)
     if np.isnan(total).any():
@@ -305,7 +304,7 @@ def evaluated(
 
 
 def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
-    """Return sums along the last axis, kept, of numbers in pairs, and their errors: a binary tree."""
+    """Return sums along the last axis, kept, of numbers in pairs, and their error bounds: a binary tree."""
     lost = np.zeros((*high.shape[:-1], 1))
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
@@ -318,7 +317,7 @@ def pair_sum(high: Array, low: Array) -> tuple[Pair, Array]:
 
 
 def _added(a: Pair, b: Pair) -> tuple[Pair, Array]:
-    """Return a + b and its error. The sum is exact if only one term has digits, as in 1 + e^-200."""
+    """Return a + b and its error bound. The sum is exact if only one term has digits, as in 1 + e^-200."""
     result, rounded = double_double.added(a, b)
     return result, 2 * U * sum(map(np.abs, rounded))
 

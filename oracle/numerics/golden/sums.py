@@ -222,8 +222,7 @@ class _Rows:
         return one, least, most
 
     def pairs(self, rows: Array) -> list[tuple[float, float, float]]:
-        """Return the sums of some rows, each in two parts, and their errors. One chunk of rows is processed at a
-        time."""
+        """Return the sums of some rows, each in two parts, and their error bounds; one chunk of terms at a time."""
         step = max(1, CHUNK // self.shape[1])
         if rows.size > step:
             return [pair for start in range(0, rows.size, step) for pair in self.pairs(rows[start : start + step])]

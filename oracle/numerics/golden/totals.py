@@ -101,7 +101,7 @@ class Every:
                     self.total(graph, stage, arithmetic)
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        """Return the sum, its error, and whether right kernels may disagree about it."""
+        """Return the sum, its error bound, and whether right kernels may disagree about it."""
         return self._once(self._total, graph.of_row(stage), arithmetic)
 
     def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
@@ -119,7 +119,7 @@ class Every:
         return float(total[0, 0]), float(error[0, 0]), doubtful
 
     def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
-        """Return the sum as a pair, and its error."""
+        """Return the sum as a pair, and its error bound."""
         return self._once(self._paired, graph.of_row(stage))
 
     def _paired(self, graph: Graph) -> tuple[float, float, float]:

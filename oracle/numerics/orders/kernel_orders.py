@@ -164,8 +164,8 @@ class Graphs:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic, size: Expression | None = None) -> Expression:
-        """Return the part of a right kernel's possible loss that is not purely relative, without underflow. ``size``:
-        |value|."""
+        """Return a right kernel's possible loss, except its purely relative part and underflow. ``size``: of the
+        value."""
         return self.bound(arithmetic).running(abs(self.value) if size is None else size)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it

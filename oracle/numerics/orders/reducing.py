@@ -93,8 +93,7 @@ def reducing(scheme: Formula, constants: frozenset[tuple[str, int]] = frozenset(
 
 @dataclass(frozen=True)
 class Level:
-    """An elementwise graph of a formula with reductions: the terms of a stage, or the graph that remains after all
-    stages."""
+    """An elementwise graph of a formula with reductions: the terms of a stage, or the graph after all stages."""
 
     graph: Expression
     loss: Loss
