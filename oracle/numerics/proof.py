@@ -30,7 +30,7 @@ Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 Lost = Callable[[tuple[Array, ...], Array], Array]  # the loss of right kernels for some elements with these values
 Alike = Callable[[tuple[Array, ...]], tuple[Array, Array]]  # distinct elements, and each element's representative
 MANY = 64  # with more elements, equal ones are searched: an exact value takes longer than the sort
-CANCELLED = 2.0**-20  # a value that was farther off than this share had cancelled in float64
+CANCELLED = 2.0**-20  # relative: if float64's value was farther off, it had cancelled
 
 
 def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
@@ -229,7 +229,7 @@ class Sink:
         self.judged = judged
         self.zeros: Array | None = None  # elements that must be exactly zero, if the operator says so
         self.undecided: Array | None = None  # elements on which right kernels may choose differently
-        self.given = False  # True: by a function with an underived loss
+        self.given = False  # True: the golden is from a function with an unknown loss
         self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
         if judged:
             self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
@@ -394,7 +394,7 @@ class Region:
         self.unproven.append((where, value, low, high))
 
     def leave_overflowed(self, where: Array) -> None:
-        """Leave elements with an existing value that overflows float64; the standards get the golden."""
+        """Leave elements for which float64 overflows although the value exists; the standards get the golden."""
         nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
         self.leave(where, nothing, -end, end)
         self.overflowed.append(where)

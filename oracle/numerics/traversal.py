@@ -193,7 +193,7 @@ class Stage(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The name of the symbol for the error of the stage's value."""
+        """The name of the symbol for the error bound of the stage's value."""
         return f"{self.name} error"
 
 

@@ -206,9 +206,9 @@ SMALL = 2.0**-40  # a relative error that can replace every smaller one of a ran
 
 @functools.cache
 def cheap(slack: Expression, value: Expression, ranges: Ranges = ()) -> Expression:
-    """Return an upper bound of a slack with fewer steps. e^x - 1 of an error x, which only the C library has, becomes x
-    + x^2 up to x = 1, or one number if that is small in all ``ranges`` of operands. The smaller of two bounds becomes
-    the first. A bound divided by 1 + a becomes the bound, if a is never negative. Several numbers in a term become one.
+    """Return an upper bound of a slack with fewer steps. e^x - 1 of an error x needs the C library. It becomes x + x^2
+    up to x = 1, or one number if that is small in all ``ranges`` of operands. The smaller of two bounds becomes the
+    first. A bound divided by 1 + a becomes the bound, if a is never negative. Several numbers in a term become one.
     Only parts that the slack grows with are replaced."""
     known, facts = {id(node) for node in walk(value)}, Facts()
 

@@ -53,8 +53,7 @@ def piece_size(elements: int, *, copied: bool) -> int:
 
 
 def thread_count() -> int:
-    """Return the number of threads (``ACLNN_ORACLE_THREADS``, default: cores, at most 4); results never depend on
-    it."""
+    """Return the number of threads (``ACLNN_ORACLE_THREADS``, default: cores, at most 4); it never changes results."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _setting(THREADS, min(cores, 4), 1, MOST_THREADS)
 

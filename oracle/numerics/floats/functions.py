@@ -1,8 +1,8 @@
 """e^x, logarithms, tanh, erf and erfc in float64 with the same bits on every machine.
 
 NumPy's functions differ in the last bit between versions and SIMD levels. The measurements of a verdict would differ
-too (a golden never does: it is proved). The functions here use only operations that IEEE 754 rounds in one way: + - *
-/, rint, ldexp, frexp, one NumPy operation each. Narrower types are computed in float64 and rounded.
+too (a golden never does: it is proved). Here IEEE 754 rounds every operation in one way: + - * /, rint, ldexp, frexp,
+one NumPy operation each. Narrower types are computed in float64 and rounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Formulas with reductions along an axis, evaluated by blocks of whole rows: golden and strict bound.
 
 A row's stages (:mod:`oracle.numerics.traversal`) are computed once, each with a rigorous error. This error affects
-every element of the row. Doubtful elements are computed again in pairs of float64 numbers, then exactly. A row that
-does not fit into memory is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
+every element of the row. Doubtful elements are computed again in pairs of float64 numbers, then exactly. A row of more
+than TERMS elements is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ Pair = tuple[Array, Array]  # an unevaluated sum
 
 @dataclass
 class Totals:
-    """The stages of some rows and their error bounds, the axis kept; by symbol. ``sizes``: the sums of the terms'
-    magnitudes, without infinite ones."""
+    """The stages of some rows and their error bounds, by symbol, the axis kept. ``sizes``: sums of finite magnitudes of
+    terms."""
 
     known: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
@@ -41,8 +41,7 @@ class Totals:
 
 
 class Beyond(Protocol):
-    """The sums of a formula over all rows, for :class:`Stages` with some rows only: the stages of the kind
-    ``total``."""
+    """The sums of a formula over all rows (stages of the kind ``total``), for :class:`Stages` with some rows only."""
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         """Return the sum, its error bound, and whether right kernels may disagree about it."""
@@ -216,8 +215,8 @@ class Stages:
         return rationals.evaluate(self.graph.outer, known)
 
     def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
-        """Return the stages of some rows as pairs, and an error bound of each, the axis kept; one group of rows at a
-        time."""
+        """Return the stages of some rows as pairs, and an error bound of each, the axis kept. Rows are split into
+        groups."""
         at_once = max(1, AGAIN // min(TERMS, self.length))
         result = [
             self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
@@ -268,7 +267,7 @@ class Stages:
 
 
 def _summed(spread: Array, size: Array) -> Array:
-    """Return the sums of the terms' error bounds. A term that is 0, like e^-inf, has no error, even if an infinite operand
+    """Return the sums of the terms' error bounds. A term of 0, like e^-inf, has no error, even if an infinite operand
     makes its bound NaN."""
     total = spread.sum(axis=-1, keepdims=True)
     if np.isnan(total).any():

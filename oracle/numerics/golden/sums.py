@@ -168,7 +168,7 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[Operands
 
 
 class _Rows:
-    """The terms of some elements: their float64 sums, and the errors of the sums. ``mean``: a right kernel's possible
+    """The terms of some elements: their float64 sums, and the sums' error bounds. ``mean``: a right kernel's possible
     relative loss in a mean's divisor. ``added``: the dtype of the terms in the addition. ``device``: the arithmetic of
     a right kernel."""
 

@@ -22,12 +22,12 @@ PART = "part"  # the symbol of an element's part of the output, if an input has 
 class Form:
     """An order in which a right kernel computes.
 
-    ``formula``: uses the same symbols as the operator's formula. Without an operand ``n`` its result is multiplied by
-    the mean's factor. With ``mean="first"`` the gradient is multiplied before, with ``mean="sum"`` the sum of the
-    values is. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the kernel of some
-    SoCs computes something else, or has a much larger loss than others. Its loss, and its distance from the formula,
-    are allowed on its own SoCs alone. ``answers``: for a formula with reductions, the order of a simulated device. It
-    is needed if the SoCs have several kernels and ``formula`` belongs to the one with the largest loss.
+    ``formula``: uses the same symbols as the operator's formula. Without an operand ``n``, its final result is
+    multiplied by the mean's factor. With ``mean="first"`` the gradient is multiplied before, with ``mean="sum"`` the
+    sum of the values is. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the
+    kernel of some SoCs computes something else, or has a much larger loss than others. Its loss, and its distance from
+    the formula, are allowed on its own SoCs alone. ``answers``: for a formula with reductions, the order of a simulated
+    device. It is needed if the SoCs have several kernels and ``formula`` belongs to the one with the largest loss.
     """
 
     formula: Function

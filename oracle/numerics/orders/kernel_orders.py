@@ -164,7 +164,7 @@ class Graphs:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic, size: Expression | None = None) -> Expression:
-        """Return a right kernel's possible loss, except its purely relative part and underflow. ``size``: of the
+        """Return a right kernel's possible loss, except its purely relative part and underflow; ``size``: of the
         value."""
         return self.bound(arithmetic).running(abs(self.value) if size is None else size)
 
@@ -189,10 +189,10 @@ class Graphs:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
-        """Return data for a table if every order is the gradient times a function of one other operand. The data are
-        both names and, per unit of gradient, the possible loss of a right kernel relative to the value and absolutely.
-        Return None otherwise, if the loss is purely relative, or if rounding may decide a comparison (a table would
-        allow it nearby too)."""
+        """Return data for a table if every order is the gradient times a function of one other operand: both names and,
+        per unit of gradient, the possible loss of a right kernel relative to the value and absolutely. Return None
+        otherwise, if the loss is purely relative, or if rounding may decide a comparison (a table would allow it nearby
+        too)."""
         lost = self.bound(arithmetic)
         gradient = self.scheme.gradient
         names = set(names_of(*self.orders))
@@ -250,8 +250,8 @@ def is_fragile(value: Expression) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def loses_signs(value: Expression) -> bool:
-    """Return whether float64 can give a zero of the wrong sign. This needs a sum in which both terms can vanish, one by
-    underflow, as 0 - exp(x) for very negative x."""
+    """Return whether float64 can give a zero of the wrong sign: the terms of a sum can both vanish, one by underflow,
+    as in 0 - exp(x) for very negative x."""
     lost, facts = _underflows(value), Facts([COUNT])
 
     def may(node: Expression) -> bool:
