@@ -6,8 +6,9 @@ A formula is a function of its operands that uses arithmetic, comparisons and th
         return g / (exp(x) + 1)
 
 :func:`trace` calls it once with symbols and keeps the graph of its computation. The graph is then evaluated on blocks
-of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.exact`), compiled (:mod:`.compiled`),
-run in float32 as a device would, and its rounding errors are bounded (:mod:`.bounds.losses`).
+of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.exact`), or compiled
+(:mod:`.compiled`). It is also run in float32 as a device would, and its rounding errors are bounded
+(:mod:`.bounds.losses`).
 
 Nodes are shared: the same operation on the same operands is one node, in one formula and between several. Constants are
 real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, independent of any format.

@@ -252,8 +252,8 @@ def simulate(
 
     ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: a step's result of at least this
     size becomes infinite (a device with a different last digit may overflow a little earlier). ``flushing``: operations
-    with subnormal float32 results that become 0; a division then reads subnormal operands as 0. Integer operands stay
-    integers. ``same_bits``: the same on every machine; NumPy's functions are faster.
+    that return 0 instead of subnormal float32 results; a division then reads subnormal operands as 0. Integer operands
+    stay integers. ``same_bits``: the same on every machine; NumPy's functions are faster.
     """
     kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()

@@ -140,8 +140,8 @@ def kernel(
 ) -> Array:
     """Return the result of a SoC's public kernel, element by element: terms, summed as a tree in float32.
 
-    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations with
-    subnormal float32 results that become 0.
+    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations that
+    return 0 instead of subnormal float32 results.
     """
     rows, _ = _by_element(operands, *shapes)
     graphs = graphs_of(scheme, operands, form, stored)

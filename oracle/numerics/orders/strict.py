@@ -41,8 +41,8 @@ def kernel(
     stored: str = "",
 ) -> Array:
     """Return the result of a SoC's public kernel, with every intermediate in type ``compute``. If the kernel does not
-    widen the type that it stores (default: the operands' type), that type is used. ``flushing``: operations with
-    subnormal float32 results that become 0."""
+    widen the type that it stores (default: the operands' type), that type is used. ``flushing``: operations that return
+    0 instead of subnormal float32 results."""
     if not stored:
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
