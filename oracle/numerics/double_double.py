@@ -95,7 +95,8 @@ def lost(root: Expression, operands: Mapping[str, Any], value: Array) -> Array:
 
 
 def error_of(relative: float, running: Expression, operands: Mapping[str, Any], value: Array) -> Array:
-    """Return the error of a value in pairs from its bound, also evaluated in pairs: there log(1 + 1e-30) is not 0."""
+    """Return an error bound of a value in pairs. ``running`` is evaluated in pairs too: there log(1 + 1e-30) is not
+    0."""
     high, _ = evaluate(running, operands)
     return np.asarray((np.abs(value) * relative + high) * 1.01)
 

@@ -189,10 +189,9 @@ class Graphs:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
-        """Return data for a table if every order is the gradient times a function of one other operand: both names and,
-        per unit of gradient, a right kernel's possible loss relative to the value and absolutely. Return None
-        otherwise, if the loss is purely relative, or if rounding may decide a comparison (a table would allow that
-        nearby)."""
+        """Return table data if every order is the gradient times a function of one other operand: both names and, per
+        unit of gradient, a right kernel's possible loss relative to the value and absolutely. Return None otherwise, if
+        the loss is purely relative, or if rounding may decide a comparison (a table allows that nearby)."""
         lost = self.bound(arithmetic)
         gradient = self.scheme.gradient
         names = set(names_of(*self.orders))
