@@ -66,10 +66,10 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
     high, low = evaluate(root, operands)
     high, low = np.asarray(high), np.asarray(low)
     error = lost(root, operands, high)
-    return beside(high, low, error, fmt, slack)
+    return round_near_midpoint(high, low, error, fmt, slack)
 
 
-def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
+def round_near_midpoint(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
     """Return value and interval of numbers given as pairs. If the side of the midpoint is known, this is a single
     number next to the midpoint. If only a format's own number is near, it is that number. Else the error is
     ``slack``."""
@@ -261,7 +261,7 @@ def logarithm(a: Pair) -> Pair:
     return total
 
 
-def logarithm_beside_one(a: Pair) -> Pair:
+def logarithm_near_one(a: Pair) -> Pair:
     """log(1 + a)."""
     near = (a[0] > _MIDDLE - 1) & (a[0] < 2 * _MIDDLE - 1)
     short = _where((near, 0.0), a, (0.0, 0.0))
@@ -308,7 +308,7 @@ _OPERATIONS: dict[str, Any] = {
     "expm1": exponential_less_one,
     "tanh": hyperbolic_tangent,
     "log": logarithm,
-    "log1p": logarithm_beside_one,
+    "log1p": logarithm_near_one,
     "erf": error_function,
     "erfc": lambda a: add((1.0, 0.0), negate(error_function(a))),
     "min": lambda a, b: _where(_less(a, b), a, b),

@@ -191,7 +191,7 @@ class Rows(Stages):
         fmt = FORMATS[dtype_of(self.kind).name]
         around = slack + 4 * U * np.abs(high)  # if float64 is close enough, verdicts use the value itself
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
-        closer = double_double.beside(high, low, slack, fmt, np.inf)
+        closer = double_double.round_near_midpoint(high, low, slack, fmt, np.inf)
         ends = high, high - around, high + around
         known = np.isfinite(high) & np.isfinite(around)  # pairs give no result for an infinite operand in the row
         value, least, most = (

@@ -82,7 +82,7 @@ class RowBound:
             suspect |= ~(np.abs(answer) < SURE)
         if suspect.any():
             every = [answer[suspect] for answer in answers]
-            every += [answer for each in result for answer in _beside(*each, few, suspect)]
+            every += [answer for each in result for answer in _answers_of_shifted_stages(*each, few, suspect)]
             unspecified[suspect] |= classes_differ([*every, value[suspect].astype(np.float32)])
             apart = np.max([np.abs(answer - value[suspect]) for answer in every], axis=0)  # used if no bound is known
             apart = np.where(np.isfinite(apart), apart, 0.0)
@@ -177,7 +177,7 @@ def _elsewhere(answers: list[Array], value: Array, margin: Values) -> Array:
     return np.asarray(np.logical_or.reduce([np.abs(answer - value) > far for answer in answers]))
 
 
-def _beside(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterator[Array]:
+def _answers_of_shifted_stages(graph: Graph, totals: Totals, few: Operands, where: Array) -> Iterator[Array]:
     """Yield the answers of an order for some elements with its stages shifted by their largest errors. Next to a root
     of the formula an infinite factor changes its sign, or gives NaN at the root itself."""
     own = {name: np.broadcast_to(v, where.shape)[where] for name, v in few.items()}

@@ -216,7 +216,7 @@ class _Rows:
             return plain
         high, low, error = np.array(self.pairs(where)).reshape(-1, 3).T
         exact = self.exact_terms and (low == 0) & (high != 0)  # a float64 number: it may be a midpoint itself
-        closer = double_double.beside(high, low, error, self.kernel, np.where(exact, 0.0, slack))
+        closer = double_double.round_near_midpoint(high, low, error, self.kernel, np.where(exact, 0.0, slack))
         known = np.isfinite(high) & np.isfinite(error)  # a term may have no value, or overflow in a step
         one, least, most = (np.where(known, *both) for both in zip(closer, plain, strict=True))
         return one, least, most
