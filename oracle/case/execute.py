@@ -1,4 +1,4 @@
-"""The second step of a case: running it on the device, and again where one run does not tell enough."""
+"""The second step of a case: run it on the device, and run it again if one run does not show enough."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
 from .prepare import OTHER, Memory, Prepared, is_like, sliced_axes
 
-# --invariance: the same call laid out contiguously, and a slice of its batch, must give the same bits.
+# --invariance: a contiguous layout of the same call, and a slice of its batch, must give the same bits.
 
 Part = tuple[slice, ...]
-Cut = tuple[int, slice]  # an axis of the first output, and what is kept of it
+Cut = tuple[int, slice]  # an axis of the first output, and the slice of it that is kept
 
 
 def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[str, Part]]]:
-    """Yield (what, call, parts): calls whose outputs must equal these parts of the original's, bit for bit."""
+    """Yield (what, call, parts): ``call``'s outputs must equal these parts of the original outputs, bit for bit."""
     memory.restore()
     if not _is_contiguous(memory):
         whole = {name: (slice(None),) * output.view.ndim for name, output in memory.outputs.items()}
@@ -48,14 +48,14 @@ def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[
 
 
 def batch_axis(case: Case) -> int | None:
-    """Return an axis of the output, and of every further one, along which the operator works slice by slice, of two or
-    more; None if none is."""
+    """Return the first axis, of length 2 or more, along which the operator works slice by slice in all outputs.
+    None if there is no such axis."""
     plan = case.outputs[OPERATORS[case.op].output]
     return None if plan is None else next((k for k in sliced_axes(case) if plan.shape[k] > 1), None)
 
 
 def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:
-    """What a cut keeps of a tensor of a shape: all of one that has no such axis."""
+    """Return the part of a tensor that a cut keeps: all of the tensor if it does not have the cut axis."""
     op = OPERATORS[case.op]
     plan = case.outputs[op.output]
     assert plan is not None
@@ -70,7 +70,7 @@ def _is_contiguous(memory: Memory) -> bool:
 
 
 def _rebuild(case: Case, memory: Memory, cut: Cut | None) -> Memory:
-    """Return the call with contiguous tensors, cut along an axis of the output if asked."""
+    """Return the call with contiguous tensors; with a ``cut``, the tensors are cut along an axis of the output."""
     inputs = {n: _input(case, n, v, cut) for n, v in memory.inputs.items()}
     outputs = {}
     for name, plan in case.outputs.items():
@@ -92,13 +92,13 @@ def _input(case: Case, name: str, value: Any, cut: Cut | None) -> Any:
     return np.array(value if cut is None else value[_part(case, name, value.shape, cut)], order="C")
 
 
-# --determinism and --invariance: more runs of one call on the device, compared with the first bit for bit.
+# --determinism and --invariance: further runs of the same call on the device. Each must equal the first bit for bit.
 
 Run = Callable[[Memory], Status]
 
 
 def differences(prepared: Prepared, actual: Mapping[str, Array], run: Run) -> Iterator[Judgement]:
-    """Run as often as the settings ask and yield what differs from the first run's outputs."""
+    """Run the call as often as the settings request and yield the differences from the first run's outputs."""
     settings = prepared.settings
     for number in range(2, settings.determinism + 1):
         rule = f"bitwise equal on {settings.determinism} runs"
@@ -129,11 +129,11 @@ def _bits(array: Array) -> Array:
     return np.asarray(np.ascontiguousarray(array).view(kind).reshape(array.shape))
 
 
-# The second step of a case: running it on the device, and again where one run does not tell enough.
+# The run itself.
 
 
 class Stopwatch:
-    """Seconds spent, by the name of a record's field: ``with watch("golden_s"):``, one at a time."""
+    """Measure seconds by the name of a record field: ``with watch("golden_s"):``. Only one runs at a time."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -150,18 +150,18 @@ class Stopwatch:
         self.seconds[self._name] = self.seconds.get(self._name, 0.0) + self._last
 
     def instead(self, name: str, seconds: float) -> None:
-        """Count so many seconds instead of those just spent, where they are fewer."""
+        """Replace the time of the last measurement by ``seconds``, if ``seconds`` is less."""
         self.seconds[name] -= max(0.0, self._last - max(0.0, seconds))
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What a device did with a call.
+    """The result of running a call on a device.
 
-    ``memory``: as the device left it. ``changed``: the inputs it modified. ``actual``: the outputs by name, if their
-    values can be judged. ``unwritten``: elements of them that hold the poison after two runs with different poisons.
-    ``differing``: what other runs of the same call gave otherwise (--determinism, --invariance). ``third``: the third
-    party's outputs.
+    ``memory``: its state after the run. ``changed``: the inputs that the device modified. ``actual``: the outputs by
+    name, if their values can be judged. ``unwritten``: the elements of ``actual`` that contain the poison after two
+    runs with different poisons. ``differing``: the differences between runs of the same call (--determinism,
+    --invariance). ``third``: the third party's outputs.
     """
 
     memory: Memory
@@ -174,7 +174,7 @@ class Execution:
 
 
 def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution:
-    """Run a case. Raises DeviceError where the backend does, OracleError where the third party fails."""
+    """Run a case. Raises DeviceError if the backend does, OracleError if the third party fails."""
 
     def run(memory: Memory) -> Status:
         return answer(backend, memory.call, watch)
@@ -191,7 +191,7 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution
         return Execution(memory, status, changed)
     unwritten = _unwritten(memory, {n: a for n, a in actual.items() if n in prepared.values}, run)
     settings = prepared.settings
-    if settings.determinism > 1 or settings.invariance:  # the device's own memory, which it may use in the next run
+    if settings.determinism > 1 or settings.invariance:  # the array is the device's memory; the next run may reuse it
         actual = {n: a if a is memory.outputs[n].view else a.copy() for n, a in actual.items()}
     differing = tuple(differences(prepared, actual, run))
     return Execution(memory, status, changed, actual, unwritten, differing, third_party_output(prepared))
@@ -200,9 +200,9 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution
 def operands_after(
     case: Case, before: Case, backend: Backend, settings: Settings, watch: Stopwatch
 ) -> dict[str, Array]:
-    """Run the forward before a gradient and return the gradient's operands: the device's results, and the forward's
-    inputs. What the results are worth its own case says. Raises NotTaken where the backend does not take the call,
-    DeviceError where it gives no results."""
+    """Run the forward before a gradient. Return the gradient's operands: the device's results and the forward's inputs.
+    The forward's own case judges these results. Raises NotTaken if the backend does not support the call, DeviceError
+    if it gives no results."""
     memory = Memory.make(before, soc=settings.soc, seed=settings.seed, under=settings.under)
     if reason := unsupported(backend, memory.call):
         raise NotTaken(f"{before.op}, which comes before: {reason}")
@@ -222,8 +222,8 @@ def operands_after(
 
 
 def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, Array]:
-    """Return the outputs if their values can be judged: the call computes something, succeeded, and gave arrays of the
-    right types and shapes."""
+    """Return the outputs if their values can be judged; else an empty dict.
+    The call must compute values and succeed, and its arrays must have the right types and shapes."""
     if not prepared.values or not status.ok:
         return {}
     actual = {}
@@ -231,12 +231,12 @@ def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, 
         result = memory.call.outputs.get(name)
         if not is_like(result, output.view):
             return {}
-        actual[name] = np.asarray(result)  # not of a class whose operations are the device's
+        actual[name] = np.asarray(result)  # a plain array: a subclass may run its operations on the device
     return actual
 
 
 def unsupported(backend: Backend, call: Call) -> str:
-    """Return why a backend does not take a call ("" if it does)."""
+    """Return why a backend does not support a call ("" if it does)."""
     asked = getattr(backend, "unsupported", None)
     if asked is None:
         return ""
@@ -246,9 +246,9 @@ def unsupported(backend: Backend, call: Call) -> str:
 
 
 def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:
-    """Run a call once and return the status that the backend answers. Raises DeviceError where it is none.
+    """Run a call once and return the backend's status. Raises DeviceError if the answer is not a status.
 
-    The time of a backend elsewhere is what it says itself: we do something else meanwhile.
+    A backend in another process reports its own time, because this process does other work meanwhile.
     """
     with watch("backend_s"), guarded():
         status = status_of(backend.run(call))
@@ -258,8 +258,8 @@ def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:
 
 
 def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:
-    """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
-    second run with another decides."""
+    """Return masks of the elements that were not written, for each output that has any.
+    A result may equal the poison. A second run with another poison decides."""
     missing = {n: memory.outputs[n].unwritten() for n, a in actual.items() if a is memory.outputs[n].view}
     missing = {n: result for n, result in missing.items() if some(result)}
     if missing:
@@ -273,7 +273,7 @@ def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memor
 
 
 def third_party_output(prepared: Prepared) -> dict[str, Array]:
-    """Return what the third party of a dual benchmark answers to the same inputs; nothing where there is none."""
+    """Return the third party's outputs for the same inputs; an empty dict if no dual benchmark is judged."""
     text = prepared.settings.third_party
     if text is None or "standard" not in prepared.settings.layers:
         return {}
@@ -291,7 +291,7 @@ def third_party_output(prepared: Prepared) -> dict[str, Array]:
 
 
 def open_third_party(settings: Settings) -> None:
-    """Load the third party of a dual benchmark, if there is one. Raises OracleError if it cannot be."""
+    """Load the third party of a dual benchmark, if there is one. Raises OracleError if it cannot be loaded."""
     if settings.third_party is not None and "standard" in settings.layers:
         benchmark = _third_party(settings.third_party, settings)
         if isinstance(benchmark, Apart):
@@ -299,7 +299,7 @@ def open_third_party(settings: Settings) -> None:
 
 
 def _third_party(text: str, settings: Settings) -> Backend:
-    """Load a third party: a backend, or ``name:value`` with the value of the built-in's main option."""
+    """Load a third party: a backend, or ``name:value``. ``value`` sets the main option of a built-in backend."""
     name, colon, value = text.partition(":")
     options = ((shorthand(name), value),) if colon and name in BUILTIN else ()
     name = name if options else text
@@ -310,7 +310,7 @@ def _third_party(text: str, settings: Settings) -> Backend:
 
 
 def backend_of(settings: Settings) -> Backend:
-    """Return the backend that settings ask for: in a process of its own, which is not begun yet, or here."""
+    """Return the backend that the settings choose: loaded here, or in its own process, which is not started yet."""
     return Apart(settings) if settings.apart else load_backend(settings)
 
 

@@ -1,20 +1,20 @@
-"""What is known to fail: ``expectations/<backend>.yaml`` beside a catalogue.
+"""Expected failures: ``expectations/<backend>.yaml`` next to a catalogue.
 
-    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # or a list; * and ? only, [ ] mean themselves
+    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # or a list; only * and ? are wildcards, not [ ]
       status: fail                                             # fail, error, crash, timeout or skip
       reason: PyTorch computes in float16, whose 1e-12 is 0
       link: https://...                                        # optional
       soc: [ascend910b]                                        # optional, as is dtype: [float16]
-      where: dim=0 reduced>64                                  # optional: of them those that `run --where` would choose
-      cann: ["8.5", "9.0.1"]                                   # optional: these releases only, by how they begin
-      expires: "2026-12-31"                                    # optional: from the next day on it fails again
-      may: true                                                # optional: the bits depend on the machine; or those ids
+      where: dim=0 reduced>64                                  # optional: only the cases that `run --where` chooses
+      cann: ["8.5", "9.0.1"]                                   # optional: only releases that begin with one of these
+      expires: "2026-12-31"                                    # optional: after this day the case fails again
+      may: true                                                # optional: the bits depend on the machine; or some ids
       measured: 0 to 3 of 1024 elements outside the bound      # required with may
 
-Strict: a case that passes although an entry expects otherwise is ``xpass`` and fails the run, unless the entry says
-``may``, or a layer outside the gate rejects the case. An entry that matches no case of the catalogue, all tiers, is an
-error; a run of some files does not read the others for those that may be about them. The first entry that matches a
-case counts.
+Entries are strict. If a case passes although an entry expects otherwise, it is ``xpass`` and fails the run. The
+exceptions are an entry with ``may``, and a case that a layer outside the gate rejects. An entry that matches no case of
+the catalogue, in any tier, is an error. A run of some catalogue files does not load other files to check entries that
+may be about them. If several entries match a case, the first one applies.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ SCHEMA: dict[str, Any] = {
 
 
 def _begins(cann: str, release: str) -> bool:
-    """Whether a version ("8.5.0 (emulated)") is of a release ("8.5")."""
+    """Return whether a version ("8.5.0 (emulated)") belongs to a release ("8.5")."""
     return cann == release or (cann.startswith(release) and not cann[len(release)].isalnum())
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """One entry: cases whose id matches ``pattern`` end in one of ``statuses`` for ``reason``."""
+    """One entry: cases with an id that matches ``pattern`` end in one of ``statuses``. ``reason`` says why."""
 
     pattern: str
     statuses: tuple[str, ...]
@@ -100,17 +100,17 @@ class Expectation:
         return re.compile(re.escape(self.pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
 
     def names(self, case: Case) -> bool:
-        """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
+        """Return whether the entry's pattern, dtypes and ``where`` fit a case, on any SoC."""
         fits = self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
         return fits and (not self.choice or self._where(case))
 
     def may_be_about(self, slug: str) -> bool:
-        """Whether the pattern may match an id of an operator ("": of one that is not known), by its beginning."""
+        """Return whether the beginning of the pattern may match an id of an operator ("": an unknown operator)."""
         known, begins = re.split(r"[*?]", self.pattern)[0], f"{slug}/"
         return not slug or known.startswith(begins) or begins.startswith(known)
 
     def applies(self, case: Case, soc: str, cann: str = "") -> bool:
-        """Whether the entry is about a case on a SoC and a CANN release ("" where the backend has none)."""
+        """Return whether the entry applies to a case on a SoC and a CANN release ("" if the backend has none)."""
         released = not self.cann or any(_begins(cann, release) for release in self.cann)
         return (not self.soc or soc in self.soc) and released and self.names(case)
 
@@ -120,7 +120,7 @@ class Expectation:
 
     @property
     def explanation(self) -> str:
-        """The reason with its link and what was measured, for a record line."""
+        """The reason with its link and its measurement, for a record line."""
         extra = [part for part in (f"measured: {self.measured}" if self.measured else "", self.link) if part]
         return self.reason + (f" ({'; '.join(extra)})" if extra else "")
 
@@ -130,7 +130,8 @@ class Expectation:
         return self.statuses == ("fail",) and not self.expired
 
     def counted(self, record: CaseRecord) -> CaseRecord:
-        """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
+        """Return a case's record with the status that the entry gives it. An expired entry keeps the status and adds a
+        remark to a failure."""
         if self.expired:
             text = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
             return record if record.ok else record.counted_as(record.status, f"{record.reason}; {text}")
@@ -141,7 +142,7 @@ class Expectation:
             if self.may:
                 return record.counted_as("pass", "")
             if any(not layer.passed for layer in record.verdicts.values()):
-                return record  # it fails as expected, in a layer outside the gate
+                return record  # it fails as expected, but in a layer outside the gate
             return record.counted_as("xpass", f"{self.where} expects {status}: {self.explanation}")
         if record.status == "skip":
             return record
@@ -164,7 +165,7 @@ class Expectations:
         return any(entry.cann for entry in self.entries)
 
     def not_about(self, slugs: Sequence[str]) -> Expectations:
-        """Return the entries that are about no case of some operators."""
+        """Return the entries that apply to no case of the given operators."""
         return Expectations([e for e in self.entries if not any(e.may_be_about(slug) for slug in slugs)])
 
     def require_matches(self, cases: Iterable[Case]) -> None:
@@ -180,15 +181,15 @@ class Expectations:
 
 
 def expectations_file(catalogue_dir: Path, backend: str) -> Path:
-    """Return where the expectations of a backend for the catalogue in a folder lie, whether or not there are any."""
+    """Return the path of a backend's expectations for the catalogue in a folder, whether or not it exists."""
     return catalogue_dir / "expectations" / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', backend)}.yaml"
 
 
 def load_expectations(path: Path) -> Expectations:
-    """Read one file; an absent one is no expectations. Raises OracleError with file and line."""
+    """Read one file; an absent file has no entries. Raises OracleError with file and line."""
     if not path.exists():
         return Expectations()
-    import jsonschema  # here, because most runs expect nothing and it takes a tenth of their start
+    import jsonschema  # imported here: most runs expect no failure, and the import takes a tenth of their start
 
     document = read(path, empty=[])
     validator = jsonschema.Draft202012Validator(SCHEMA)
@@ -202,7 +203,7 @@ def load_expectations(path: Path) -> Expectations:
 
 
 def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[Expectation]:
-    """Yield what an entry expects, once for each of its ids."""
+    """Yield an expectation for each id of an entry."""
     if entry.get("may") and "measured" not in entry:
         raise document.error("may: true needs measured: what was seen, and on which machines", (index, "may"))
     if "measured" in entry and not entry.get("may"):
@@ -231,7 +232,7 @@ def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[
 
 
 def _choice(document: Document, index: int, entry: dict[str, Any]) -> str:
-    """The entry's where. Raises OracleError with file and line for one that is none."""
+    """Return the entry's ``where``. Raises OracleError with file and line if it is not valid."""
     choice: str = entry.get("where", "")
     try:
         Where.of(choice)

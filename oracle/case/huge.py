@@ -1,7 +1,7 @@
 """One case of the huge tier: run as a whole, judged block by block.
 
-All blocks have the same inputs, so they have one reference, and an answer that equals the one before bit for bit has
-its verdict. The official standards are applied to every block by itself.
+All blocks have the same inputs, so they share one reference. If a block's answer equals the previous block's bit for
+bit, it gets the same verdict. The official standards are applied to each block separately.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .huge_memory import POISON, HugeMemory, along, bytes_of
 from .judge import Outcome, first_failed, judge_values, outside_the_gate
 from .prepare import holding
 
-# The verdict on an output beyond 32 bits: that of its blocks, in sum.
+# The verdict on an output beyond 32 bits: the sum of the verdicts on its blocks.
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block's answer and what the layers say of it."""
+    """The device's answer for a block, and the layers' verdicts on it."""
 
     actual: Array
     compared: Comparison
@@ -49,18 +49,18 @@ class Block:
 
     @property
     def bad(self) -> Array | None:
-        """The elements that some layer blames; None where no single one is to blame."""
+        """The elements that some layer rejects; None if no layer marks single elements."""
         marks = [layer.bad for layer in self.layers.values() if not layer.passed and layer.bad is not None]
         return None if not marks else np.logical_or.reduce(marks)
 
 
 @dataclass
 class Judged:
-    """An output of a case in sum.
+    """The verdict on an output of a case, summed over its blocks.
 
-    ``counts``: how many elements each layer rejects; of the standard layer, how many blocks. ``first``: the flat index
-    of the first wrong element. ``judgements``: each layer's about the first block that it rejects, or else about the
-    first. ``failed``: the first block that any layer rejects, where it begins along the cut, and its reference.
+    ``counts``: how many elements each layer rejects; for the standard layer, how many blocks. ``first``: the flat index
+    of the first wrong element. ``judgements``: each layer's judgement of the first block that it rejects; of the first
+    block if it rejects none. ``failed``: the first block that any layer rejects, its first slice and its reference.
     """
 
     memory: HugeMemory
@@ -76,7 +76,7 @@ class Judged:
     failed: tuple[Block, int, Reference] | None = None
 
     def add(self, block: Block, start: int, reference: Reference) -> None:
-        """Count a block that begins at a slice."""
+        """Add the verdict on a block that begins at slice ``start``."""
         self.blocks += 1
         compared = block.compared
         self.budget_used = max(self.budget_used, compared.budget_used)
@@ -94,7 +94,7 @@ class Judged:
             self._blame(block, start)
 
     def _blame(self, block: Block, start: int) -> None:
-        """Note which elements a rejected block is rejected for, and those among them that were never written."""
+        """Note the elements that a rejected block is rejected for, and which of them were never written."""
         bad = block.bad
         if bad is None:
             return
@@ -105,7 +105,7 @@ class Judged:
         self.unwritten += int(np.count_nonzero(still & bad))
 
     def _flat(self, flat: int, shape: tuple[int, ...], start: int) -> int:
-        """Where an element of a block that begins at a slice lies in the whole output, in order."""
+        """Return the flat index in the whole output of an element of a block that begins at slice ``start``."""
         axis, whole = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
         index = [int(i) for i in np.unravel_index(flat, shape)]
         if axis is not None:
@@ -121,7 +121,7 @@ class Judged:
 
     @property
     def layers(self) -> dict[str, Judgement]:
-        """What each layer says of the whole output."""
+        """Each layer's judgement of the whole output."""
         return {name: layer if layer.passed else self._rejected(name, layer) for name, layer in self.judgements.items()}
 
     def _rejected(self, name: str, layer: Judgement) -> Judgement:
@@ -139,7 +139,7 @@ class Judged:
         return replace(layer, reason=reason, bad=None, output=self.name)
 
     def detail(self, rule: str) -> Detail:
-        """Explain the first rejected block: its worst elements, and where they lie in the whole output."""
+        """Explain the first rejected block: its worst elements, and their places in the whole output."""
         assert self.failed is not None, "a layer rejected this output"
         block, start, reference = self.failed
         bad = np.zeros(block.actual.shape, bool) if block.bad is None else block.bad
@@ -164,13 +164,13 @@ class Judged:
 
     @property
     def _slice(self) -> int:
-        """Elements of one slice, where slices lie behind each other."""
+        """The number of elements in one slice, if slices follow each other in memory; else 1."""
         axis, shape = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
         return self.size // shape[0] if axis == 0 else 1
 
 
 def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:
-    """Say which limit of 32 bits the first wrong element lies at ("" if at none): it, or the slice that it begins."""
+    """Return which 32-bit limit lies at the first wrong element, or inside the slice that begins there; "" if none."""
     if first is None:
         return ""
     limits = {"2^31 elements": 1 << 31, "2^32 bytes": (1 << 32) // itemsize, "2^31 bytes": (1 << 31) // itemsize}
@@ -181,7 +181,7 @@ def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:
 
 
 def judge_output(memory: HugeMemory, name: str, reference: Reference, settings: Settings) -> Judged:
-    """Judge an output block by block. An answer that equals the one before, bit for bit, has its verdict."""
+    """Judge an output block by block. An answer that equals the previous one bit for bit gets the same verdict."""
     judged, last = Judged(memory, name), None
     whole, axis = memory.call.outputs[name], memory.axes[name]
     for piece in memory.cut.pieces():
@@ -194,7 +194,7 @@ def judge_output(memory: HugeMemory, name: str, reference: Reference, settings: 
 
 
 def _part(reference: Reference, axis: int | None, length: int) -> Reference:
-    """The reference of the first slices of a block."""
+    """Return the reference of the first ``length`` slices of a block."""
     shape = reference.golden.shape
     if axis is None or shape[axis] == length:
         return reference
@@ -208,14 +208,14 @@ def _part(reference: Reference, axis: int | None, length: int) -> Reference:
     return replace(reference, golden=golden, value=value, bound=bound, **arrays)
 
 
-# One case of the huge tier: run as a whole, judged block by block.
+# One case of the huge tier: the steps.
 
 _GIB = 1 << 30
 
 
 def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) -> Outcome:
-    """Prepare, execute and judge a case; one at a time on this machine. A skip where the memory does not suffice.
-    Raises OracleError for a case that cannot be judged by blocks."""
+    """Prepare, execute and judge a case. Return a skip if the memory does not suffice.
+    Only one such case runs at a time on this machine. Raises OracleError for a case that cannot be judged by blocks."""
     with _alone():
         if reason := too_large(case, settings, times=2 if isinstance(backend, Apart) else 1):
             return Outcome("skip", reason)
@@ -235,7 +235,7 @@ def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) ->
 def outcome_of_answer(
     memory: HugeMemory, status: Status, references: Mapping[str, Reference], settings: Settings
 ) -> Outcome:
-    """Judge what a device answered and left in the memory."""
+    """Judge the device's status and the outputs that it left in the memory."""
     problems = list(_problems(memory, status, memory.case.expected(settings.soc, settings.cann)))
     judged = {}
     if status.ok and not any(problem.rule in diagnosis.OF_ARRAY for problem in problems):
@@ -244,8 +244,9 @@ def outcome_of_answer(
 
 
 def too_large(case: Case, settings: Settings, times: int = 1) -> str:
-    """Say that a case needs more memory than --max-memory, or without it than is free here ("" if it does not).
-    ``times``: 2 where the tensors lie in the memory shared with the device's process too."""
+    """Return why a case needs too much memory ("" if it does not): more than --max-memory, or else more than is free.
+
+    ``times``: 2 if the tensors also lie in memory that is shared with the device's process."""
     needed = times * bytes_of(case)
     most = settings.max_memory or free_memory()
     text = "--max-memory allows" if settings.max_memory else "free here are"
@@ -256,10 +257,10 @@ def too_large(case: Case, settings: Settings, times: int = 1) -> str:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process of this machine and user at a time hold such a case: two may not fit where one does."""
+    """Let only one process of this user on this machine run such a case at a time: two may not fit into the memory."""
     try:
         import fcntl
-    except ImportError:  # no such lock on this platform: leave out -n there
+    except ImportError:  # this platform has no such lock: do not use -n there
         yield
         return
     with Path(tempfile.gettempdir(), f"aclnn-oracle-huge-{os.getuid()}.lock").open("a") as file:
@@ -268,7 +269,7 @@ def _alone() -> Iterator[None]:
 
 
 def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Judgement]:
-    """Yield what is wrong with everything that is not a value."""
+    """Yield all problems except those of the values."""
     yield from diagnosis.of_call(status, expected, memory.changed_inputs())
     for name, output in memory.outputs.items():
         problem = next(diagnosis.of_array(name, memory.call.outputs.get(name), output.view), None)
@@ -279,7 +280,7 @@ def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Jud
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:
-    """Sum up: the first layer of the gate that fails decides, and its first output is explained."""
+    """Return the outcome: the first layer of the gate that fails decides, and its first output is explained."""
     layers: dict[str, Judgement] = {}
     for layer in settings.layers:
         result = [each.layers[layer] for each in judged.values() if layer in each.layers]

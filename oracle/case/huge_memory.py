@@ -1,8 +1,8 @@
-"""The memory of a call beyond 32 bits: its tensors as they are, everything else of them a block at a time.
+"""The memory of a call beyond 32 bits: its tensors in full, everything else one block at a time.
 
-The values repeat along one axis of the output, along which the operator works slice by slice: a block of slices is
-made, and its golden, and both stand for all blocks. A block has an odd number of slices and at least three, so that an
-index that is a power of two off meets other values.
+The operator works slice by slice along one axis of the output, and the values repeat along this axis. Only one block of
+slices and its golden are made; both stand for all blocks. A block has an odd number of slices, at least three. So an
+index that is wrong by a power of two meets other values.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from ..operators.answers.parts import axis_in
 from ..operators.definition.roles import Shape
 from .prepare import PATTERN, Output, holding, sliced_axes
 
-BLOCK = 1 << 21  # elements of a block, about
-LARGEST_BLOCK = 1 << 23  # of one whose slices are long
-BESIDE = 1 << 30  # bytes that making and judging takes beside the tensors
-POISON = "nan"  # no value that a golden has here: what holds it was not written
-_CHUNK = 1 << 26  # bytes of a storage that are looked at at once
+BLOCK = 1 << 21  # elements of a block, approximately
+LARGEST_BLOCK = 1 << 23  # elements of a block with long slices
+BESIDE = 1 << 30  # bytes that making and judging need in addition to the tensors
+POISON = "nan"  # no golden has this value here: an element that contains it was not written
+_CHUNK = 1 << 26  # bytes of a storage that are checked at once
 
 
 def bytes_of(case: Case) -> int:
-    """Return how many bytes the host needs for a case: its tensors, and what is made beside them."""
+    """Return how many bytes the host needs for a case: its tensors, and the memory for making and judging."""
     plans = case.plans.values()
     return BESIDE + sum(arrange(p.shape, p.view).span * dtype_of(p.dtype).numpy.itemsize for p in plans)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How a case is cut: along ``axis`` of the first output, of ``length`` slices, ``block`` of them at a time."""
+    """How a case is cut: along ``axis`` of the first output, which has ``length`` slices, ``block`` at a time."""
 
     axis: int
     length: int
@@ -48,7 +48,7 @@ class Cut:
 
     @classmethod
     def of(cls, case: Case) -> Cut:
-        """Cut along the longest axis. Raises OracleError for a call that no axis allows to be judged by blocks."""
+        """Cut along the longest axis. Raises OracleError for a call that cannot be judged by blocks along any axis."""
         shape = case.plans[OPERATORS[case.op].outputs[0]].shape
         size = math.prod(shape)
         axis = max(sliced_axes(case), key=lambda k: shape[k], default=None)
@@ -68,14 +68,15 @@ class Cut:
 
 
 def along(array: Array, axis: int | None, piece: slice) -> Array:
-    """Return a piece of an array along an axis; the whole where it has no such axis."""
+    """Return a piece of an array along an axis; the whole array if the axis is None."""
     return array if axis is None else array[(slice(None),) * axis + (piece,)]
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input in its memory. ``axis``: its own that runs along the cut; ``values``: those of a block, as they are
-    stored: one where a stride is 0."""
+    """An input in its memory.
+
+    ``axis``: its axis that runs along the cut. ``values``: the stored values of a block; one value if a stride is 0."""
 
     plan: TensorPlan
     buffer: Buffer
@@ -106,7 +107,7 @@ class Input:
         return np.broadcast_to(self.values, _cut(self.plan.shape, self.axis, self.cut.block))
 
     def changed(self) -> bool:
-        """Whether an element, or what lies around them, is not what it was."""
+        """Return whether the device changed an element, or the memory around or between the elements."""
         if any(not np.array_equal(words(result), words(wanted)) for result, wanted in self._pieces()):
             return True
         around = words(np.array([self._around], self.buffer.base.dtype))
@@ -119,7 +120,7 @@ class Input:
         return inside != sum(int(np.count_nonzero(words(chunk))) for chunk in _chunks(storage))
 
     def _fill(self) -> None:
-        """Write the values, and NaN around the storage where the type has one; between elements there are zeros."""
+        """Write the values, and NaN around the storage if the dtype has one. Between elements there are zeros."""
         for end in self._ends():
             words(end)[...] = words(np.array([self._around], end.dtype))
         for result, wanted in self._pieces():
@@ -160,7 +161,7 @@ def _chunks(storage: Array) -> Iterator[Array]:
 
 @dataclass
 class HugeMemory:
-    """A call beyond 32 bits, ready to run. ``block``: the call of one block, whose reference is that of all."""
+    """A call beyond 32 bits, ready to run. ``block``: the call of one block; its reference is valid for all blocks."""
 
     case: Case
     cut: Cut
@@ -192,7 +193,7 @@ class HugeMemory:
         return cls(case, cut, inputs, outputs, call, block, axes)
 
     def changed_inputs(self) -> list[str]:
-        """Return the names of inputs that are not what they were."""
+        """Return the names of the inputs that the device changed."""
         return [name for name, given in self.inputs.items() if given.changed()]
 
     def damaged(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The last steps of a case: the verdict on each output, and the line of the record."""
+"""The last steps of a case: the verdict on each output, and the case's line in the record."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from .prepare import Output, Prepared, is_like
 
 @dataclass(frozen=True)
 class Values:
-    """An output whose values were judged, and how it compares."""
+    """An output with judged values, and its comparison with the reference."""
 
     actual: Array
     compared: Comparison
 
     @property
     def outside(self) -> Array | None:
-        """The elements outside the strict bound; None if there is none."""
+        """The elements outside the strict bound; None if there are none."""
         bad = self.compared.strict_bad
         return None if bad is None else bad.reshape(self.actual.shape)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What the enabled layers say of all outputs, in the layers' order.
+    """The judgements of the enabled layers on all outputs, in the layers' order.
 
-    ``values``: the outputs whose values were judged, by name; how they compare is known whatever the layers.
+    ``values``: the outputs with judged values, by name. They are compared whichever layers are enabled.
     """
 
     layers: Mapping[str, Judgement]
@@ -54,7 +54,7 @@ class Judged:
 
     @property
     def worst(self) -> str:
-        """The output that uses most of its budget, "" where no values were judged."""
+        """The output that uses most of its budget; "" if no values were judged."""
         if len(self.values) == 1:
             return next(iter(self.values))
         return max(self.values, key=lambda name: self.values[name].compared.budget_used, default="")
@@ -65,13 +65,13 @@ class Judged:
 
     @property
     def kernel_share(self) -> float | None:
-        """The largest of all outputs; None where no reference tells it."""
+        """The largest kernel share of all outputs; None if no reference gives one."""
         shares = [v.compared.kernel_share for v in self.values.values() if v.compared.kernel_share is not None]
         return max(shares, default=None)
 
 
 def judge(prepared: Prepared, execution: Execution) -> Judged:
-    """Judge what a device did with a case."""
+    """Judge the result of running a case on a device."""
     problems = list(_structure(prepared, execution))
     layers: dict[str, Judgement] = {}
     values: dict[str, Values] = {}
@@ -86,7 +86,7 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
     if prepared.expected != SUCCESS.name:
         layers["structure"] = replace(layers["structure"], metrics={REFUSED: 1})
     if prepared.is_given:
-        marked = {"structure"} & set(prepared.settings.layers) or layers  # one layer tells it to the record
+        marked = {"structure"} & set(prepared.settings.layers) or layers  # one layer is enough for the record
         layers |= {name: replace(layers[name], metrics={**layers[name].metrics, GIVEN: 1}) for name in marked}
     return Judged({name: layers[name] for name in prepared.settings.layers if name in layers}, values)
 
@@ -97,7 +97,7 @@ def judge_outputs(
     settings: Settings,
     third: Mapping[str, Array] | None = None,
 ) -> tuple[dict[str, Values], dict[str, Judgement]]:
-    """Judge the values of all outputs, by every layer: one fails where it fails for any output, and names that."""
+    """Judge the values of all outputs by every layer. A layer fails, and names the output, if any output fails."""
     values: dict[str, Values] = {}
     result: dict[str, dict[str, Judgement]] = {}
     for name, reference in references.items():
@@ -111,7 +111,7 @@ def judge_outputs(
 
 
 def _of_all(judgements: Mapping[str, Judgement], worst: str) -> Judgement:
-    """A layer of all outputs: what it says of the first that fails, or of the worst; the reasons of all that fail."""
+    """Return a layer's judgement of all outputs: of the first that fails, else of the worst; with all reasons."""
     if len(judgements) == 1:
         return judgements[worst]
     failed = {name: judgement for name, judgement in judgements.items() if not judgement.passed}
@@ -125,7 +125,7 @@ def judge_values(
     """Judge an output's values alone, by every layer (the standard only where it is enabled)."""
     compared = verdict.compare(reference, actual, saturates=settings.saturates)
     layers = {"structure": verdict.values_structure(compared, actual.shape)}
-    if reference.given:  # no bound is known: the verdict's figures would be those of a rounding
+    if reference.given:  # no bound is known: the figures of a verdict would be those of a rounding
         compared.budget_used, compared.kernel_share, compared.strict_bad = 0.0, None, None
     else:
         layers["strict"] = verdict.strict(compared, actual.shape)
@@ -135,11 +135,11 @@ def judge_values(
     return compared, layers
 
 
-# structure, less what reads values ------------------------------------------------------------------------------------
+# structure, except for the checks of values ---------------------------------------------------------------------------
 
 
 def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
-    """Yield what is wrong with everything that is not a value."""
+    """Yield all problems except those of the values."""
     yield from diagnosis.of_call(execution.status, prepared.expected, execution.changed)
     for name, output in execution.memory.outputs.items():
         result = execution.memory.call.outputs.get(name)
@@ -158,7 +158,7 @@ def _why_left(name: str, prepared: Prepared) -> str:
 
 
 def _is_left(output: Output, result: object) -> bool:
-    """Whether a call left an output as it was. Another array in its place is a result, but of no elements none."""
+    """Return whether a call left an output as it was. Another array in its place is a result, unless it is empty."""
     same = result is output.view or (output.view.size == 0 and is_like(result, output.view))
     return same and output.untouched()
 
@@ -176,7 +176,7 @@ def _output(name: str, given: Output, actual: object, unwritten: Array | None) -
 
 
 def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:
-    """The structure layer in sum: the first problem decides, all are named."""
+    """Return the structure layer's sum: the first problem decides, and the reason names all problems."""
     metrics = {} if values is None else values.metrics
     if not problems:
         return Judgement(True, metrics=metrics)
@@ -184,7 +184,7 @@ def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:
     return replace(problems[0], reason=reasons, metrics=metrics)
 
 
-# The last step of a case: how it ended, and its line of the record.
+# The last step of a case: its outcome, and its line in the record.
 
 
 @dataclass(frozen=True)
@@ -196,13 +196,13 @@ class Outcome:
     layers: Mapping[str, Judgement] = field(default_factory=dict)
     budget_used: float | None = None
     detail: Detail = field(default_factory=Detail)
-    measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the record's names
+    measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the names in the record
     notes: tuple[str, ...] = ()  # what the device changed in the process
 
 
 def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[str, Any]:
-    """Return how large an output of a judged case is (elements, how many enter one result, the golden's largest value)
-    and how its errors spread; of the worst output unless one is named."""
+    """Return an output's size (elements, terms of one result, the golden's largest value) and the spread of its errors.
+    ``output``: the worst one by default."""
     output = output or judged.worst
     if output not in judged.values:
         return {}
@@ -229,8 +229,9 @@ def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[st
 
 
 def outcome_of(prepared: Prepared, judged: Judged, *, explained: bool = True) -> Outcome:
-    """Sum up: a case fails when any layer of the gate fails; the first one is explained in detail. What only other
-    layers reject passes, and its reason says so. ``explained``: look for causes."""
+    """Return the outcome: a case fails if any layer of the gate fails. The first such layer is explained in detail.
+
+    If only other layers reject a case, it passes, and its reason says so. ``explained``: look for causes."""
     if not judged.layers:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
     deciding = first_failed(judged.layers, prepared.settings)
@@ -247,18 +248,18 @@ def outcome_of(prepared: Prepared, judged: Judged, *, explained: bool = True) ->
 
 
 def first_failed(layers: Mapping[str, Judgement], settings: Settings) -> tuple[str, Judgement] | None:
-    """Return the first layer of the gate that fails a case, with its name; None where all of them pass."""
+    """Return the first layer of the gate that fails a case, with its name; None if all of them pass."""
     return next(((n, layer) for n, layer in layers.items() if n in settings.gate and not layer.passed), None)
 
 
 def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
-    """Say which layers reject a case that the gate lets pass; "" if none does."""
+    """Say which layers reject a case that the gate lets pass; "" if there are none."""
     text = "; ".join(f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed)
     return f"outside the gate: {text}" if text else ""
 
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, explained: bool) -> Detail:
-    """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
+    """Explain a failed layer: the worst elements, where they lie, and the likely cause."""
     output = layer.output or judged.worst
     cause = diagnosis.cause_of_structure(
         layer.rule, layer.reason, layer.bad, others_right=_others_right(prepared, judged, output, layer.bad)
@@ -266,11 +267,11 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, exp
     if output not in judged.values:
         return Detail(rule=layer.rule, cause=cause)
     reference, values = prepared.references[output], judged.values[output]
-    as_given = dict(prepared.memory.inputs)  # whatever the device put in their places
+    as_given = dict(prepared.memory.inputs)  # the device may have replaced entries of call.inputs
     call = replace(prepared.memory.call, inputs=as_given)
     bad = values.outside if layer.bad is None and name == "standard" else layer.bad
     if name == "structure" and bad is None:
-        bad = np.zeros(values.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
+        bad = np.zeros(values.actual.shape, bool)  # no element is wrong: an input was modified, or a guard written
     memory = prepared.memory.outputs[output]
     detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held,
                               explained=explained)  # fmt: skip
@@ -278,12 +279,12 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, exp
         view = memory.view
         cause = diagnosis.written_otherwise(call, output, view, reference.golden) or cause
     if detail.cause == KEPT:
-        cause = ""  # a result that is added to what is there looks as if it were not written
+        cause = ""  # a result that is added to the old content looks as if it were not written
     return replace(detail, cause=cause or detail.cause)
 
 
 def _others_right(prepared: Prepared, judged: Judged, output: str, bad: Array | None) -> bool:
-    """Whether all elements but the bad ones are within their bounds, or the output lies in order."""
+    """Return whether all elements except the bad ones are within their bounds, or the output is contiguous."""
     if bad is None or output not in judged.values or prepared.memory.outputs[output].view.flags.c_contiguous:
         return True
     outside = judged.values[output].outside
@@ -291,25 +292,25 @@ def _others_right(prepared: Prepared, judged: Judged, output: str, bad: Array | 
 
 
 def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
-    """Return the verdict alone, with every layer's reason: what a detection score needs of a case."""
+    """Return the verdict alone, with every layer's reason: a detection score needs no more."""
     reasons = [f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed]
     return Outcome("fail" if reasons else "pass", "; ".join(reasons), layers)
 
 
 def outcome_of_device(error: DeviceError) -> Outcome:
-    """Return the outcome of a case in which the device raised, or did not come back."""
+    """Return the outcome of a case in which the device raised an exception, or did not come back."""
     if isinstance(error, Gone):
         return Outcome(error.status, error.reason, detail=Detail(cause=cause_of_death(error.words)))
     return Outcome("error", error.reason, detail=Detail(traceback=error.trace))
 
 
 def outcome_of_bug(error: Exception) -> Outcome:
-    """Return the outcome of a case in which this package itself failed: it says so, and the case is not lost."""
+    """Return the outcome of a case in which this package itself failed: an error, so that the case is not lost."""
     return Outcome("error", f"oracle failed: {reason_of(error)}", detail=Detail(traceback=trace_of(error)))
 
 
 def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
-    """On whose authority the rule stands that a case broke; of one that broke none the case."""
+    """Return the source of the rule that a case broke; of the case itself if it broke no rule."""
     failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
     kind = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
     return authority_text(kind, OPERATORS[case.op].source)
@@ -318,7 +319,7 @@ def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
 def record_of(
     case: Case, settings: Settings, outcome: Outcome, seconds: Mapping[str, float] | None = None, *, device: str = ""
 ) -> CaseRecord:
-    """Return the record of a case. ``seconds`` by the record's names."""
+    """Return the record of a case. ``seconds``: times by the names in the record."""
     detail = None
     if outcome.status not in ("pass", "skip"):
         detail = replace(outcome.detail, replay=failure.replay_command(case, settings))

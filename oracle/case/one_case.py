@@ -30,26 +30,26 @@ from .execute import Execution, Stopwatch, execute, operands_after, unsupported
 from .judge import Outcome, judge, outcome_of, outcome_of_bug, outcome_of_device, outcome_of_layers, record_of
 from .prepare import ZERO, Memory, Prepared, uninformative
 
-# Whether a failure stands by itself: the same call again, on the same device, or in a process of its own; and once more
-# where its output holds zeros before it.
+# Does a failure repeat? The same call runs again on the same device, or in its own process. It also runs again with
+# outputs that contain zeros before the call.
 #
-# A call that passes when it is run again has failed of what other calls left behind, or of a race: no wrong value
-# explains it. That is asked only where nothing else does. A call that passes beside zeros has failed of what its output
-# held. That is asked too where the values look so, for NaN looks the same whether it was in the memory or a kernel made
-# it, and a result that is added to NaN looks like one that is not written.
+# If a call passes when it runs again, other calls' state or a race made it fail. No wrong value explains that, so this
+# check runs only if there is no other explanation. If a call passes with zeros, the old content of its output made it
+# fail. This check also runs if the values suggest that cause. NaN looks the same whether the memory contained it or a
+# kernel made it. A result that is added to NaN looks like a result that is not written.
 
-Rerun = Callable[..., tuple[Prepared, Execution]]  # of one case on one device, beside a poison if one is given
+Rerun = Callable[..., tuple[Prepared, Execution]]  # runs one case on one device again, with another poison if given
 
 AGAIN = "the same call passes when it is run again: a race, or state across calls"
 ALONE = "the case passes alone, in a process of its own: state across calls"
 OF_STATE = "the smallest case passes alone, in a process of its own: state across calls"
 STALE = "elements that are to be 0 are not written: what the output held before the call stands there"
-MOST = 3  # failures of a run that are tried in a process of their own: each may cost a device's start
+MOST = 3  # failures of a run that are tried in their own process: each may cost a start of the device
 
 
 def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend) -> Outcome:
-    """Return a failure with the cause that its reruns tell, where they tell another. A recording answers the same
-    whatever it is given: what only a rerun could tell is not claimed of it."""
+    """Return a failure, with the cause that reruns show, if they show another cause.
+    A recording always gives the same answer, so its failures get no cause that only a rerun could show."""
     cause = outcome.detail.cause
     held = [output.held for output in prepared.memory.outputs.values()]
     of_memory = cause == KEPT or (outcome.detail.rule == WRITTEN and cause.startswith(NOT_WRITTEN))
@@ -68,13 +68,14 @@ def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend) -> O
 
 
 def _beside_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome:
-    """Run the call where its outputs hold 0: what passes then, and fails again beside what they held, failed of that;
-    of what fails beside 0 as well the cause is another."""
+    """Run the call with outputs that contain 0 and return the failure with the cause that follows.
+    If the call passes then, and fails again with the old content, the old content is the cause. If it also fails with
+    0, there is another cause."""
     cause = outcome.detail.cause
     zeros, execution = rerun(ZERO)
     if not _passes_by_values(zeros, execution):
         finite = all(np.isfinite(output.held) for output in prepared.memory.outputs.values())
-        hidden = cause == KEPT or not (cause or finite)  # beside NaN less is claimed: it might have been there before
+        hidden = cause == KEPT or not (cause or finite)  # with NaN, claim less: it might come from the memory
         return _claiming(outcome, outcome_of(zeros, judge(zeros, execution)).detail.cause) if hidden else outcome
     if not cause and (_passes(*rerun()) or not _passes_by_values(*rerun(ZERO))):
         return _claiming(outcome, AGAIN)
@@ -86,7 +87,7 @@ def _beside_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome
 
 
 def _rerun(prepared: Prepared, backend: Backend, poison: str | None = None) -> tuple[Prepared, Execution]:
-    """Run the same call once more, beside another poison where one is given."""
+    """Run the same call once more, with another poison if one is given."""
     once = replace(prepared.settings, record_outputs=None, determinism=1, invariance=False)
     again = replace(prepared.again(poison), settings=once)
     return again, execute(again, backend, Stopwatch())
@@ -97,12 +98,12 @@ def _passes(prepared: Prepared, execution: Execution) -> bool:
 
 
 def _passes_by_values(prepared: Prepared, execution: Execution) -> bool:
-    """Whether a call passes but for elements that nobody wrote: among zeros they may be right."""
+    """Return whether a call passes if unwritten elements are ignored: with zeros in the memory they may be right."""
     return _passes(prepared, replace(execution, unwritten={}))
 
 
 def _wrong_and_zero(outcome: Outcome, prepared: Prepared) -> tuple[Array, Array]:
-    """The elements to blame, and those of which 0 is a right value."""
+    """Return masks of the elements to blame, and of the elements for which 0 is a right value."""
     for layer in outcome.layers.values():
         name = layer.output or outcome.detail.output
         if not layer.passed and layer.bad is not None and name in prepared.references:
@@ -116,31 +117,31 @@ def _claiming(outcome: Outcome, cause: str) -> Outcome:
 
 
 def is_unexplained(record: CaseRecord) -> bool:
-    """Whether a case failed and nothing is known of why."""
+    """Return whether a case failed and no cause is known."""
     return record.status == "fail" and record.detail is not None and not record.detail.cause
 
 
-# One case from its description to its record: prepare, execute, judge, outcome.
+# The steps of one case.
 
-_LARGEST_AHEAD = 512 << 20  # bytes of a case that is prepared beside another
+_LARGEST_AHEAD = 512 << 20  # bytes; larger cases are not prepared while another runs
 
 
 class Ahead:
-    """The next case: its data and golden are made while a device elsewhere works on this one.
+    """The next case: its data and golden are made while a device in another process works on this one.
 
-    ``next``: the case that comes next, if it is known. The golden of a case that the device may not take is not made:
-    its answer to the last case of the same operator and dtype counts as a forecast.
+    ``next``: the next case, if it is known. No golden is made for a case that the device may not support. The forecast
+    is the device's answer to the last case of the same operator and dtype.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.next: Case | None = None
-        self.spent = 0.0  # seconds, on the case that comes next
+        self.spent = 0.0  # seconds spent on the next case
         self._ready: tuple[Case, Prepared, float] | None = None
         self._skipped: dict[tuple[str, str], bool] = {}
 
     def prepare(self) -> None:
-        """Make the next case's data and golden. What goes wrong is told when the case runs."""
+        """Make the next case's data and golden. An error is reported only when that case runs."""
         case, started = self.next, time.perf_counter()
         if case is None or case.before is not None or case.tier == HUGE or self._skipped.get((case.op, case.dtype)):
             return
@@ -151,7 +152,7 @@ class Ahead:
         self.spent = time.perf_counter() - started
 
     def take(self, case: Case, watch: Stopwatch) -> Prepared | None:
-        """Return a case that was prepared, and count the time that this took."""
+        """Return the case if it was prepared, and record the time that its preparation took."""
         ready, self._ready, self.spent = self._ready, None, 0.0
         if ready is None or ready[0] is not case:
             return None
@@ -159,7 +160,7 @@ class Ahead:
         return ready[1]
 
     def note(self, case: Case, *, skipped: bool) -> None:
-        """Note whether the device took a case."""
+        """Note whether the device skipped a case."""
         self._skipped[case.op, case.dtype] = skipped
 
 
@@ -169,7 +170,7 @@ def _bytes_of(case: Case) -> int:
 
 @ieee_arithmetic
 def _made(case: Case, settings: Settings) -> Prepared:
-    """Return a case with its golden, kept from an earlier run or made now."""
+    """Return a case with its golden, from the cache or newly made."""
     prepared = Prepared.kept(case, settings)
     if prepared is None:
         prepared = Prepared.make(case, settings)
@@ -180,9 +181,9 @@ def _made(case: Case, settings: Settings) -> Prepared:
 def run_case(
     case: Case, backend: Backend, settings: Settings, ahead: Ahead | None = None, *, explained: bool = True
 ) -> CaseRecord:
-    """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
-    (other than KeyboardInterrupt). ``ahead``: the next case is made ready while a device elsewhere works.
-    ``explained``: look for the causes of a failure."""
+    """Run one case on a backend and return its record. Every error becomes a status, never an exception.
+    KeyboardInterrupt is the one exception that is raised. ``ahead``: prepare the next case while a device in another
+    process works. ``explained``: look for the causes of a failure."""
     started, watch = time.perf_counter(), Stopwatch()
     prepared = None if ahead is None else ahead.take(case, watch)
     before = watch.seconds.get("golden_s", 0.0)
@@ -215,7 +216,7 @@ def run_case(
 
 
 def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> Outcome:
-    """Write a skip to the recording; return its outcome, or that of a folder that cannot be written."""
+    """Write a skip to the recording. Return its outcome, or an error if the folder cannot be written."""
     try:
         record_skip(folder, case.id, outcome.reason, worker)
     except OracleError as error:
@@ -224,7 +225,7 @@ def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> O
 
 
 def _said_by(backend: Backend, name: str, otherwise: Any) -> Any:
-    """What a backend says of itself by an attribute; ``otherwise`` where it has none, or that raises."""
+    """Return an attribute by which a backend describes itself; ``otherwise`` if it has none or the access raises."""
     try:
         with guarded():
             return getattr(backend, name, otherwise)
@@ -245,7 +246,7 @@ def _steps(
     if reason := not_asked(case, backend, settings):
         return Outcome("skip", reason)
     if case.tier == HUGE:
-        from . import huge  # with the diagnosis and half the package: other tiers need it where a case fails
+        from . import huge  # imports the diagnosis and half of the package; other tiers need those only for a failure
 
         return huge.steps(case, backend, settings, watch)
     if prepared is None:
@@ -270,8 +271,8 @@ def _steps(
 
 
 def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
-    """Return why a backend is not asked for a call that it need not compute: one that must be refused, or that asks for
-    its status alone, is for backends that say ``answers_status``. "" for every other call."""
+    """Return why a call is not run on a backend; "" if it is run.
+    A call that must be refused, or that checks only its status, needs a backend that declares ``answers_status``."""
     if case.computes(settings.soc, settings.cann) or _said_by(backend, "answers_status", False) is True:
         return ""
     what = "asks for its status alone" if case.asks_status else "must be refused"
@@ -279,7 +280,7 @@ def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:
-    """Return run_case's verdict on another backend, less the detail and the rule that a case must be informative."""
+    """Return run_case's verdict on another backend, without the detail and without the check for informative data."""
     again = prepared.again()
     try:
         return outcome_of_layers(judge(again, execute(again, backend, Stopwatch())).layers)

@@ -1,4 +1,4 @@
-"""The first step of a case: its memory, its data, and what a right device may answer to it."""
+"""The first step of a case: its memory, its data, and the answers that are right for it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from ..system.cache import code_digest, code_is_as_loaded, opened, recalled, sea
 
 # The memory of one call: poisoned outputs between guards, and inputs that must not change.
 
-# What the memory of an output holds before a call: a number that no result is, or one that spoils what it meets.
-# A kernel that never writes an element shows with any poison. One that clears its output by a product with 0 shows
-# beside NaN and infinity alone, one that adds to what is there beside a large number, one that keeps what is not 0
-# beside 0. So the cases of a run take turns, each by its id; guards always hold the pattern.
+# The content of an output before a call: a number that no result equals, or one that spoils each result it is used in.
+# Any poison shows a kernel that never writes an element. Only NaN and infinity show a kernel that clears its output by
+# a product with 0. Only a large number shows a kernel that adds to the old content. Only 0 shows a kernel that keeps
+# the old content if it is not 0. So the cases of a run take turns, by their ids. Guards always contain the pattern.
 
-PATTERN, OTHER = "pattern", "other pattern"  # OTHER decides where a result may be the first poison
-ZERO = "zero"  # what a kernel may add to or scale, and be right
+PATTERN, OTHER = "pattern", "other pattern"  # OTHER decides if a result may equal the first poison
+ZERO = "zero"  # a kernel that adds to it or scales it is still right
 KINDS = (PATTERN, "nan", "infinity", "largest", ZERO)
 GUARD = 0xA5  # the byte of the pattern
 _BYTES = {PATTERN: GUARD, OTHER: 0x5A}
@@ -44,8 +44,9 @@ _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def poison_of(case: Case, soc: str, cann: str = "") -> str:
-    """Return the kind of poison of a case's outputs: by its id where a right device computes all of them. Where it
-    leaves them alone, the pattern tells what was written."""
+    """Return the kind of poison of a case's outputs: by the case's id if a right device computes all of them.
+
+    If a right device leaves them alone, the pattern shows which bytes were written."""
     if not case.writes(soc, cann):
         return PATTERN
     return KINDS[zlib.crc32(case.id.encode()) % len(KINDS)]
@@ -53,7 +54,7 @@ def poison_of(case: Case, soc: str, cann: str = "") -> str:
 
 @lru_cache(maxsize=256)
 def word(kind: str, dtype: np.dtype[np.generic]) -> bytes:
-    """Return the bytes of one poisoned element; types other than floats and complex numbers have the pattern."""
+    """Return the bytes of one poisoned element. Types other than floats and complex numbers get the pattern."""
     result = find(dtype)
     name = "" if result is None else _PARTS.get(result.name, result.name)
     if kind in _BYTES or name not in FORMATS:
@@ -68,9 +69,9 @@ def word(kind: str, dtype: np.dtype[np.generic]) -> bytes:
 
 @dataclass
 class Output:
-    """One output tensor: ``view`` is what the device sees, the rest of ``base`` are guards.
+    """One output tensor. The device sees ``view``; the rest of ``base`` are guards.
 
-    ``first``: how many guards lie before the view. ``poison``: the kind that the view is filled with; guards have the
+    ``first``: how many guards lie before the view. ``poison``: the kind that fills the view. Guards contain the
     pattern.
     """
 
@@ -98,16 +99,16 @@ class Output:
 
     @property
     def held(self) -> float:
-        """What a real element holds until it is written."""
+        """The content of a real element before it is written."""
         (element,) = np.frombuffer(word(self.poison, self.view.dtype), self.view.dtype)
         return float(element.real)
 
     def untouched(self) -> bool:
-        """Whether not one byte was written."""
+        """Return whether no byte was written."""
         return self.damaged() == 0 and bool(self.unwritten().all())
 
     def unwritten(self) -> Array:
-        """Return a bool array of the view's shape: the elements that still hold the poison."""
+        """Return a bool array of the view's shape: the elements that still contain the poison."""
         view = self.view
         if not view.size:
             return np.zeros(view.shape, bool)
@@ -126,29 +127,29 @@ class Output:
         return whole.size - int(np.count_nonzero(whole))
 
     def damaged_before(self) -> int:
-        """Return how many of them lie before the view's first element."""
+        """Return how many damaged guard elements lie before the view's first element."""
         return self.first - int(np.count_nonzero(holding(PATTERN, self.base[: self.first])))
 
 
 def is_like(result: object, wanted: Array) -> TypeGuard[Array]:
-    """Whether a device's result is an array of the wanted type and shape."""
+    """Return whether a device's result is an array of the wanted type and shape."""
     return isinstance(result, np.ndarray) and (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
 
 
 def sliced_axes(case: Case) -> list[int]:
-    """Return the axes of a case's first output along which the operator works slice by slice, further outputs too."""
+    """Return the axes of a case's first output along which the operator works slice by slice in all outputs."""
     inputs, outputs = ({n: p.shape for n, p in some.items() if p is not None} for some in (case.inputs, case.outputs))
     return slice_axes(OPERATORS[case.op], inputs, outputs, case.attrs)
 
 
 def _fill(view: Array, element: bytes) -> None:
-    """Put the bytes of one element into all; as an integer, for a bool or a NaN may change on its way."""
+    """Copy the bytes of one element to all elements, as integers: a bool or a NaN may change when it is assigned."""
     kind = view.dtype if view.itemsize > 8 else np.dtype(f"u{view.itemsize}")
     view.view(kind)[...] = np.frombuffer(element, kind)[0]
 
 
 def holding(poison: str, array: Array) -> Array:
-    """Return which elements of a contiguous vector hold a kind of poison in all their bytes."""
+    """Return which elements of a contiguous vector contain a kind of poison in all their bytes."""
     width = min(array.itemsize, 8)
     wanted = np.frombuffer(word(poison, array.dtype), f"u{width}")
     parts = array.view(wanted.dtype)
@@ -158,7 +159,7 @@ def holding(poison: str, array: Array) -> Array:
 
 
 class Memory:
-    """A call ready to run, and what must be true of its memory afterwards."""
+    """A call ready to run, with checks of its memory after the run."""
 
     def __init__(
         self,
@@ -170,8 +171,8 @@ class Memory:
         under: Mapping[str, str] | None = None,
     ) -> None:
         self.case = case
-        self.under = dict(under or {})  # what else the call's rules depend on, by the call's names
-        self.inputs = dict(inputs)  # the device may replace entries of call.inputs, not of this
+        self.under = dict(under or {})  # further conditions of the call's rules, by the names in the call
+        self.inputs = dict(inputs)  # the device may replace entries of call.inputs, but not of this dict
         self.outputs: dict[str, Output] = {}
         self.poison = poison or poison_of(case, soc, self.under.get("cann", ""))
         outputs: dict[str, Any] = {}
@@ -195,14 +196,13 @@ class Memory:
         under: Mapping[str, str] | None = None,
         given: Mapping[str, Array] | None = None,
     ) -> Memory:
-        """Make the data of a case. ``under``: what else the call's rules depend on (``cann``); ``given``: the data of
-        some inputs, where a call before this one made them."""
+        """Make the data of a case. ``under``: further conditions of the call's rules (``cann``). ``given``: data of
+        some inputs that an earlier call made."""
         inputs, specs = make_inputs(case, seed=seed, given=given)
         return cls(case, soc, inputs, specs, under=under)
 
     def again(self, poison: str | None = None) -> Memory:
-        """Return the same call with its inputs restored and new outputs, for another run; with another poison where
-        one is given."""
+        """Return the same call for another run: inputs restored, new outputs, and another poison if one is given."""
         self.restore()
         return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison or self.poison, self.under)
 
@@ -212,30 +212,30 @@ class Memory:
             self._storage[name][...] = np.frombuffer(self._saved[name], np.uint8)
 
     def changed_inputs(self) -> list[str]:
-        """Return the names of inputs whose storage, guards included, no longer holds what it held."""
+        """Return the names of inputs whose storage, guards included, was changed."""
         return [n for n, storage in self._storage.items() if storage.tobytes() != self._saved[n]]
 
 
 # ``--golden-cache DIR``: inputs, golden and bounds of cases, kept from one run to the next.
 #
-# An entry is named by everything that decides it: the case with its id, the seed and the scheme of seeds, the SoC, the
-# version of CANN, the versions of the libraries that compute, and the code of this package. Whatever changes gives
-# another name, so an entry is never out of date; it is only not asked for any more, and goes when the folder is full
-# (the entry goes first that was read longest ago). An entry is written beside its place and moved there, so that many
-# processes may share a folder; its checksum is verified when it is read, and a damaged one is computed again.
+# The name of an entry depends on everything that decides its content: the case with its id, the seed and the scheme of
+# seeds, the SoC, the CANN version, the versions of the computing libraries, and the code of this package. Any change
+# gives another name, so an entry is never out of date. An entry with an old name is not read any more. If the folder is
+# full, the entry that was read longest ago goes first. An entry is written to a temporary file and then moved, so that
+# many processes can share a folder. Its checksum is verified on reading; a damaged entry is computed again.
 #
-# Operators from outside are not kept: what their pages import is not known here.
+# Operators from outside are not kept: this module does not know what their pages import.
 
 FORM = b"aclnn-oracle golden 1\n"
 LIMIT = 8 << 30  # bytes of a folder
-LARGEST = 16  # an entry takes at most this part of the folder
-LOOK = 64  # entries written between two looks at the folder's size
-_INPUT, _FIELD = "input ", "reference "  # before a name, in an entry
+LARGEST = 16  # an entry takes at most 1/16 of the folder
+LOOK = 64  # entries written between two checks of the folder's size
+_INPUT, _FIELD = "input ", "reference "  # prefixes of names in an entry
 
 
 @dataclass
 class GoldenCache:
-    """A folder of entries. ``code``: the digest of what computes them."""
+    """A folder of entries. ``code``: the digest of the code that computes them."""
 
     folder: Path
     limit: int = LIMIT
@@ -246,13 +246,13 @@ class GoldenCache:
         self.code = self.code or code_digest()
 
     def path(self, case: Case, settings: Settings) -> Path:
-        """Return where the entry of a case lies, if there is one."""
+        """Return the path of a case's entry, whether or not it exists."""
         decides = [case.id, case_to_json(case), settings.seed, SCHEME, settings.soc, settings.under, self.code, tools()]
         name = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
         return self.folder / name[:2] / f"{name[2:]}.golden"
 
     def load(self, case: Case, settings: Settings) -> tuple[Memory, dict[str, Reference]] | None:
-        """Return a case's memory and references, None where they are not kept, or not as they were written."""
+        """Return a case's memory and references; None if there is no entry, or a damaged one."""
         path = self.path(case, settings)
         content = recalled(path)
         if content is None:
@@ -276,8 +276,9 @@ class GoldenCache:
         return memory, {output: Reference(**given) for output, given in result.items()}
 
     def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
-        """Keep a case's inputs, which no device has had yet, and its references; nothing where the code that made them
-        is not what its digest says any more."""
+        """Keep a case's inputs, before a device has used them, and its references.
+
+        Keep no entry if the code on disk changed after it was loaded: its digest would be wrong."""
         parts: dict[str, Any] = {_INPUT + name: memory_of(v) for name, v in memory.inputs.items() if v is not None}
         for output, reference in references.items():
             parts |= {f"{_FIELD}{output} {field.name}": getattr(reference, field.name) for field in fields(reference)}
@@ -295,7 +296,7 @@ class GoldenCache:
             self.shrink()
 
     def shrink(self) -> None:
-        """Delete what was read longest ago where the folder holds more than its limit."""
+        """Delete the entries that were read longest ago, while the folder is larger than its limit."""
         shrink(self.folder.glob("??/*"), self.limit, cost=lambda status: status.st_size)
 
 
@@ -313,7 +314,7 @@ def packed(values: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(content: bytes) -> dict[str, Any] | None:
-    """Return what :func:`packed` packed; None where the checksum says that it is something else."""
+    """Return the values that :func:`packed` packed; None if the checksum is wrong."""
     body = opened(content)
     if body is None or not body.startswith(FORM):
         return None
@@ -333,32 +334,32 @@ def unpacked(content: bytes) -> dict[str, Any] | None:
 
 @cache
 def tools() -> dict[str, str]:
-    """The libraries that compute: they change no bit, and are named all the same."""
+    """Return the versions of the computing libraries: they change no bit, but the entry's name includes them."""
     return {name: version(name) for name in ("numpy", "ml_dtypes", "gmpy2")}
 
 
 @cache
 def cache_in(folder: str) -> GoldenCache:
-    """Return this process's view of a folder."""
+    """Return this process's cache object for a folder."""
     return GoldenCache(Path(folder))
 
 
 def cache_of(case: Case, settings: Settings) -> GoldenCache | None:
-    """Return where a case is kept: nowhere without --golden-cache, after a forward, whose results are the device's, or
-    if what computes it is not known."""
+    """Return the cache that keeps a case. None without --golden-cache or for an operator from outside, and for a case
+    that computes no values or uses a forward's results, which are the device's."""
     if settings.golden_cache is None or case.before is not None or not case.computes(settings.soc, settings.cann):
         return None
     return cache_in(settings.golden_cache) if OPERATORS[case.op].is_built_in else None
 
 
-# The first step of a case: its data, and what a right device may answer to it.
+# The prepared case.
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
+    """A case's data and references, made once and judged many times (the detection score runs many devices on it).
 
-    ``references``: of each output, by its name; none where the call must be refused, or asks for its status alone.
+    ``references``: by the name of the output; empty if the call must be refused or checks only its status.
     """
 
     case: Case
@@ -368,14 +369,14 @@ class Prepared:
 
     @classmethod
     def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
-        """Make the data, unless it is given, and the reference. Raises OracleError where there is no reference."""
+        """Make the data, unless it is given, and the references. Raises OracleError if there is no reference."""
         memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
         computes = case.computes(settings.soc, settings.cann)
         return cls(case, settings, memory, references_of(memory.call) if computes else {})
 
     @classmethod
     def kept(cls, case: Case, settings: Settings) -> Prepared | None:
-        """Return the case as an earlier run made it, None where it is not in --golden-cache."""
+        """Return the case as an earlier run made it; None if it is not in --golden-cache."""
         kept = cache_of(case, settings)
         result = None if kept is None else kept.load(case, settings)
         return None if result is None else cls(case, settings, *result)
@@ -387,8 +388,7 @@ class Prepared:
             kept.store(self.case, self.settings, self.memory, self.references)
 
     def again(self, poison: str | None = None) -> Prepared:
-        """Return the same case with its inputs restored and a new output, for another device; beside another poison
-        where one is given."""
+        """Return the same case for another device: inputs restored, new outputs, and another poison if one is given."""
         return replace(self, memory=self.memory.again(poison))
 
     @property
@@ -398,17 +398,17 @@ class Prepared:
 
     @cached_property
     def values(self) -> Mapping[str, Reference]:
-        """The references of a call that computes something; none of a refused call and for an empty input."""
+        """The references of a call that computes values; empty for a refused call and for an empty input."""
         return {name: result for name, result in self.references.items() if result.written}
 
     @property
     def is_given(self) -> bool:
-        """Whether a given function makes one of the values, so that the strict layer does not judge all of them."""
+        """Whether a given function makes one of the values: then the strict layer does not judge all of them."""
         return any(reference.given for reference in self.values.values())
 
 
 def uninformative(prepared: Prepared) -> str:
-    """Say why a case proves nothing ("" if it proves something, or says itself why not)."""
+    """Say why a case proves nothing ("" if it proves something, or declares the reason itself)."""
     if prepared.case.uninformative or not prepared.values:
         return ""
     reasons = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
