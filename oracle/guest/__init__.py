@@ -1,1 +1,1 @@
-"""The process of a device: how it is started, asked and ended, and how it tells what went wrong there."""
+"""The process of a device: how it is started, called and ended, and how it reports errors."""

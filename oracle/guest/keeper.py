@@ -1,11 +1,11 @@
-"""The process between a run and a device's process: whatever the device starts ends with it.
+"""The keeper: a process between a run and a device's process. It ends everything that the device started.
 
-On Linux it is the reaper of orphans below it (PR_SET_CHILD_SUBREAPER): a process whose parent has ended becomes its
-child, in whatever session and with whatever environment it runs. When the device's process ends, or the run does (its
-end of a pipe is closed then), it ends every child until there is none. Elsewhere it ends the device's process group,
-and a process that the device started in a session of its own stays.
+On Linux it is the reaper of orphans below it (PR_SET_CHILD_SUBREAPER). So a process whose parent has ended becomes its
+child, in any session and with any environment. If the device's process or the run ends (the run's end of a pipe closes
+then), the keeper ends all its children. Elsewhere it ends the device's process group, but not processes that the device
+started in their own session.
 
-Only the standard library is imported here: this process stays as small as a Python can be.
+It imports only the standard library, so that this process stays as small as possible.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_PATIENCE = 5.0  # seconds for processes that start others as fast as they are ended
+_PATIENCE = 5.0  # seconds to end processes that start others as fast as they are ended
 STATUS = struct.Struct("!i")  # how the device's process ended, as os.waitpid gives it
 
 
 def keep(line: int) -> None:
-    """Fork: return in the device's process; the other one keeps it, and tells by ``line`` how it ended."""
+    """Fork: return in the device's process. The other process is the keeper; it sends the exit status to ``line``."""
     if sys.platform.startswith("linux"):
         libc: Any = ctypes.CDLL(None)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the run's; it ends us by closing the line
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run handles Ctrl-C; it ends us by closing ``line``
     keeper, device = os.getpid(), os.fork()
     if device:
         _stand_by(device, line)
@@ -46,7 +46,7 @@ def keep(line: int) -> None:
 
 
 def _stand_by(device: int, line: int) -> NoReturn:
-    """Wait for the end of the device's process or of the run, and end what is left."""
+    """Wait for the end of the device's process or of the run, and end all remaining processes."""
     _close_others(line)
     wakes, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -59,7 +59,7 @@ def _stand_by(device: int, line: int) -> NoReturn:
                 if ended[0] == device:
                     status = ended[1]
         if status is None and line in select.select([line, wakes], [], [])[0]:
-            break  # the run is gone, or wants no more of it
+            break  # the run is gone, or does not need the device's process any more
         if status is None:
             os.read(wakes, 4096)
     _end_all(device)
@@ -75,7 +75,7 @@ def _close_others(line: int) -> None:
 
 
 def _end_all(device: int) -> None:
-    """End every child, and those that become ours when their parents end."""
+    """End every child, and every process that becomes our child when its parent ends."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with suppress(ProcessLookupError, PermissionError):
@@ -92,16 +92,16 @@ def _end_all(device: int) -> None:
 
 
 def _children() -> Iterator[int]:
-    """Yield this process's children; none where there is no /proc."""
+    """Yield this process's children; without /proc, yield no process."""
     me = str(os.getpid())
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             if (folder / "stat").read_text().rpartition(")")[2].split()[1] == me:
                 yield int(folder.name)
 
 
 def how_ended(code: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     if code >= 0:
         return f"exit status {code}"
     try:

@@ -1,4 +1,4 @@
-"""Opening and closing a backend, and what a device gives instead of a status."""
+"""Opening and closing a backend, and the errors that replace a device's status."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..model.errors import DeviceFault, OracleError, bounded
 from ..operators.answers.registry import OPERATORS, register
 from ..settings.settings import Settings
 
-# What a device gives instead of a status: an exception, the end of its process, or silence.
+# The errors that replace a device's status: an exception, the end of its process, or no answer.
 
 UNREADABLE = "(a text that cannot be read)"
-_ctrl_c: tuple[type[BaseException], ...] = (KeyboardInterrupt,)  # the user's, in the process of the run
-LONGEST_TRACEBACK = 4000  # characters, from its end
+_ctrl_c: tuple[type[BaseException], ...] = (KeyboardInterrupt,)  # in the process of the run, it is the user's Ctrl-C
+LONGEST_TRACEBACK = 4000  # characters; the last ones are kept
 
 
 def not_the_users() -> None:
-    """From now on a KeyboardInterrupt is what a device raises: Ctrl-C does not reach this process."""
+    """Treat a KeyboardInterrupt as the device's exception from now on: Ctrl-C does not reach this process."""
     global _ctrl_c
     _ctrl_c = ()
 
 
 class DeviceError(Exception):
-    """The backend raised. ``reason``: what, in words; ``trace``: its traceback, "" where the words say all."""
+    """The backend raised an exception. ``reason``: its text; ``trace``: its traceback, "" if the text is enough."""
 
     def __init__(self, reason: str, trace: str = "") -> None:
         super().__init__(reason)
@@ -46,11 +46,11 @@ class Gone(DeviceError):
 
 
 class NotTaken(DeviceError):
-    """The backend does not take the call: the case is skipped, for this reason."""
+    """The backend does not support the call: the case is skipped, for this reason."""
 
 
 def readable(value: Any) -> str:
-    """Return a device's text as text that every file and terminal takes: 4 kB, control characters spelt out."""
+    """Return a device's text in a form that every file and terminal accepts: 4 kB, control characters spelt out."""
     try:
         return bounded(str(value))
     except _ctrl_c:
@@ -60,12 +60,12 @@ def readable(value: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an exception in words, also one whose own text raises."""
+    """Return an exception as text, even if its own text raises."""
     return f"{readable(type(error).__name__)}: {readable(error)}".rstrip(": ")
 
 
 def trace_of(error: BaseException) -> str:
-    """Return an exception's traceback; "" where its text is the whole story."""
+    """Return an exception's traceback; "" if its text explains it completely."""
     if isinstance(error, (DeviceFault, OracleError)):
         return ""
     try:
@@ -77,30 +77,30 @@ def trace_of(error: BaseException) -> str:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Let a device run in this process. Raises DeviceError for whatever it raises, except Ctrl-C."""
+    """Run device code in this process. Raises DeviceError for every exception that it raises, except Ctrl-C."""
     try:
         yield
     except DeviceError:
         raise
     except _ctrl_c:
         raise
-    except BaseException as error:  # SystemExit, pytest's skip and exit, a device's own: all are its case's error
+    except BaseException as error:  # SystemExit, pytest's skip and exit, device exceptions: all are the case's error
         raise DeviceError(reason_of(error), trace_of(error)) from error
 
 
-# Opening and closing a backend as a run's settings ask; whatever goes wrong becomes one OracleError.
+# Opening and closing a backend by a run's settings. Every error becomes one OracleError.
 
 
 def load_backend(settings: Settings) -> Backend:
-    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
-    register(settings.operators)  # a child process knows no operator from outside yet
+    """Return the run's backend, on this process's device. Raises OracleError for every exception of the backend."""
+    register(settings.operators)  # a child process does not know operators from outside yet
     with _told(f"backend {settings.backend} could not be opened"):
         return _load(settings)
 
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """Let a backend be loaded or closed. Raises OracleError for whatever it raises, except Ctrl-C."""
+    """Load or close a backend. Raises OracleError for every exception that it raises, except Ctrl-C."""
     try:
         with guarded():
             yield
@@ -128,29 +128,29 @@ def _load(settings: Settings) -> Backend:
     result = getattr(backend, "soc", None)
     if result is not None and result != settings.soc:
         raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is {result}: --soc {result}")
-    getattr(backend, "versions", None)  # a device that does not open says so now
+    getattr(backend, "versions", None)  # a device that cannot be opened raises its error now
     return backend
 
 
 def _share_devices(backend: Backend, place: int) -> None:
-    """Give a worker that was given no device one of those that its host has."""
+    """Choose one of the host's devices for a worker without a given device."""
     use_device, devices = getattr(backend, "use_device", None), getattr(backend, "devices", None)
     if use_device is not None and devices is not None and (count := devices()):
         use_device(place % count)
 
 
 def _emulate_outside(settings: Settings) -> None:
-    """Give operators that the emulated CANN lacks a kernel in it, unless a package of theirs has one."""
+    """Add kernels to the emulated CANN for operators from outside that have no kernel there."""
     from ..cann import find_toolkit
     from ..cann.discovery import CUSTOM_LIBRARY
     from ..cann.generated import add_missing, source
     from ..cann.library import Cann
     from ..emulator import add_custom, build_custom, unserved
 
-    if settings.backend != "aclnn":  # which builds a kernel when it is called first
+    if settings.backend != "aclnn":  # the aclnn backend builds a kernel at its first call
         add_missing()
-    cann = Cann(find_toolkit())  # offers our checks to whoever calls it in this process; a framework calls aclInit
-    refusing = set(unserved())  # the names of which the emulated CANN refuses every call
+    cann = Cann(find_toolkit())  # makes our checks available to any caller in this process; a framework calls aclInit
+    refusing = set(unserved())  # operators for which the emulated CANN refuses every call
     for op in map(OPERATORS.add, settings.operators):
         home = cann.home(f"{op.name}GetWorkspaceSize")
         if not home or (op.name in refusing and home != Path(CUSTOM_LIBRARY).name):
@@ -158,7 +158,7 @@ def _emulate_outside(settings: Settings) -> None:
 
 
 def release(backend: Backend) -> None:
-    """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
+    """Close a backend that can be closed. Raises OracleError for every exception of the backend."""
     close = getattr(backend, "close", None)
     if close is not None:
         with _told(f"backend {backend.name} could not be closed"):
@@ -166,7 +166,7 @@ def release(backend: Backend) -> None:
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:
-    """Refuse a device of --devices that is not there before any worker meets it."""
+    """Raise OracleError if a device of --devices does not exist, before any worker uses it."""
     devices = getattr(backend, "devices", None)
     if not settings.devices or devices is None:
         return

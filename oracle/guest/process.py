@@ -1,7 +1,7 @@
-"""The process of a device, seen from the run: started, asked, ended, and used as any other backend.
+"""The process of a device, seen from the run: started, called and ended here, and used like any other backend.
 
-It is a fresh interpreter and not a fork (device runtimes do not survive one), does not import our main module, and has
-a keeper above it, with which everything ends that it started (:mod:`.keeper`).
+It is a fresh interpreter, not a fork: device runtimes do not survive a fork. It does not import our main module. A
+keeper above it ends everything that it started (:mod:`.keeper`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .opening import DeviceError, Gone, NotTaken, readable
 from .serve import Question
 from .wire import Garbled, Shared, pair
 
-GLANCE = 0.2  # seconds between looks at whether the process lives, where another keeps its pipe open
-PATIENCE = 5.0  # seconds for a keeper to end what is left
+GLANCE = 0.2  # seconds between checks that the process lives, if another process keeps its pipe open
+PATIENCE = 5.0  # seconds for a keeper to end the remaining processes
 _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[3]); from oracle.guest.keeper import keep; "
     "keep(int(sys.argv[2])); from oracle.guest.serve import serve; serve(int(sys.argv[1]))"
@@ -40,14 +40,14 @@ _CODE = (
 
 
 class NotBegun(Exception):
-    """The process ended, or spoke out of turn, before it began what was asked: of what an earlier call left there."""
+    """The process ended, or sent a wrong message, before it began to answer: an earlier call's state caused that."""
 
 
 class Process:
-    """A device's process. ``about``: what its backend says of itself, once it is loaded."""
+    """A device's process. ``about``: the backend's description of itself, once it is loaded."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; it begins to load the backend. Raises OracleError where the platform has no such processes."""
+        """Start it; it begins to load the backend. Raises OracleError if the platform has no such processes."""
         if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
             text = "this platform cannot give a device a process of its own; --no-isolate runs it in that of the run"
             raise OracleError(f"backend {settings.backend}: {text}")
@@ -67,11 +67,11 @@ class Process:
         os.close(pipe)
         line.close()
         self._words.listen()
-        with suppress(OSError):  # it has ended already: told when it is waited for
+        with suppress(OSError):  # it has ended already; ``loaded`` reports that
             self._wire.ask(settings, time.monotonic() + self._limit)
 
     def loaded(self) -> None:
-        """Wait until the backend is loaded. Raises OracleError where it cannot be."""
+        """Wait until the backend is loaded. Raises OracleError if it cannot be loaded."""
         if self.about:
             return
         try:
@@ -89,8 +89,8 @@ class Process:
         self.about = dict(said["ready"])
 
     def ask(self, question: Any, memory: int, limit: float, meanwhile: Callable[[], None] | None) -> dict[str, Any]:
-        """Ask, do something else meanwhile, and return the answer. Raises Gone where there is none within ``limit``
-        seconds, NotBegun where the process was out of order before."""
+        """Send a question, do other work meanwhile, and return the answer. Raises Gone if there is no answer within
+        ``limit`` seconds, NotBegun if the process failed before it began to answer."""
         deadline = time.monotonic() + limit
         self._words.forget()
         try:
@@ -116,7 +116,7 @@ class Process:
             raise self._died() from None
 
     def _answer(self, deadline: float, limit: float) -> dict[str, Any]:
-        """Wait for an answer. Raises Gone, and ends a process that did not give one."""
+        """Return the next answer. Raises Gone, and ends the process, if there is none."""
         answered = False
         try:
             while not self._wire.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
@@ -141,7 +141,7 @@ class Process:
         return Gone("timeout", f"no answer in {limit:g} s (--timeout-per-case); the device's process was ended")
 
     def _died(self) -> Gone:
-        """Say how the process ended; its pipe closes a moment before it does."""
+        """Return an error that says how the process ended; its pipe closes a moment before it ends."""
         status = self._status()
         how = "it closed its pipe" if status is None else how_ended(status)
         self.kill()
@@ -150,17 +150,17 @@ class Process:
         return Gone("crash", f"the device's process ended: {text}", words)
 
     def _status(self) -> int | None:
-        """Return the exit code of the device's process once its keeper tells it; None where it lives on."""
+        """Return the exit code of the device's process from its keeper; None if the process still lives."""
         self._line.settimeout(PATIENCE)
         try:
             received = self._line.recv(STATUS.size, socket.MSG_WAITALL)
             return os.waitstatus_to_exitcode(STATUS.unpack(received)[0]) if len(received) == STATUS.size else None
-        except OSError:  # it has closed its pipe, and lives
+        except OSError:  # the process has closed its pipe, but lives
             return None
 
     def close(self) -> None:
-        """Let the process close its backend and end. Raises OracleError where it does not, or not well."""
-        if not self.about:  # nothing has waited for it
+        """Let the process close its backend and end. Raises OracleError if it does not end, or ends with an error."""
+        if not self.about:  # ``loaded`` was not called
             self.kill()
             return
         text = f"backend {readable(self.about['name'])}"
@@ -183,12 +183,12 @@ class Process:
             raise OracleError(problem)
 
     def kill(self) -> None:
-        """End the process at once, and with it everything that it started."""
+        """End the process at once, with everything that it started."""
         with suppress(OSError):
-            self._line.shutdown(socket.SHUT_WR)  # the keeper wakes up; it may still tell how the process ended
+            self._line.shutdown(socket.SHUT_WR)  # the keeper wakes up; it can still report how the process ended
         try:
             self._keeper.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # somebody has stopped it
+        except subprocess.TimeoutExpired:  # the keeper does not react: somebody has stopped it
             with suppress(ProcessLookupError):
                 os.killpg(self._keeper.pid, 9)
             self._keeper.wait()
@@ -196,13 +196,13 @@ class Process:
         self._wire.close()
 
 
-# What a device's process wrote to standard error: the words of a death.
+# The standard error of a device's process: it shows why the process ended.
 
 
 KEPT = 4096  # bytes
-LAST_WORDS = 0.5  # seconds for the last of it to come; a grandchild may hold the pipe open for ever
+LAST_WORDS = 0.5  # seconds to wait for the last text; a grandchild may keep the pipe open for ever
 
-# What glibc says when it finds its heap or its stack damaged.
+# glibc's messages about a damaged heap or stack.
 _DAMAGE = re.compile(
     r"(free|malloc|calloc|realloc|malloc_consolidate|munmap_chunk|_int_free|sysmalloc)\(\): |corrupted |double free or "
     r"corruption|stack smashing detected|buffer overflow detected|Assertion .*(top|chunk|heap)"
@@ -210,7 +210,7 @@ _DAMAGE = re.compile(
 
 
 class LastWords:
-    """A pipe for a child's standard error. ``descriptor`` is the child's end: hand it over, then call ``listen``."""
+    """A pipe for a child's standard error. ``descriptor`` is the child's end: pass it on, then call ``listen``."""
 
     def __init__(self) -> None:
         self._read, self.descriptor = os.pipe()
@@ -218,16 +218,16 @@ class LastWords:
         self._thread = threading.Thread(target=self._pass_on, daemon=True, name="standard error of a child")
 
     def listen(self) -> None:
-        """Give the child's end up, and pass on what is written to the other."""
+        """Close the child's end here, and copy the child's text to our standard error."""
         os.close(self.descriptor)
         self._thread.start()
 
     def forget(self) -> None:
-        """Forget what was said so far: another case begins."""
+        """Forget the text so far: another case begins."""
         self._kept.clear()
 
     def spoken(self) -> str:
-        """Return the last line that a child has written since, once it is dead; "" for none."""
+        """Return the last line that a dead child wrote since ``forget``; "" if there is none."""
         self._thread.join(LAST_WORDS)
         lines = b"".join(self._kept)[-KEPT:].decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -244,25 +244,25 @@ class LastWords:
 
 
 def cause_of_death(words: str) -> str:
-    """Return what the last words of a process tell about its memory, or ""."""
+    """Return the cause that the last words of a process show: damaged memory, or ""."""
     if not _DAMAGE.search(words):
         return ""
     return f"memory that is not the device's is overwritten: the C library found it damaged ({words})"
 
 
-# A backend in a process of its own, seen from ours as any other backend.
+# A backend in its own process, used from ours like any other backend.
 #
-# The process holds the device alone. It is given inputs and attributes, and gives back a status and outputs; data,
-# golden, verdict and record stay here. It is started once and keeps its backend. A call that ends it, or that changes
-# something of it, is its last: the next call gets a new process. What an earlier call left in a process (a damaged
-# pipe, a delayed end) is no matter of the next call either: that is repeated in a new process.
+# Only that process uses the device. It receives inputs and attributes, and returns a status and outputs. Data, golden,
+# verdict and record stay here. It is started once and keeps its backend. If a call ends the process or changes its
+# state, the next call gets a new process. The state that an earlier call left in a process (a damaged pipe, a delayed
+# end) must not affect the next call: that call is repeated in a new process.
 
-_PATIENCE = 10  # processes that end by the same change: then it is taken for the device's habit too
+_PATIENCE = 10  # processes that the same change ends: then the change is treated as the device's habit
 
 
 class Apart:
-    """A backend elsewhere. ``meanwhile``: called once when a call is under way, then forgotten; ``notes``: what the
-    device changed in its process since they were last taken; ``seconds``: how long it says that its last call took."""
+    """A backend in another process. ``meanwhile``: called once while a call runs, then forgotten. ``notes``: changes in
+    its process since the last ``taken_notes``. ``seconds``: the time of the last call, as the process reports it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -271,14 +271,14 @@ class Apart:
         self.seconds = 0.0
         self.about: dict[str, Any] = {}
         self._process: Process | None = None
-        self._calls = 0  # that the process has run
-        self._ended_by: frozenset[str] = frozenset()  # changes that were the end of the process before
-        self._ends: Counter[str] = Counter()  # processes that a change has ended
+        self._calls = 0  # calls that the process has run
+        self._ended_by: frozenset[str] = frozenset()  # the changes that ended the previous process
+        self._ends: Counter[str] = Counter()  # how many processes each change has ended
         self._habits: set[str] = set()
-        self._asked: tuple[Call, Shared] | None = None  # the call that was asked about last, until it has run
+        self._asked: tuple[Call, Shared] | None = None  # the call of the last question, until it has run
 
     def begin(self) -> None:
-        """Start the process, unless it runs; it loads the backend while we do something else."""
+        """Start the process, unless it runs; it loads the backend while we do other work."""
         if self._process is None:
             self._process, self._calls = Process(self.settings), 0
 
@@ -310,7 +310,7 @@ class Apart:
         return self.about.get("recorded") is True
 
     def unsupported(self, call: Call) -> str:
-        """Return why the backend does not take a call ("" if it does). Raises DeviceError."""
+        """Return why the backend does not support a call ("" if it does). Raises DeviceError."""
         self.open()
         if not self.about.get("asks"):
             return ""
@@ -321,8 +321,8 @@ class Apart:
         return readable(answer.get("unsupported", ""))
 
     def run(self, call: Call) -> Status:
-        """Run a call and bring its outputs here. Raises DeviceError for what it raises there, Gone for its end, and
-        NotTaken where it was not asked before and does not take the call."""
+        """Run a call and copy its outputs to this process. Raises DeviceError for an exception of the backend, Gone for
+        the end of its process, and NotTaken if it does not support the call and was not asked before."""
         known = self._asked is not None and self._asked[0] is call
         if not known:
             self._forget()
@@ -347,8 +347,8 @@ class Apart:
         return Status(code, readable(reason))
 
     def _ask(self, do: Literal["unsupported", "run"], call: Call, shared: Shared, *, known: bool) -> dict[str, Any]:
-        """Ask the process, and a new one where it was out of order before. ``known``: it has the call already. Raises
-        DeviceError."""
+        """Ask the process; if it fails before it begins, ask a new one. ``known``: the process has the call already.
+        Raises DeviceError."""
         meanwhile = self.meanwhile if do == "run" else None
         for last in (False, True):
             try:
@@ -362,19 +362,19 @@ class Apart:
                 self._drop()
                 if last:
                     raise Gone("crash", f"two processes of the device ended before they began: {error}") from None
-            except OracleError as error:  # it was there, and does not come back
+            except OracleError as error:  # a new process cannot load the backend, although an earlier one could
                 raise DeviceError(readable(error)) from None
             except DeviceError as error:
                 if isinstance(error, Gone):
                     self._drop()
                 raise
-            except BaseException:  # Ctrl-C: nobody waits for its answer any more
+            except BaseException:  # Ctrl-C: its answer is not needed any more
                 self._drop()
                 raise
         raise AssertionError("unreachable")
 
     def _looked_at(self, answer: dict[str, Any], do: str) -> dict[str, Any]:
-        """Note what a call did to its process, and end one that is not as it was. Raises DeviceError."""
+        """Note the changes that a call made to its process, and end a changed process. Raises DeviceError."""
         self._calls += do == "run"
         self.about["device"] = answer.get("device", "")
         seconds = answer.get("seconds")
@@ -398,7 +398,7 @@ class Apart:
         return answer
 
     def taken_notes(self) -> tuple[str, ...]:
-        """Return the notes since they were last taken."""
+        """Return the notes since the last call of this method."""
         notes, self.notes = tuple(self.notes), []
         return notes
 
@@ -411,13 +411,13 @@ class Apart:
     restart = _drop
 
     def _forget(self) -> None:
-        """Give up the memory of a call that was asked about."""
+        """Release the memory of the last question's call."""
         if self._asked is not None:
             self._asked[1].close()
             self._asked = None
 
     def close(self) -> None:
-        """Let the process close its backend and end. Raises OracleError where that goes wrong."""
+        """Let the process close its backend and end. Raises OracleError if that fails."""
         self._forget()
         process, self._process = self._process, None
         if process is not None:
@@ -429,11 +429,11 @@ def _is_status(said: Any) -> bool:
 
 
 class _Other:
-    """Something that is no array, in an output's place: the verdict names its type."""
+    """An object that is not an array, in the place of an output: the verdict names its type."""
 
 
 def _stand_in(described: Any) -> Any:
-    """Return something of the type, or the dtype and shape, that a device put in an output's place."""
+    """Return an object with the type, or with the dtype and shape, of the device's object in the place of an output."""
     if not isinstance(described, dict) or "type" in described:
         name = readable(described.get("type", "")) if isinstance(described, dict) else ""
         return None if name == "NoneType" else type(name or "object", (_Other,), {})()

@@ -1,7 +1,7 @@
-"""The life of a device's process.
+"""The main loop of a device's process.
 
-It knows inputs and attributes of a call, and nothing of what is right. What it answers is believed to be no more than
-an answer.
+The process knows the inputs and attributes of a call, but no right results. The run trusts its answers no further than
+any device's answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from mmap import mmap
-from os import _exit, getpid  # a device may replace what os has
+from os import _exit, getpid  # a device may replace attributes of os
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,10 +37,11 @@ from ..settings.settings import Settings
 from .opening import DeviceError, guarded, load_backend, not_the_users, readable, release
 from .wire import Place, Wire, mapped, there
 
-# What a device changed in its process: after such a change the process is not used for another call.
+# Changes by a device in its process: after such a change the process is not used for another call.
 #
-# Noted once, when the backend is loaded, and compared after every call. A change that a fresh process shows again after
-# its first call is the device's habit (a thread of its runtime, a setting of its library): it is left then.
+# The state is noted once, when the backend is loaded, and compared after every call. If a fresh process shows the same
+# change after its first call, the change is the device's habit (a thread of its runtime, a setting of its library) and
+# is ignored.
 
 _SPACES: dict[str, Any] = {
     **{module.__name__: module for module in (builtins, os, np, math, time, json, pickle, pathlib, signal, threading)},
@@ -86,13 +87,13 @@ def _umask() -> int:
 
 
 def _variables() -> dict[Any, Any]:
-    """The environment as os holds it, encoded: decoding it takes longer than all the rest here."""
+    """Return os's own encoded copy of the environment: decoding it takes longer than all other checks here."""
     result: dict[Any, Any] = vars(os.environ)["_data"]
     return result
 
 
 class Noted:
-    """A process as it was when its backend was loaded."""
+    """The state of a process when its backend was loaded."""
 
     def __init__(self) -> None:
         self._spaces = {name: dict(vars(space)) for name, space in _SPACES.items()}
@@ -103,7 +104,7 @@ class Noted:
         self._values = self._now()
 
     def _now(self) -> dict[str, Any]:
-        """Values that are the same after a call as before it."""
+        """Return values that must be the same before and after a call."""
         return {
             "the working directory": _folder(),
             "the file mode mask": _umask(),
@@ -122,13 +123,13 @@ class Noted:
         }
 
     def changes(self) -> list[str]:
-        """Return in words what is not as it was. What is new beside what was there may be the device's own."""
+        """Describe what changed. Additions are ignored if they may be the device's own."""
         return [*self._of_spaces(), *_differing(self._values, self._now()), *self._of_the_rest()]
 
     def _of_spaces(self) -> Iterator[str]:
         for name, before in self._spaces.items():
             now: Mapping[str, Any] = vars(_SPACES[name])
-            if now != before:  # one by one would take a hundred times as long; equal is nearly always the same
+            if now != before:  # a comparison one by one takes a hundred times as long; equal is nearly always identical
                 yield from (f"{name}.{key}" for key, value in before.items() if now.get(key, _MISSING) is not value)
 
     def _of_the_rest(self) -> Iterator[str]:
@@ -145,7 +146,7 @@ class Noted:
 
 
 def _turned_to_errors(before: list[Any]) -> bool:
-    """Whether the first filter is a new one that makes errors of all warnings."""
+    """Return whether the first filter is new and turns all warnings into errors."""
     first = next(iter(warnings.filters), None)
     return first is not None and first not in before and first[0] == "error" and first[1] is None
 
@@ -154,20 +155,20 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
     yield from (name for name, value in before.items() if now.get(name, _MISSING) != value)
 
 
-# The life of a device's process: it loads the backend, says so, runs calls until there are no more, closes the backend,
-# and says how.
+# The main loop: the process loads the backend, reports that, runs calls until the questions end, closes the backend,
+# and reports the result.
 
 
 class Question(NamedTuple):
-    """What we ask: whether the backend takes a call, or to run it. ``call``: its tensors without data; None: the call
-    that was asked about before. Else the backend is asked first whether it takes the call that it is to run."""
+    """A question of the run: does the backend support a call, or run it. ``call``: its tensors without data. None: the
+    call of the previous question. With a call, ``run`` also asks the backend first whether it supports the call."""
 
     do: Literal["unsupported", "run"]
     call: Call | None = None
 
 
 def serve(pipe: int) -> None:
-    """Serve the run at the other end of a pipe."""
+    """Answer the questions of the run at the other end of a pipe."""
     not_the_users()
     wire = Wire.inherited(pipe)
     settings: Settings = wire.receive()[0]
@@ -184,11 +185,11 @@ def serve(pipe: int) -> None:
     me = getpid()
     while asked := _next(wire):
         question, descriptor = asked
-        guest.take(question, descriptor)  # before it says that it began: an earlier call may have made that impossible
+        guest.take(question, descriptor)  # before "begun" is sent: an earlier call may have made this impossible
         wire.answer({"begun": True})
         answer = guest.answer(question)
         if getpid() != me:
-            _exit(1)  # a copy of this process that the device made; the answer is not its to give
+            _exit(1)  # a copy of this process that the device made; it must not answer
         wire.answer(answer)
     try:
         release(backend)
@@ -200,7 +201,7 @@ def serve(pipe: int) -> None:
 
 
 def _next(wire: Wire) -> tuple[Question, int] | None:
-    """Return the next question, None when there are no more or the run is gone."""
+    """Return the next question; None if there are no more or the run is gone."""
     try:
         question, descriptor = wire.receive()
     except (EOFError, OSError):
@@ -209,7 +210,7 @@ def _next(wire: Wire) -> tuple[Question, int] | None:
 
 
 def about_of(backend: Backend) -> dict[str, Any]:
-    """Ask a backend what it is. Raises OracleError, whatever it raises."""
+    """Return a backend's description of itself. Raises OracleError for every exception of the backend."""
     try:
         with guarded():
             devices = getattr(backend, "devices", None)
@@ -228,17 +229,17 @@ def about_of(backend: Backend) -> dict[str, Any]:
 
 
 class Guest:
-    """A backend and the calls it is given, one at a time."""
+    """A backend and its calls, one at a time."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend, self._asks = backend, hasattr(backend, "unsupported")
         self._call: Call | None = None
-        self._form: Call | None = None  # the same call, its tensors as they were described to us
+        self._form: Call | None = None  # the same call, with the run's descriptions of its tensors
         self._memory: mmap | None = None
         self._noted = Noted()
 
     def answer(self, question: Question) -> dict[str, Any]:
-        """Do what is asked. Whatever the device raises becomes the answer."""
+        """Answer a question. An exception of the device becomes the answer."""
         assert self._call is not None
         answer: dict[str, Any] = {}
         started = time.perf_counter()
@@ -254,7 +255,7 @@ class Guest:
         return {**answer, **self._about_itself()}
 
     def take(self, question: Question, descriptor: int) -> None:
-        """Make the call on its memory, unless it is the one before. OSError where that did not come."""
+        """Set up the call on its memory, unless it is the previous call. Raises OSError if that fails."""
         form = question.call
         if form is None:
             return
@@ -266,7 +267,7 @@ class Guest:
 
     def _unsupported(self) -> dict[str, Any]:
         assert self._call is not None
-        reason = self._backend.unsupported(self._call)  # type: ignore[attr-defined]  # asked only where there is one
+        reason = self._backend.unsupported(self._call)  # type: ignore[attr-defined]  # called only if it exists
         return {"unsupported": readable(reason) if reason else ""}
 
     def _run(self) -> dict[str, Any]:
@@ -277,7 +278,7 @@ class Guest:
         return {"status": [status.code, readable(status.reason)], "outputs": self._outputs()}
 
     def _keep(self) -> None:
-        """Copy the outputs as they are when the device returns."""
+        """Copy the outputs in their state when the device returns."""
         assert self._form is not None
         assert self._memory is not None
         for place in self._form.outputs.values():
@@ -285,7 +286,7 @@ class Guest:
                 place.keep(self._memory)
 
     def _outputs(self) -> dict[str, Any]:
-        """What stands in the place of every output: nothing said where it is the array that we gave."""
+        """Describe each output that the device replaced by another object."""
         assert self._call is not None
         result: dict[str, Any] = {}
         for name, given in self._given.items():
@@ -295,7 +296,7 @@ class Guest:
         return result
 
     def _other(self, name: str, value: Any) -> dict[str, Any]:
-        """What a device put in an output's place. Its values go into the memory's room where they can be judged."""
+        """Describe the object in the place of an output. If its values can be judged, copy them into the memory."""
         if not isinstance(value, np.ndarray):
             return {"type": readable(type(value).__name__)}
         description = {"dtype": _name_of(value.dtype), "shape": list(value.shape)}
@@ -303,11 +304,11 @@ class Guest:
         if not isinstance(place, Place) or (value.dtype, value.shape) != (place.dtype, place.shape):
             return description
         assert self._memory is not None
-        place.other(self._memory)[...] = np.asarray(value)  # not of a class whose operations are the device's
+        place.other(self._memory)[...] = np.asarray(value)  # a plain array: a subclass may use the device's operations
         return {**description, "values": True}
 
     def _about_itself(self) -> dict[str, Any]:
-        """What a device says of itself after a call, and what it changed in the process."""
+        """Return what a device reports about itself after a call, and its changes in the process."""
         about: dict[str, Any] = {}
         try:
             with guarded():
@@ -320,17 +321,17 @@ class Guest:
 
 
 def status_of(returned: Any) -> Status:
-    """Return the status that a backend answers. Raises TypeError where it is none."""
+    """Return the status that a backend answers. Raises TypeError if the answer is not a status."""
     if returned is None:
         return SUCCESS
     if isinstance(returned, Status) and type(returned.code) is int:
         return returned
-    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results, and of many lines
+    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results, whose repr has many lines
         text = f"run() returned a {type(returned).__name__}; it must write into call.outputs"
         raise TypeError(f"{text} and return an oracle.Status, or None for success")
     try:
         text = readable(repr(returned))[:200]
-    except BaseException:  # its repr is the device's too
+    except BaseException:  # its repr is the device's code too
         text = readable(type(returned).__name__)
     raise TypeError(f"run() returned {text}; it must return an oracle.Status, or None for success")
 
@@ -341,7 +342,7 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 
 def _limit_memory(size: int) -> None:
-    """Let allocating fail beyond a size. Raises OracleError where the platform has no such limit."""
+    """Limit the memory that this process can allocate. Raises OracleError if the platform has no such limit."""
     if not sys.platform.startswith("linux"):
         raise OracleError("--max-memory: this platform does not limit what a process may allocate; only Linux does")
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]

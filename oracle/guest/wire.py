@@ -1,10 +1,10 @@
-"""What a run and the process of its device share: a pipe, and the memory of one call.
+"""The pipe and the shared memory between a run and the process of its device.
 
-Every message is a frame: a secret of the connection, its number, its length, its content. We ask by pickles, and hand a
-memory over with them; the answer is JSON: nothing that a device could have written is ever unpickled. A device may
-write to any descriptor that it finds, fork, or leave children behind that keep the pipe open. What is no frame, or
-answers another question, is reported as such instead of being believed; nothing is waited for beyond its time or kept
-beyond its size. The secret is no defence against a device that looks for it: SECURITY.md says what is code.
+Every message is a frame: a secret of the connection, a number, a length, the content. Our questions are pickles; the
+descriptor of a memory goes with them. The answers are JSON: we never unpickle bytes that a device could have written. A
+device may write to any descriptor that it finds, fork, or leave children behind that keep the pipe open. So a message
+that is no frame, or that answers another question, is reported as an error. No answer may exceed its time limit or its
+size limit. The secret does not protect against a device that looks for it: SECURITY.md says what counts as code.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from ..model.call import Array, Call, TensorSpec, address, memory_of
 from ..model.errors import OracleError
 from ..system import strictjson
 
-LONGEST = 16 << 20  # bytes of an answer; it has a few hundred, or a traceback
+LONGEST = 16 << 20  # bytes of an answer; a normal one has a few hundred, or a traceback
 _HEAD = struct.Struct("!16sQQ")
 _CHUNK = 1 << 16
-_DUMPED = json.JSONEncoder(separators=(",", ":")).encode  # kept: a device may replace what json has
+_DUMPED = json.JSONEncoder(separators=(",", ":")).encode  # kept: a device may replace attributes of json
 _PICKLED, _UNPICKLED = pickle.dumps, pickle.loads
 
 
 class Garbled(Exception):
-    """What came is no answer to the question; the text says what it is."""
+    """The message is not an answer to the question; the text describes it."""
 
 
 class Wire:
-    """One end of the pipe. We ask, the device's process answers; both count."""
+    """One end of the pipe. We ask, the device's process answers; both number the questions."""
 
     def __init__(self, end: socket.socket, secret: bytes) -> None:
         self._end, self._secret, self._number = end, secret, 0
-        self._come = b""  # and not read yet
+        self._come = b""  # received, but not read yet
 
     @classmethod
     def inherited(cls, descriptor: int) -> Wire:
-        """Return the other process's end, from the descriptor it was started with; its first bytes are the secret."""
+        """Return the other process's end, from its inherited descriptor. The first bytes on it are the secret."""
         wire = cls(socket.socket(fileno=descriptor), b"")
         wire._end.set_inheritable(False)
         wire._secret = wire._read(16, None)
@@ -60,13 +60,13 @@ class Wire:
     # our side
 
     def ask(self, question: Any, deadline: float, memory: int = -1) -> None:
-        """Send a question, and the descriptor of a memory with it. Raises TimeoutError where it is not taken in time,
-        OSError where the other process is gone."""
+        """Send a question and the descriptor of a memory. Raises TimeoutError if it cannot be sent in time, OSError if
+        the other process is gone."""
         self._number += 1
         self._send(_PICKLED(question, 5), deadline, memory)
 
     def poll(self, seconds: float) -> bool:
-        """Whether something has come, or the other end is closed."""
+        """Return whether data has arrived, or the other end is closed."""
         if self._come:
             return True
         if hasattr(select, "poll"):  # select() refuses descriptors from 1024 on
@@ -89,8 +89,8 @@ class Wire:
     # the other process's side
 
     def receive(self) -> tuple[Any, int]:
-        """Wait for a question; return it, and the descriptor of the memory that came with it, else -1. Raises EOFError
-        when there are no more."""
+        """Wait for a question. Return it with the descriptor of the memory that came with it, or -1. Raises EOFError
+        at the end of the questions."""
         self._number += 1
         head, descriptors, _, _ = socket.recv_fds(self._end, _HEAD.size, 1)
         if not head:
@@ -141,7 +141,7 @@ class Wire:
         return b"".join(parts)
 
     def _limit(self, deadline: float | None) -> None:
-        """Let the next call on the socket wait until the deadline at most; it raises TimeoutError then."""
+        """Let the next call on the socket wait at most until the deadline; then it raises TimeoutError."""
         if deadline is None or deadline == float("inf"):
             self._end.settimeout(None)
         else:
@@ -149,7 +149,7 @@ class Wire:
 
 
 def pair() -> tuple[Wire, int]:
-    """Return our end and the descriptor of the other, which the caller hands over and closes."""
+    """Return our end, and the descriptor of the other end. The caller passes it on and closes it."""
     ours, theirs = socket.socketpair()
     secret = secrets.token_bytes(16)
     ours.sendall(secret)
@@ -158,7 +158,7 @@ def pair() -> tuple[Wire, int]:
 
 
 def _out_of_the_way(descriptor: int) -> int:
-    """Return a duplicate with a high number, drawn: not among the few that a program closes or guesses."""
+    """Return a duplicate with a random high number: a program closes or guesses low numbers."""
     import fcntl
     import resource
 
@@ -168,23 +168,22 @@ def _out_of_the_way(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
 
 
-# The memory of one call, which the device's process shares with ours: a file without a name, mapped by both.
+# The memory of one call, shared by the device's process and ours: a file without a name, mapped by both.
 #
-# Every run of a call has a memory of its own, in which the storages of inputs and outputs lie with their guards. When
-# ``run`` returns, the device's process copies the outputs to a second place in it; that copy is judged. So what a
-# thread of a device writes later reaches nothing that is judged, and no other call. Each output has room for an array
-# that a device puts in its place.
+# Every run of a call has its own memory. It contains the storages of inputs and outputs with their guards. When ``run``
+# returns, the device's process copies the outputs to a second place in the memory; that copy is judged. So a late write
+# by a device's thread changes no judged data and no other call. Each output also has room for an array that a device
+# puts in its place.
 
-_ALIGNED = 64  # bytes: as an allocator aligns a large array
+_ALIGNED = 64  # bytes; an allocator aligns large arrays in the same way
 _CREATE = getattr(os, "memfd_create", None)  # Linux; it does not count against the size of /dev/shm
 
 
 class Place(NamedTuple):
-    """Where an array lies in a shared memory: the first byte of its storage and how many it has, how many of them come
-    before the array's first element, its shape, strides in bytes, dtype.
+    """The place of an array in a shared memory.
 
-    Of an output: ``copy``, the byte where the copy of its storage begins, and ``room``, that of another array.
-    """
+    ``start``, ``size``: first byte and byte count of its storage. ``first``: bytes before its first element. Strides
+    are in bytes. Outputs only: ``copy``, the first byte of the storage's copy, and ``room``, that of another array."""
 
     start: int
     size: int
@@ -196,17 +195,17 @@ class Place(NamedTuple):
     room: int = 0
 
     def view(self, memory: mmap.mmap) -> Array:
-        """Return the array; its storage, by which an adapter knows the whole memory of a view, is its base."""
+        """Return the array. Its base is its storage: an adapter finds the whole memory of a view there."""
         storage: Array = np.ndarray((self.size,), np.uint8, memory, self.start)
         view: Array = np.ndarray(self.shape, self.dtype, storage, self.first, self.strides)
         return view
 
     def keep(self, memory: mmap.mmap) -> None:
-        """Copy the storage as it is now."""
+        """Copy the current storage."""
         memory[self.copy : self.copy + self.size] = memory[self.start : self.start + self.size]
 
     def other(self, memory: mmap.mmap) -> Array:
-        """Return the room for another array, in order."""
+        """Return the room for another array, in C order."""
         room: Array = np.ndarray(self.shape, self.dtype, memory, self.room)
         return room
 
@@ -215,7 +214,7 @@ Tensor = Place | TensorSpec | None
 
 
 class Storage(NamedTuple):
-    """The bytes behind an array of ours, where the device has them, and where it leaves them."""
+    """The bytes of an array of ours, their place for the device, and the place where the device leaves its result."""
 
     own: Array
     start: int
@@ -223,8 +222,8 @@ class Storage(NamedTuple):
 
 
 class Shared:
-    """A call's memory, on our side. ``descriptor``: of the file; ``inputs``, ``outputs``: what the device is told of
-    them; close it once the call has run."""
+    """A call's memory, on our side. ``descriptor``: of the file. ``inputs``, ``outputs``: their descriptions for the
+    device. Close it once the call has run."""
 
     def __init__(self, call: Call) -> None:
         self._size = 0
@@ -237,7 +236,7 @@ class Shared:
             self._bytes[storage.start : storage.start + storage.own.size] = storage.own
 
     def form(self, call: Call) -> Call:
-        """Return the call as it travels: places in the shared memory instead of arrays."""
+        """Return the call for sending: with places in the shared memory instead of arrays."""
         return replace(call, inputs=self.inputs, outputs=self.outputs)
 
     def _placed(self, name: str, value: Any) -> Tensor:
@@ -257,12 +256,12 @@ class Shared:
 
     def _reserve(self, size: int) -> int:
         start = self._size
-        self._size += -(-max(1, size) // _ALIGNED) * _ALIGNED  # an address of its own, by which adapters know a storage
+        self._size += -(-max(1, size) // _ALIGNED) * _ALIGNED  # a unique address: adapters identify a storage by it
         return start
 
     def given_back(self, others: Mapping[str, bool]) -> dict[str, Array]:
-        """Copy what the device left into our own arrays, once; inputs too where they changed. Return the arrays that it
-        put in the place of ``others``, outputs by name."""
+        """Copy the device's outputs into our own arrays, once; inputs too if they changed. ``others``: outputs by name.
+        Return the arrays that the device put in their place."""
         for name, (own, _, left) in self._storages.items():
             result = self._bytes[left : left + own.size]
             if name in self.outputs or not np.array_equal(result, own):
@@ -271,12 +270,12 @@ class Shared:
         return {name: place.other(self._memory).copy() for name, place in places.items()}
 
     def close(self) -> None:
-        """Give up the descriptor; the mappings, here and there, go with the arrays on them."""
+        """Close the descriptor. The mappings, here and in the other process, end with the arrays on them."""
         os.close(self.descriptor)
 
 
 def _made(size: int) -> tuple[int, mmap.mmap]:
-    """Return a file without a name, and its mapping. OSError where there is no room."""
+    """Return a file without a name, and its mapping. Raises OSError if there is no room."""
     if _CREATE is not None:
         descriptor = _CREATE("aclnn-oracle", 1)  # 1: not inherited
     else:
@@ -291,7 +290,7 @@ def _made(size: int) -> tuple[int, mmap.mmap]:
 
 
 def mapped(descriptor: int) -> mmap.mmap:
-    """Return the mapping of a file that came from the other process, on its side; the descriptor is given up."""
+    """Map a file that came from the other process, and close its descriptor. Called in the device's process."""
     try:
         return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
     finally:
@@ -299,5 +298,5 @@ def mapped(descriptor: int) -> mmap.mmap:
 
 
 def there(tensors: Mapping[str, Tensor], memory: mmap.mmap) -> dict[str, Any]:
-    """Return tensors as the device's process sees them: arrays on the shared memory, the rest as it is."""
+    """Return tensors as the device's process uses them: arrays on the shared memory, other values unchanged."""
     return {name: value.view(memory) if isinstance(value, Place) else value for name, value in tensors.items()}
