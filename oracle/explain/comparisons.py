@@ -1,7 +1,7 @@
-"""A comparison that takes its other side where both sides are equal: ``>=`` in the place of ``>``.
+"""A comparison that takes its other side if both sides are equal: ``>=`` in the place of ``>``.
 
-It is told by its places: the wrong elements are the ones at which a comparison of the formula has two equal sides, and
-they have the value of the other side. So few numbers are wrong that no other claim finds enough of them.
+The places of the wrong elements show it: there a comparison of the formula has two equal sides, and the results have
+the value of the other side. So few elements are wrong that no other claim has enough of them as evidence.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..numerics.traversal import names_of, substitute, walk
 from .findings import LARGEST, Findings, near
 from .simulations import computation
 
-FEW = 8  # units in the last place between two right kernels
+FEW = 8  # units in the last place by which two right kernels may differ
 
 
 def turned(findings: Findings) -> Iterator[str]:
-    """The device gives the other side of a comparison at equality, there and nowhere else."""
+    """The device takes the other side of a comparison at equality, and only there."""
     found = None if findings.bad.all() else computation(findings, LARGEST)
     if found is None:
         return
@@ -51,6 +51,6 @@ def turned(findings: Findings) -> Iterator[str]:
 
 
 def _other(node: Expression) -> Expression:
-    """The comparison that differs from another at equality alone."""
+    """Return the comparison that differs from this one only at equality."""
     one, two = node.args
     return one <= two if node.op == "<" else one < two

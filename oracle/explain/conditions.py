@@ -1,7 +1,6 @@
-"""Conditions that a call may fulfil, and the shortest of them that hold for failures and for no pass.
+"""Conditions that a call may fulfil, and the shortest of them that cover failures and no pass.
 
-From the facts of many cases come *conditions*: a subject with what holds of it, as ``the reduced axis is longer than
-64``.
+A *condition* is made from the facts of many cases. It has a subject and a text: ``the reduced axis is longer than 64``.
 """
 
 from __future__ import annotations
@@ -18,37 +17,37 @@ import numpy as np
 from ..model.call import Array
 from .facts import Fact
 
-LEFT = tuple((step, rest) for step in (16, 64) for rest in (1, step // 2, step - 1))  # what blocks leave over
-STEPS = tuple(1 << k for k in range(1, 14))  # what sizes are multiples of, or not
-VECTOR = 64  # float32 numbers of a vector register of 256 bytes: the likeliest step
-MOST_LIMITS = 48  # of one size: more distinct sizes are thinned out
+LEFT = tuple((step, rest) for step in (16, 64) for rest in (1, step // 2, step - 1))  # block lengths and remainders
+STEPS = tuple(1 << k for k in range(1, 14))  # a size may be a multiple of these
+VECTOR = 64  # float32 numbers in a vector register of 256 bytes: the likeliest step
+MOST_LIMITS = 48  # limits of one size; if there are more, some are omitted
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What holds of a call. ``bits``: how unlikely a cause it is before any case was seen, as a length of text."""
+    """A property that a call may have. ``bits``: its description length; an unlikely cause has more."""
 
     subject: str
     text: str  # after the subject: "is longer than 64"
     bits: float
-    test: Callable[[Any], bool]  # of the fact's value
-    fact: str  # its name among the facts
-    choice: str  # what a choice of cases says behind the fact's name there: ">64"
-    gap: tuple[int, int] | None = None  # of a limit: the sizes next to it that some case has
+    test: Callable[[Any], bool]  # takes the fact's value
+    fact: str  # the name of the fact
+    choice: str  # its text in a choice of cases, after the fact's name: ">64"
+    gap: tuple[int, int] | None = None  # of a limit: the nearest sizes in the cases, below and above
 
     def of(self, facts: Sequence[Mapping[str, Fact]]) -> Array:
-        """Return which of some cases fulfil it."""
+        """Return which of some cases fulfil the condition."""
         return np.array([self.holds(each) for each in facts], bool)
 
     def holds(self, facts: Mapping[str, Fact]) -> bool:
-        """Whether a case fulfils it."""
+        """Return whether a case fulfils the condition."""
         return self.fact in facts and self.test(facts[self.fact])
 
     def __str__(self) -> str:
         return f"{self.subject} {self.text}"
 
 
-FLAGS = {  # the last word of a fact that is true or false -> what is told of the tensor, either way
+FLAGS = {  # the last word of a fact that is true or false -> the texts for true and for false
     "present": ("is given", "is absent"),
     "asked": ("is asked for", "is not asked for"),
     "contiguous": ("is contiguous", "is not contiguous"),
@@ -61,7 +60,7 @@ FLAGS = {  # the last word of a fact that is true or false -> what is told of th
     "alike": ("repeat", "all differ"),
     "fits": ("has the shape of the first operand", "has another shape than the first operand"),
 }
-# How unlikely a cause a subject is, in bits: kernels are written by type and by the reduced axis.
+# How unlikely a subject is as a cause, in bits: kernels are written by dtype and by the reduced axis.
 _BITS = (
     ("the type of", 5.0), ("the type", 2.0), ("the reduced axis", 3.0), ("the last axis", 4.0),
     ("the number of elements behind", 5.0), ("the number of elements before", 5.0), ("the rank of", 5.0),
@@ -73,8 +72,8 @@ _BITS = (
 
 
 def conditions(facts: Sequence[Mapping[str, Fact]]) -> tuple[list[tuple[Condition, ...]], Array]:
-    """Return the conditions that some of the cases fulfil and others do not, those together that the same cases fulfil,
-    the likeliest first; and which case (column) fulfils which (row)."""
+    """Return the conditions that some cases fulfil and others do not, the likeliest first; and a matrix that says which
+    case (column) fulfils which (row). Conditions that the same cases fulfil are one tuple."""
     subjects = dict.fromkeys(subject for each in facts for subject in each)
     result: dict[bytes, tuple[list[Condition], Array]] = {}
     for subject in subjects:
@@ -137,7 +136,7 @@ def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:
         text, test = f"leaves {rest} after blocks of {step}", partial(_leaves, step, rest)
         yield Condition(fact, text, bits + 6, test, fact, f"%{step}={rest}")
     for step in STEPS:
-        own = bits + 2.5 + abs(math.log2(step / VECTOR)) / 16  # where the cases cannot tell steps apart
+        own = bits + 2.5 + abs(math.log2(step / VECTOR)) / 16  # decides if the cases do not distinguish steps
         yield Condition(fact, f"is a multiple of {step}", own, partial(_leaves, step, 0), fact, f"%{step}=0")
         yield Condition(fact, f"is no multiple of {step}", own, partial(_is_no_multiple, step), fact, f"%{step}!=0")
 
@@ -160,8 +159,8 @@ def _gaps(distinct: Array) -> Iterable[tuple[int, int]]:
 
 
 def roundest(least: int, most: int) -> int:
-    """Return the number that people would write of those from ``least`` to ``most``: the smallest power of two, else
-    one with few digits."""
+    """Return the number from ``least`` to ``most`` that a person would write: the smallest power of two, else a number
+    with few digits."""
     power = 1
     while power < max(1, least):
         power *= 2
@@ -175,7 +174,7 @@ def roundest(least: int, most: int) -> int:
 
 
 def complexity(number: int) -> float:
-    """How many bits a number takes to write down: few for 0, 1 and powers of two."""
+    """Return how many bits it takes to write down a number: few for 0, 1 and powers of two."""
     if number <= 1:
         return 1.0
     if number & (number - 1) == 0:
@@ -183,24 +182,24 @@ def complexity(number: int) -> float:
     return 3.0 + math.log2(len(str(number).rstrip("0")) + 1)
 
 
-# Where an operator fails and where it does not: the shortest conditions that hold for the failures and for no pass.
+# Where an operator fails and where it does not: the shortest conditions that cover the failures and no pass.
 #
-# Among the conjunctions of at most three conditions the one is chosen that describes which cases fail in the fewest
-# bits: its own length, and what the exceptions inside and outside cost (a description's length, as in two-part codes).
-# So a third condition has to pay for itself, and a single exception does not hide what all other cases show.
+# A conjunction has conditions on at most three subjects. The best one describes which cases fail in the fewest bits:
+# its own length, plus the cost of the exceptions inside and outside (a description length, as in two-part codes). So a
+# third condition must save bits, and a single exception does not hide a rule that all other cases follow.
 
-MOST = 3  # subjects of conditions together
-LONGEST = 5  # conditions together: two of one subject are one range, or a range and a step
-VARIED = 8  # of them, of which others that no case tells apart are looked at
-BEAM = 32  # conjunctions that are carried on
-FEWEST = 2  # failures that a condition may be claimed of
+MOST = 3  # subjects in a conjunction
+LONGEST = 5  # conditions in a conjunction: two of one subject are one range, or a range and a step
+VARIED = 8  # the best conjunctions, for which equivalent conditions are also tried
+BEAM = 32  # conjunctions that the search keeps in each step
+FEWEST = 2  # failures that a claimed condition must cover
 LEAST_PRECISION = 0.5  # share of the cases under the condition that must fail
-EXTRA = 4.0  # bits that a further condition costs, whatever it says
+EXTRA = 4.0  # bits that each further condition costs
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A conjunction, and how the cases lie: ``failed`` of ``inside`` under it, ``passed`` of ``outside`` elsewhere."""
+    """A conjunction and its counts: ``failed`` of ``inside`` cases under it, ``passed`` of ``outside`` elsewhere."""
 
     conditions: tuple[Condition, ...]
     failed: int
@@ -212,12 +211,12 @@ class Contrast:
 
     @property
     def misses(self) -> int:
-        """How many cases are told wrongly."""
+        """How many cases the conjunction predicts wrongly."""
         return self.inside - self.failed + self.outside - self.passed
 
 
 def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None:
-    """Return the conjunction that tells best which cases are ``bad``, None where none is worth its words."""
+    """Return the conjunction that best predicts which cases are ``bad``; None if no conjunction saves bits."""
     if np.count_nonzero(bad) < FEWEST or bad.all():
         return None
     alike, rows = conditions(facts)
@@ -233,7 +232,7 @@ def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None
 
 
 def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float = 0.0) -> Contrast:
-    """Count how the cases lie under a conjunction and elsewhere."""
+    """Count the cases under a conjunction and elsewhere."""
     inside, outside = int(np.count_nonzero(holds)), int(np.count_nonzero(~holds))
     failed, passed = int(np.count_nonzero(holds & bad)), int(np.count_nonzero(~holds & ~bad))
     return Contrast(tuple(chosen), failed, inside, passed, outside, holds, bits)
@@ -241,8 +240,8 @@ def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float 
 
 @dataclass(frozen=True)
 class Found:
-    """A conjunction that the search met, by the numbers of its conditions. ``is_worth``: it is shorter than to name the
-    failures one by one, holds for some of them, and most cases under it fail."""
+    """A conjunction that the search found, by the numbers of its conditions. ``is_worth``: it is shorter than a list of
+    the failures, covers some of them, and most cases under it fail."""
 
     chosen: tuple[int, ...]
     bits: float
@@ -250,8 +249,8 @@ class Found:
 
 
 def rivals(facts: Sequence[Mapping[str, Fact]], bad: Array) -> list[tuple[tuple[Condition, ...], float]]:
-    """Return the conjunctions that tell the failures best, with their bits, the best first: of the very best also those
-    with another condition that the same cases fulfil."""
+    """Return the conjunctions that predict the failures best, with their bits, the best first. The very best ones also
+    appear with another condition that the same cases fulfil."""
     alike, rows = conditions(facts)
     best = _search([own[0] for own in alike], rows, bad)[:BEAM] if alike else []
     result = {each.chosen: (tuple(alike[k][0] for k in each.chosen), each.bits) for each in best}
@@ -265,7 +264,7 @@ def rivals(facts: Sequence[Mapping[str, Fact]], bad: Array) -> list[tuple[tuple[
 
 
 def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
-    """Extend the best conjunctions by every condition in turn; return all that were carried on, the best first."""
+    """Extend the best conjunctions by every condition in turn. Return all that were kept, the best first."""
     own = np.array([condition.bits + EXTRA for condition in known])
     numbers = {subject: n for n, subject in enumerate(dict.fromkeys(condition.subject for condition in known))}
     subjects = np.array([numbers[condition.subject] for condition in known])
@@ -297,13 +296,14 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
 
 
 def _coded(failed: Array, passed: Array, failures: int, passes: int) -> Array:
-    """Bits that say which cases fail, inside and outside a condition that holds for so many failures and passes."""
+    """Return the bits that describe which cases fail under a condition and elsewhere; it covers ``failed`` failures and
+    ``passed`` passes."""
     inside, outside = failed + passed, failures - failed + passes - passed
     return np.asarray(_entropy(failed, inside) + _entropy(failures - failed, outside))
 
 
 def _entropy(some: Array, all_of_them: Array) -> Array:
-    """Bits that say which of ``all_of_them`` are the ``some``, and how many they are."""
+    """Return the bits that describe which of ``all_of_them`` are the ``some``, and how many they are."""
     total = np.maximum(all_of_them, 1.0).astype(np.float64)
     share = np.clip(some / total, 1e-12, 1 - 1e-12)
     shannon = -total * (share * np.log2(share) + (1 - share) * np.log1p(-share) / np.log(2))
@@ -311,7 +311,7 @@ def _entropy(some: Array, all_of_them: Array) -> Array:
 
 
 def sentence(chosen: Sequence[Condition]) -> str:
-    """Return conditions as a sentence without its end: those of one subject are told of it together."""
+    """Return conditions as a sentence without its end; conditions on one subject are combined."""
     by_subject: dict[str, list[str]] = {}
     for condition in sorted(chosen, key=lambda c: (c.bits, c.text)):
         by_subject.setdefault(condition.subject, []).append(condition.text)
@@ -319,16 +319,16 @@ def sentence(chosen: Sequence[Condition]) -> str:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """ "is longer than 64", "no multiple of 64": the verb once, the limit first, another verb last."""
+    """Return "is longer than 64", "no multiple of 64": the verb once, the limit first, another verb last."""
     ordered = sorted(words, key=lambda word: (not word.startswith("is "), "multiple" in word))
     return [ordered[0], *(word.removeprefix("is ") for word in ordered[1:])]
 
 
 def counted(where: Contrast) -> str:
-    """Return the counts beside a sentence."""
+    """Return the text of the counts for a sentence."""
     return f"fails in {where.failed:,} of {where.inside:,}; passes in {where.passed:,} of {where.outside:,} elsewhere"
 
 
 def is_clear(where: Contrast) -> bool:
-    """Whether a contrast tells nearly all cases rightly."""
+    """Return whether a contrast predicts nearly all cases correctly."""
     return where.misses <= math.ceil(0.02 * (where.inside + where.outside))

@@ -1,4 +1,4 @@
-"""A failed case on one screen: what rule, which elements, how far off, where they lie, how to run it again."""
+"""The detail of a failed case on one screen: the broken rule, the worst elements, their places, the replay command."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .facts import NO_DATA
 from .findings import Findings, histogram, is_float, real, ulp_distance
 
 WORST = 5
-SLICES, BLOCKS = 64, (16, 48)  # of an error map, and of an error grid along its rows and columns, at most
+SLICES, BLOCKS = 64, (16, 48)  # limits: slices of an error map; rows and columns of an error grid
 
 
 def describe(plans: Mapping[str, TensorPlan | None]) -> dict[str, str]:
-    """Return every tensor in words."""
+    """Return a description of every tensor."""
     return {name: _tensor(plan) for name, plan in plans.items()}
 
 
 def _tensor(plan: TensorPlan | None) -> str:
-    """``float32[16,20000] normal strided:2``: dtype, shape, generator, view, format; only what is not plain."""
+    """Return ``float32[16,20000] normal strided:2``: dtype, shape, generator, view, format; defaults are omitted."""
     if plan is None:
         return "null"
     words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", _values(plan.data)]
@@ -43,14 +43,14 @@ def _tensor(plan: TensorPlan | None) -> str:
 
 
 def described(case: Case) -> CaseRecord:
-    """Return a case as a record describes one that has not run."""
+    """Return a case as a record describes a case that has not run."""
     return CaseRecord(case.id, case.op, case.dtype, "notrun", inputs=describe(case.inputs),
                       attrs={n: word(v) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
                       outputs=describe(case.outputs))  # fmt: skip
 
 
 def _values(data: Mapping[str, Any] | None) -> str:
-    """``normal``: the generator of a tensor's values; with ``!`` where values that are not finite are among them."""
+    """Return ``normal``: the generator of a tensor's values; with ``!`` if some values are not finite."""
     if data is None:
         return ""
     given = [*np.ravel(data.get("values", ())), data.get("value", 0), *(value for _, value in data.get("spots", ()))]
@@ -63,7 +63,7 @@ def replay_command(case: Case, settings: Settings) -> str:
     from ..catalogue import default_dir
 
     custom = os.environ.get("ASCEND_CUSTOM_OPP_PATH") if settings.backend in DEVICE_BACKENDS else None
-    words = ["env", f"ASCEND_CUSTOM_OPP_PATH={custom}"] if custom else []  # else CANN's own kernel answers the replay
+    words = ["env", f"ASCEND_CUSTOM_OPP_PATH={custom}"] if custom else []  # else the replay would use CANN's own kernel
     words += ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
     file = case.source.rpartition(":")[0]
     if file and not Path(file).resolve().is_relative_to(default_dir().resolve()):
@@ -84,17 +84,17 @@ def elements(
 ) -> Detail:
     """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
 
-    ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is. With
-    ``call`` operands are shown, and causes looked for that lie in how they are read. ``before``: what every element
-    held before the call. ``explained``: look for causes, which takes longer than the verdict.
+    ``bad`` marks the elements to blame. If it is None (no element is outside its bound), every error is blamed. With
+    ``call``, operands are shown, and wrong readings of them are also tried as causes. ``before``: the content of every
+    element before the call. ``explained``: look for causes, which takes longer than the verdict.
     """
     given = actual
     actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
-    if reference.exact is not None:  # no step of a right kernel rounds there: the golden alone is right
+    if reference.exact is not None:  # a right kernel rounds at no step there: only the golden is right
         value, bound = np.where(reference.exact, golden, value), np.where(reference.exact, 0.0, bound)
     judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
     score = _score(actual, value, bound)
-    wrong = (score > 1) & judged  # whatever rule failed: a cause has to explain all of it
+    wrong = (score > 1) & judged  # by any rule: a cause has to explain all of it
     if bad is None:
         bad = (score > 0) & judged
     wrong = wrong | bad if wrong.any() else bad
@@ -104,7 +104,7 @@ def elements(
     if bad.any() and explained:
         places = findings.pattern(bad, ignored_rows(reference))
         where = places if np.array_equal(wrong, bad) else findings.pattern(wrong, ignored_rows(reference))
-        if actual.dtype.kind not in "iub":  # causes are looked for among what happens to floats
+        if actual.dtype.kind not in "iub":  # causes are known only for floats
             cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
     return Detail(
         rule=rule,
@@ -132,12 +132,12 @@ def error_map(score: Array) -> list[float]:
 
 
 def _starts(size: int, most: int) -> Array:
-    """Where so many equal slices of a length begin, at most one for each element."""
+    """Return the starts of ``most`` equal slices of a length; at most one slice for each element."""
     return np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
 
 
 def error_grid(score: Array) -> ErrorGrid | None:
-    """Return the worst error in units of the bound of blocks of rows by columns; None for what is not a matrix."""
+    """Return the worst error in units of the bound for blocks of rows by columns; None if there is no matrix."""
     if score.ndim < 2 or min(rows := score.size // max(1, score.shape[-1]), score.shape[-1]) < 2:
         return None
     matrix = np.nan_to_num(score.reshape(rows, -1), nan=np.inf, posinf=np.inf)
@@ -149,7 +149,7 @@ def error_grid(score: Array) -> ErrorGrid | None:
 
 
 def ignored_rows(reference: Reference) -> Array | None:
-    """Return which rows of a matrix must be zero throughout (NLL's ignored rows), or None."""
+    """Return which rows of a matrix must be all zero (NLL's ignored rows), or None."""
     zeros = reference.zeros
     if zeros is None or zeros.ndim != 2 or zeros.shape[1] < 2:
         return None
@@ -162,7 +162,7 @@ def _integer_distance(actual: Array, golden: Array) -> Array:
 
 
 def _score(actual: Array, value: Array, bound: Array) -> Array:
-    """The error in units of its bound: 0 where equal, infinite where a NaN or an infinity stands alone."""
+    """Return the error in units of its bound: 0 if equal, infinite if only one side is NaN or infinite."""
     with np.errstate(all="ignore"):
         wide = actual.astype(np.float64)
         error = np.abs(wide - value)
@@ -175,7 +175,7 @@ def _score(actual: Array, value: Array, bound: Array) -> Array:
 
 
 def _worst(score: Array, bad: Array) -> list[int]:
-    """Flat indices of the worst bad elements, worst first, the earlier first among equals."""
+    """Return flat indices of the worst bad elements, worst first; of equal ones, the earlier first."""
     candidates = np.flatnonzero(bad)
     scores = score.reshape(-1)[candidates]
     if candidates.size > 4096:
@@ -193,7 +193,7 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
         index=tuple(int(i) for i in index),
         expected=_number(golden[index]),
         actual=_number(actual[index]),
-        bound=0.0 if np.isnan(golden[index]) else float(allowed),  # nothing but NaN will do
+        bound=0.0 if np.isnan(golden[index]) else float(allowed),  # only NaN is right
         budget=float(f"{score.reshape(-1)[flat]:.4g}"),
         expected_hex=_hex(golden[index]),
         actual_hex=_hex(actual[index]),
@@ -202,12 +202,12 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
 
 
 def _number(value: Any) -> float:
-    """A number as a record holds it: an integer as it is, for a float may not hold it."""
+    """Return a number for a record: an integer stays an integer, because a float may not represent it."""
     return int(value) if value.dtype.kind in "iub" else float(value)
 
 
 def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
-    """Return the operands that meet at one element of an output, by name; none of one in which many are summed."""
+    """Return the operands of one element of an output, by name; empty if the element sums many of an operand's."""
     if call is None or call.op not in OPERATORS:
         return {}
     op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
@@ -236,7 +236,7 @@ def text(record: CaseRecord) -> str:
 
 
 def full_text(record: CaseRecord, *, why: str, source: str) -> str:
-    """Return everything a record says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
+    """Return all that a record contains about a case, passed or not: the output of ``aclnn-oracle replay``."""
     rows = [_title(record)]
     rows += [f"  why      {why}"] if why else []
     rows += [f"  case     {source}"] if source else []
@@ -261,7 +261,7 @@ def _text(record: CaseRecord) -> Iterator[str]:
     yield f"  reason   {record.reason}"
     if detail.rule:
         yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
-    if record.authority and record.verdicts:  # else nothing was judged
+    if record.authority and record.verdicts:  # without verdicts, no rule was applied
         yield f"  on the authority of  {record.authority}"
     for layer, verdict in record.verdicts.items():
         if not verdict.passed and verdict.reason not in record.reason:

@@ -1,9 +1,9 @@
-"""What would explain a failure: a claim, made only where a simulation of the fault gives what the device gave.
+"""Causes of a failure: a claim, made only if a simulation of the fault gives the device's results.
 
-A claim is a sentence of one of the families below. ``aclnn-oracle power --diagnosis`` scores them on kernels whose
-fault is known. Every rule compares the whole output, so that a rule that merely fits the bad elements claims nothing:
-operands are read again as a wrong device would read them and the golden is computed of that; values are rounded again
-as a wrong store would round them; a factor, a sign or a permutation must hold to within a few units in the last place.
+A claim is a sentence of one of the families below. ``aclnn-oracle power --diagnosis`` scores the claims on kernels with
+known faults. Every rule compares the whole output, so a rule that fits only the bad elements claims nothing. Operands
+are read again as a wrong device would read them, and their golden is computed. Values are rounded again as a wrong
+store would round them. A factor, a sign or a permutation must hold to within a few units in the last place.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
 
-# The rules of the structure layer that no value decides, by the names that records have for them, what breaks them,
-# and what would explain that.
+# Rules of the structure layer that do not depend on values: their names in records, the checks, and the causes of
+# failures.
 
 STATUS = "status code"
 INPUTS = "inputs unchanged"
-ARRAY, DTYPE, SHAPE = OF_ARRAY = ("output is an array", "dtype", "shape")  # of what is handed back
+ARRAY, DTYPE, SHAPE = OF_ARRAY = ("output is an array", "dtype", "shape")  # rules about the returned object
 GUARDS = "guards untouched"
-_BEFORE = "all before its first element"  # how the reason ends where all that is written outside lies there
+_BEFORE = "all before its first element"  # ends the reason if all damage lies before the output
 WRITTEN = "every element written"
 
 
 def of_call(status: Status, expected: str, changed: Sequence[str]) -> Iterator[Judgement]:
-    """Yield what is wrong with a call as a whole: the answer, and inputs that were changed."""
+    """Yield the problems of a call as a whole: its status, and inputs that were changed."""
     if status.name != expected:
         why = f" ({status.reason})" if status.reason else ""
         yield Judgement(False, f"expected {expected}, the device answered {status.name}{why}", STATUS)
@@ -48,7 +48,7 @@ def of_call(status: Status, expected: str, changed: Sequence[str]) -> Iterator[J
 
 
 def of_array(name: str, findings: object, wanted: Array) -> Iterator[Judgement]:
-    """Yield what is wrong with what stands in an output's place, less its values."""
+    """Yield the problems of the object in an output's place, without its values."""
     if not isinstance(findings, np.ndarray):
         yield Judgement(False, f"{name} is {type(findings).__name__}, not a NumPy array", ARRAY, output=name)
         return
@@ -59,19 +59,19 @@ def of_array(name: str, findings: object, wanted: Array) -> Iterator[Judgement]:
 
 
 def of_guards(name: str, damaged: int, before: Callable[[], int]) -> Iterator[Judgement]:
-    """Yield what is wrong where so many elements around an output lost their pattern. ``before``: how many of them lie
-    before it."""
+    """Yield a problem if elements around an output lost their pattern: ``damaged`` of them. ``before`` returns how many
+    of these lie before the output."""
     if damaged:
         where = f", {_BEFORE}" if before() == damaged else ""
         yield Judgement(False, f"{damaged} elements outside {name} were written{where}", GUARDS, output=name)
 
 
-OF_MEMORY = (GUARDS, WRITTEN)  # rules broken by writing elsewhere
-NOT_WRITTEN = ("elements are not written", "nothing at all is written")  # how a claim of that begins
+OF_MEMORY = (GUARDS, WRITTEN)  # rules that a write to a wrong place breaks
+NOT_WRITTEN = ("elements are not written", "nothing at all is written")  # the beginnings of such claims
 
 
 def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
-    """Say how an output's memory holds the golden at places that are not its own; "" if it does not."""
+    """Say how an output's memory contains the golden at wrong places; "" if it does not."""
     if not view.size or view.size > LARGEST or view.dtype.kind == "c" or str(view.dtype) not in FORMATS:
         return ""
     own, offset = strides_of(view), offset_of(call, name)
@@ -86,7 +86,7 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
 
 
 def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, others_right: bool = True) -> str:
-    """Return what would explain a broken rule of structure, or "". ``others_right``: all that was written is right."""
+    """Return the cause of a broken structure rule, or "". ``others_right``: all other elements are right."""
     if rule == INPUTS:
         return "an input is written to: it is taken for scratch memory"
     if rule == WRITTEN and bad is not None:
@@ -95,7 +95,7 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
         if places == "all" or places == "the only element":
             return "nothing at all is written, or elsewhere"
-        if places.startswith("scattered"):  # no tile leaves such behind
+        if places.startswith("scattered"):  # a lost tile does not look like this
             return f"elements are not written ({places})"
         return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
     if rule == ARRAY:
@@ -121,15 +121,15 @@ def _cause_of_status(reason: str) -> str:
     return "the checks are made in another order, or answer another code"
 
 
-# What would explain wrong values.
+# The causes of wrong values.
 
 KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
 STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
 NOTHING = "zero is returned for every element"
-MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
-SHIFTS = 64  # distances that are tried where a value stands in more places than one
+MOST = 0.98  # share of elements that a rounding must explain: a right kernel's float32 errors flip some roundings
+SHIFTS = 64  # distances that are tried if a value occurs in several places
 
-# Words that stand in every sentence of a family, by which a cause of a record is known again.
+# Words that identify the family of a recorded cause: every sentence of a family contains one of them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "layout": ("read as if", "written as if", "strides", "wrong places"),
     "outside": ("is overwritten",),
@@ -154,32 +154,32 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 
 
 def family_of(cause: str) -> str:
-    """Return the family of a cause; "" for none."""
+    """Return the family of a cause; "" if it has none."""
     return next((name for name, words in FAMILIES.items() if any(word in cause for word in words)), "")
 
 
 def cause_of_values(findings: Findings) -> str:
-    """Return what would explain the values of an output, or ""."""
+    """Return the cause of an output's wrong values, or ""."""
     if not findings.bad.any() or findings.actual.dtype.kind == "c" or find(findings.actual.dtype) is None:
         return ""
     if findings.actual.shape != findings.golden.shape or findings.actual.dtype != findings.golden.dtype:
         return ""
     call = findings.call
-    if call is not None and OPERATORS[call.op].ends_early(call.arguments):  # nothing is computed of an empty input
+    if call is not None and OPERATORS[call.op].ends_early(call.arguments):  # an empty input: nothing is computed
         return ""
     with np.errstate(all="ignore"):
         return _cause(findings)
 
 
 def _cause(findings: Findings) -> str:
-    """What is certain; else what simulations and the values themselves tell: where two kinds of claim fit, none is."""
+    """Return a certain cause, else a proved claim of simulations and values; "" if claims of several families fit."""
     for rule in _CERTAIN:
         for cause in rule(findings):
             return cause
     simulated = [*read_elsewhere(findings), *read_as_other_values(findings), *computed_in(findings)]
     claims = [(_told_of(findings, text), text.proof) for text in _joined(simulated)]
     if findings.bad.all() and not np.isfinite(findings.before) and not np.isfinite(findings.actual).any():
-        claims.append((KEPT, False))  # all that is not finite may be what the output held
+        claims.append((KEPT, False))  # all values that are not finite may be the output's old content
     if not any(text.sure for text in simulated):
         text = next((cause for rule in _RULES for cause in rule(findings)), "")
         claims += [(text, text != NOTHING or not _in_rows_of_one(findings))] if text else []
@@ -188,7 +188,7 @@ def _cause(findings: Findings) -> str:
 
 
 def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
-    """The same told of several operands is one claim: of one or the other."""
+    """Join the same claim about several operands into one claim: about one operand or the other."""
     for text in dict.fromkeys(each.text for each in simulated):
         same = [each for each in simulated if each.text == text]
         names = " or ".join(dict.fromkeys(each.of for each in same))
@@ -196,7 +196,7 @@ def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
 
 
 def _told_of(findings: Findings, text: Explanation) -> str:
-    """The claim in words; an attribute that comes to a mere factor cannot be told from a wrong factor."""
+    """Return the claim as text. A claim about an attribute becomes one about a factor if that is its only effect."""
     return as_a_factor(findings, text.cause) or text.cause if family_of(text.cause) == "attribute" else text.cause
 
 
@@ -204,7 +204,7 @@ def _told_of(findings: Findings, text: Explanation) -> str:
 
 
 def _kept(findings: Findings) -> Iterator[str]:
-    """The output is right plus what it held, or not finite on most elements where it held NaN or infinity."""
+    """The output is right plus its old content, or most elements are not finite after an old NaN or infinity."""
     before, dtype = findings.before, str(findings.actual.dtype)
     if before == 0 or dtype not in FORMATS or not np.isfinite(findings.golden).all():
         return
@@ -212,7 +212,7 @@ def _kept(findings: Findings) -> Iterator[str]:
         added = round_to(findings.reference.value + before, dtype)
         changed = ~near(added, findings.golden, 2 * NEAR)
         fits = bool(near(findings.actual, added).all() and changed[findings.bad].all())
-    else:  # NaN may as well come of the memory beside an operand
+    else:  # NaN may also come from the memory next to an operand
         zeros = findings.golden == 0
         most = np.mean(findings.bad) > 0.5 or (zeros.any() and np.array_equal(findings.bad, zeros))
         fits = bool(most and not np.isfinite(findings.actual[findings.bad]).any() and _special_inputs(findings))
@@ -224,14 +224,14 @@ def _kept(findings: Findings) -> Iterator[str]:
 
 
 def _permuted(findings: Findings) -> Iterator[str]:
-    """The right values in other places: far from their own, and the same when sorted."""
+    """The right values are in other places: far from their own, but equal after sorting."""
     a, g = findings.actual, findings.golden
     if a.size > 1 << 20 or np.count_nonzero(findings.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
         return
     far = ~near(a, g, 64 * NEAR)
     if not (far & findings.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(findings.bad):
         return
-    if len(np.unique(g[findings.bad])) < ENOUGH:  # two numbers change places by chance
+    if len(np.unique(g[findings.bad])) < ENOUGH:  # two numbers may be exchanged by chance
         return
     if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
         yield "elements are in transposed order: strides are not honoured"
@@ -240,7 +240,7 @@ def _permuted(findings: Findings) -> Iterator[str]:
 
 
 def _has_views(findings: Findings) -> bool:
-    """Whether a tensor has strides or an offset that a device may fail to honour."""
+    """Return whether a tensor has strides or an offset that a device may ignore."""
     call = findings.call
     if call is None:
         return True
@@ -252,7 +252,7 @@ def _has_views(findings: Findings) -> bool:
 
 
 def _ignored_offsets(findings: Findings) -> Iterator[str]:
-    """Zeros where the ignored index, taken for a class, would lie: in other rows, or outside the tensor."""
+    """Zeros lie where the ignored index, read as a class, would point to: in other rows, or outside the tensor."""
     call = findings.call
     if call is None:
         return
@@ -281,7 +281,7 @@ def _ignored_rows(findings: Findings) -> Iterator[str]:
 
 
 def _stores(findings: Findings) -> Iterator[str]:
-    """The value rounded otherwise than to nearest is what the device gave, on nearly every element."""
+    """Nearly every element is the value with another rounding than to nearest."""
     dtype = str(findings.actual.dtype)
     if dtype not in ("float16", "bfloat16") or findings.bad.size < 8 or not _errors_below(findings, 2.0**-6):
         return
@@ -292,7 +292,7 @@ def _stores(findings: Findings) -> Iterator[str]:
     up = np.where(nearest < value, nearest + step, nearest)
     tie = np.abs(np.abs(value - nearest) - step / 2) == 0
     away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
-    if tie[findings.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
+    if tie[findings.bad].all() and (actual == away)[tie].all():  # another error decides some ties, but not all
         yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
     for text, rounded in (("toward zero", toward), ("upwards", up)):
         differs = rounded != nearest
@@ -301,7 +301,7 @@ def _stores(findings: Findings) -> Iterator[str]:
 
 
 def _unrounded(findings: Findings) -> Iterator[str]:
-    """The host rounds to the operands' type and casts that to the output's: the first step is left out."""
+    """The host rounds to the operands' dtype and casts the result to the output's: the device omits the first step."""
     kind = findings.reference.coarser
     if kind in ("", str(findings.actual.dtype)):
         return
@@ -313,7 +313,7 @@ def _unrounded(findings: Findings) -> Iterator[str]:
 
 
 def _narrow(findings: Findings) -> Iterator[str]:
-    """float32 results that carry only a 16-bit type's digits."""
+    """float32 results have only the digits of a 16-bit dtype."""
     if findings.actual.dtype != np.float32 or not _errors_below(findings, 2.0**-6):
         return
     good = np.isfinite(findings.actual) & (findings.actual != 0)
@@ -328,7 +328,7 @@ def _narrow(findings: Findings) -> Iterator[str]:
 
 
 def _errors_below(findings: Findings, limit: float) -> bool:
-    """Whether every bad element is wrong by less than a share of its value; what is near zero, of the largest."""
+    """Return whether every bad element's error is below a share of its value; near zero, of the largest value."""
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
     every = np.abs(findings.golden.astype(np.float64))
     largest = float(np.max(every, where=np.isfinite(every), initial=0.0))
@@ -339,9 +339,9 @@ def _errors_below(findings: Findings, limit: float) -> bool:
 
 
 def _clamp(findings: Findings) -> Iterator[str]:
-    """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
+    """Some elements are wrong by one large factor and others by less, as if a divisor had a lower limit."""
     if findings.call is not None and not is_elementwise(OPERATORS[findings.call.op].computes):
-        return  # nothing is divided by what an operand makes small
+        return  # no element is divided by a value that an operand makes small
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
     if g.size < 4 or findings.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
         return
@@ -374,7 +374,7 @@ def _zeros(findings: Findings) -> Iterator[str]:
 
 
 def _in_rows_of_one(findings: Findings) -> bool:
-    """Whether sums are of one term: where a result is the term less its sum, many a wrong formula leaves 0."""
+    """Return whether each sum has one term: if a result is the term minus the sum, many wrong formulas give 0."""
     axis = None if findings.call is None else OPERATORS[findings.call.op].attribute("axis")
     if findings.call is None or axis is None or not findings.actual.ndim:
         return False
@@ -382,7 +382,7 @@ def _in_rows_of_one(findings: Findings) -> bool:
 
 
 def _stale(findings: Findings) -> Iterator[str]:
-    """Some elements hold the right values of others that lie a fixed number before them."""
+    """Some elements have the right values of elements a fixed distance before them."""
     g, a = findings.golden.reshape(-1), findings.actual.reshape(-1)
     where = np.flatnonzero(findings.bad)
     if 2 * where.size > a.size or where.size < 2 or len(np.unique(a[where])) < 2 or not np.isfinite(a[where]).all():
@@ -396,7 +396,7 @@ def _stale(findings: Findings) -> Iterator[str]:
 
 
 def _tiny_operand(findings: Findings) -> bool:
-    """Whether an operand has no number that is normal in its type, or in float16."""
+    """Return whether all numbers of an operand are below the normal range of its dtype, or of float16."""
     for array in findings.inputs.values():
         if str(array.dtype) in FORMATS and array.size:
             largest = float(np.max(np.abs(array.astype(np.float64))))
@@ -406,8 +406,8 @@ def _tiny_operand(findings: Findings) -> bool:
 
 
 def _is_box(findings: Findings) -> bool:
-    """Whether the bad elements are all that are not zero in a box of indices, and many."""
-    if np.count_nonzero(findings.bad) < 16:  # of a scalar at most one is
+    """Return whether the bad elements are many, and are all nonzero elements in a box of indices."""
+    if np.count_nonzero(findings.bad) < 16:  # a scalar has at most one bad element
         return False
     where = np.nonzero(findings.bad)
     box = tuple(slice(int(i.min()), int(i.max()) + 1) for i in where)
@@ -417,13 +417,13 @@ def _is_box(findings: Findings) -> bool:
 
 
 def _may_be_of_operands(findings: Findings) -> bool:
-    """Whether a pattern may come of an operand: of its values, or of how a view of it is read."""
+    """Return whether an operand may cause a pattern: by its values, or by a wrong reading of its view."""
     arrays = findings.inputs.values()
     return any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays)
 
 
 def _is_share(places: str) -> bool:
-    """Whether a pattern is what a tile, a core or a lane leaves behind."""
+    """Return whether a lost tile, core or lane leaves such a pattern."""
     shares = ("tail", "every", "one lane", "one contiguous block", "whole rows")
     return places.startswith(shares) or " of every " in places
 
@@ -431,7 +431,7 @@ def _is_share(places: str) -> bool:
 def _specials(findings: Findings) -> Iterator[str]:
     g, a = findings.golden[findings.bad], findings.actual[findings.bad]
     share = _is_share(findings.places)
-    if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # as a store makes it
+    if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # one size, as stores give
         yield "NaN is replaced by a number"
     if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
         yield "overflow saturates instead of giving infinity"
@@ -454,8 +454,8 @@ def _specials(findings: Findings) -> Iterator[str]:
 
 
 def _special_inputs(findings: Findings) -> bool:
-    """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead, as
-    a class that lies outside would read it."""
+    """Return whether only the numbers can cause NaN: the device cannot have read memory next to an operand (NaN here),
+    as it would for a class outside the range."""
     call = findings.call
     if call is None:
         return True

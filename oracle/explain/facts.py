@@ -1,7 +1,7 @@
-"""Facts of a call, from the words in which a record describes its tensors and attributes.
+"""Facts of a call, from a record's description of its tensors and attributes.
 
-A fact is the length of the reduced axis, say, or the layout of an operand. Subjects that every operator has are called
-alike in all of them.
+Examples of facts are the length of the reduced axis and the layout of an operand. A subject that every operator has
+gets the same name for all operators.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..record.types import CaseRecord, WorstElement
 
-NO_DATA = "(no data)"  # of a tensor of which a call says the shape and dtype alone
+NO_DATA = "(no data)"  # marks a tensor for which a call gives only shape and dtype
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
 Fact = int | str | bool
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor as a record's words describe it."""
+    """A tensor, as a record describes it."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class Tensor:
 
     @classmethod
     def of(cls, words: str) -> Tensor | None:
-        """Read a tensor's words; None for a null pointer, and for words of another form."""
+        """Read a tensor's description; None for a null pointer, and for text of another form."""
         result = _TENSOR.match(words)
         if result is None:
             return None
@@ -48,18 +48,18 @@ class Tensor:
 
     @property
     def layout(self) -> Layout:
-        """Where its elements lie."""
+        """The places of its elements in memory."""
         return arrange(self.shape, self.view)
 
 
 def facts_of(case: CaseRecord) -> dict[str, Fact]:
-    """Return what is known of a case's call, by subject; numbers are sizes."""
+    """Return the known facts of a case's call, by subject; numbers are sizes."""
     return dict(_facts(case.op, case.dtype, tuple(case.inputs.items()), tuple(case.attrs.items()),
                        tuple(case.outputs.items())))  # fmt: skip
 
 
 def asks_status(case: CaseRecord) -> bool:
-    """Whether a case asks for its status alone."""
+    """Return whether a case checks only its status."""
     return any(words.endswith(NO_DATA) for words in (*case.inputs.values(), *case.outputs.values()))
 
 
@@ -87,7 +87,7 @@ def _facts(
         result["the data special"] = any(word.endswith("!") for word in words)
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
-        if parameter is None or parameter.role != "axis":  # of an axis its place says more than its number
+        if parameter is None or parameter.role != "axis":  # for an axis, its place says more than its number
             result[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
         if op is not None and parameter is not None and parameter.role == "mask":
             result |= {f"{output} asked": digit == "1" for output, digit in zip(op.outputs, str(value), strict=False)}
@@ -103,7 +103,7 @@ def _facts(
 
 
 def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact]) -> Iterator[tuple[str, Fact]]:
-    """The sizes by which kernels choose tiles, tails and templates."""
+    """Yield the sizes by which kernels choose tiles, tails and templates."""
     yield "the number of elements", math.prod(shape)
     yield "the rank", len(shape)
     if shape:
@@ -127,7 +127,7 @@ def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact
 def _of_tensor(
     name: str, tensor: Tensor | None, beside: tuple[Tensor, tuple[int, ...]] | None
 ) -> Iterator[tuple[str, Fact]]:
-    """The layout, values, type and spread of one tensor beside the main operand and the largest shape of the call."""
+    """Yield the facts of one tensor, compared with the main operand and the largest shape of the call."""
     if tensor is None:
         yield f"{name} present", False
         yield f"{name} mixed", False
@@ -157,14 +157,15 @@ def _of_tensor(
         yield f"the rank of {name}", len(tensor.shape)
 
 
-# What the wrong elements of failures have in common.
+# Common properties of the wrong elements of failures.
 
-DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: wrong ones share none by chance
+DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: a shared one is not chance
 
 
 def shared_value(cases: Iterable[CaseRecord]) -> str:
-    """Say which value an operand has at every wrong element that failures show, as a number or by an attribute's name;
-    "" where none is shared, or fewer than two cases have many values of it."""
+    """Return an operand's value that all shown wrong elements share, as a number or as an attribute's name.
+
+    Return "" if there is no such value, or if fewer than two cases have many values of the operand."""
     shared: set[tuple[str, str]] | None = None
     told: Counter[str] = Counter()
     for case in cases:
@@ -181,7 +182,7 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
 
 
 def _values_at(element: WorstElement, case: CaseRecord) -> set[tuple[str, str]]:
-    """Return every operand at an element with its value, and with the attributes that are of its size."""
+    """Return each operand at an element with its value, and with each attribute that has the same size."""
     numbers = [(name, value) for name, value in case.attrs.items() if isinstance(value, float) and value]
     return {(name, f"{value:g}") for name, value in element.operands.items()} | {
         (name, sign + attribute)

@@ -1,4 +1,4 @@
-"""What a failed output is: which elements, where they lie, and how far off they are."""
+"""The facts of a failed output: which elements are wrong, where they lie, and how large their errors are."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..numerics.floats.codes import code, codes, has_nan, highest, lowest, sizes
 from ..operators import Reference
 from ..record.types import ULPS
 
-LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
-NEAR = 4  # units in the last place within which two values are the same
-SELDOM = 0.05  # share of the right elements whose operand may have a value that an operand of wrong ones has
+LARGEST = 1 << 18  # elements; for a larger output the operands are not read again
+NEAR = 4  # units in the last place within which two values are treated as equal
+SELDOM = 0.05  # share of the right elements that may have an operand value of a wrong element
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A failed output: ``bad`` marks the elements to blame, ``places`` says where they lie."""
+    """A failed output. ``bad`` marks the wrong elements, ``places`` describes where they lie."""
 
     reference: Reference
     actual: Array
     bad: Array
     places: str
-    call: Call | None = None  # without it operands are not read again
-    output: str = ""  # the first one unless it is named
-    before: float = 0.0  # what every element held before the call
+    call: Call | None = None  # without it, operands are not read again
+    output: str = ""  # "": the first output
+    before: float = 0.0  # the content of every element before the call
 
     @property
     def golden(self) -> Array:
@@ -36,13 +36,13 @@ class Findings:
 
     @property
     def inputs(self) -> dict[str, Array]:
-        """The call's tensors that are read, by name; none without a call."""
+        """The call's input tensors by name; empty without a call."""
         given = {} if self.call is None else self.call.inputs
         return {name: array for name, array in given.items() if isinstance(array, np.ndarray)}
 
 
 def near(a: Array, g: Array, units: int = NEAR) -> Array:
-    """Where two arrays of one float type are the same to within units in the last place; NaN is near NaN."""
+    """Return where two arrays of one float dtype are equal within units in the last place; NaN equals NaN."""
     wide, exact = a.astype(np.float64), g.astype(np.float64)
     form = FORMATS[str(a.dtype)]
     allowed = np.where(np.isfinite(exact), units * np.maximum(np.abs(exact) * 2.0**-form.mant, form.quantum), 0.0)
@@ -51,8 +51,8 @@ def near(a: Array, g: Array, units: int = NEAR) -> Array:
 
 
 def is_of_values(array: Array, bad: Array) -> bool:
-    """Whether an operand has certain values where elements are wrong, and hardly one of them where they are right: then
-    the places are those of the values."""
+    """Return whether an operand has certain values at wrong elements, and rarely at right ones: then these values
+    explain the places."""
     if array.dtype.kind == "c" or not spreads(array.shape, bad.shape):
         return False
     values = np.broadcast_to(array, bad.shape).astype(np.float64)
@@ -64,18 +64,18 @@ def is_of_values(array: Array, bad: Array) -> bool:
 
 
 def spreads(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another."""
+    """Return whether a shape broadcasts to another."""
     lead = (1,) * (len(shape) - len(own)) + own
     return len(own) <= len(shape) and all(n in (1, m) for n, m in zip(lead, shape, strict=True))
 
 
-# Where the bad elements lie, in words: the simplest description that fits all of them exactly.
+# The places of the bad elements in words: the simplest description that fits all of them exactly.
 
 LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
 
 
 def pattern(bad: Array, ignored: Array | None = None) -> str:
-    """Name the pattern of the bad elements (bool mask); ``ignored``: the rows an operator ignores, per first axis."""
+    """Name the pattern of the bad elements (bool mask). ``ignored``: a mask of the rows that an operator ignores."""
     count = int(np.count_nonzero(bad))
     if count == bad.size:
         return "all" if count > 1 else "the only element"
@@ -99,7 +99,7 @@ def _tail(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
-    """The same stretch at the end of every row, along the last axis first."""
+    """The same stretch at the end of every row; the last axis is tried first."""
     for axis in reversed(range(bad.ndim)):
         rows = np.moveaxis(bad, axis, -1).reshape(-1, bad.shape[axis])
         line = rows[0]
@@ -108,7 +108,7 @@ def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _slices(bad: Array, _: Array | None) -> Iterator[str]:
-    """Whole slices of one axis: one of them, a stretch, or every nth."""
+    """Whole slices of one axis: one slice, a stretch, or every nth."""
     for axis in range(bad.ndim):
         other = tuple(i for i in range(bad.ndim) if i != axis)
         any_, all_ = bad.any(axis=other), bad.all(axis=other)
@@ -123,7 +123,7 @@ def _slices(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
-    """Every nth of ``size``, from the first to where the next would lie outside; or one contiguous stretch."""
+    """Every nth index of ``size`` from the first to the end; or one contiguous stretch."""
     steps = np.diff(where)
     if not steps.size or (steps != steps[0]).any():
         return
@@ -135,7 +135,7 @@ def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
 
 
 def _period(where: Array, size: int, many: str) -> Iterator[str]:
-    """Several of every so many of ``size``, the same in each period, of which there are two at least."""
+    """Several indices in every period of ``size``, the same in each of at least two periods."""
     mask = np.zeros(size, bool)
     mask[where] = True
     for period in range(3, size // 2 + 1):
@@ -145,7 +145,7 @@ def _period(where: Array, size: int, many: str) -> Iterator[str]:
 
 
 def _lane(bad: Array, _: Array | None) -> Iterator[str]:
-    """One remainder modulo a vector length, in the flattened tensor, present in most of its vectors."""
+    """One remainder modulo a vector length in the flattened tensor, in most of its vectors."""
     where = np.flatnonzero(bad)
     if where.size < 3:
         return
@@ -178,17 +178,17 @@ def _ordinal(n: int) -> str:
     return f"{n}{suffix}"
 
 
-# How many numbers of its type lie between an output and its golden.
+# How many representable values lie between an output and its golden.
 #
-# The bits of a float, read as an integer, count the numbers of its type in order: what most elements need is one
-# subtraction of such codes.
+# The bits of a float, read as an integer, number the values of its dtype in order. For most elements, one subtraction
+# of such codes gives the distance.
 
-BUCKETS = (0, 1, 2, 4, 16, 64, 256, 4096, 65536)  # distance in each bucket of ULPS but the last two
-BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
+BUCKETS = (0, 1, 2, 4, 16, 64, 256, 4096, 65536)  # largest distance of each bucket of ULPS except the last two
+BLOCK = 1 << 15  # elements per pass: their scratch arrays stay in cache
 
 
 def ordered(array: Array) -> Array:
-    """Return float bits as integers in the order of the numbers: neighbours differ by one, +0 and -0 are both 0."""
+    """Return float bits as integers in numeric order: neighbours differ by one, +0 and -0 are both 0."""
     flat = array.reshape(-1)
     magnitude = sizes(flat).astype(np.int64)
     return np.where(codes(flat) < 0, -magnitude, magnitude)
@@ -197,7 +197,7 @@ def ordered(array: Array) -> Array:
 def ulp_distance(actual: Array, golden: Array) -> Array:
     """Return the number of representable values between two float arrays of one dtype, as uint64.
 
-    Counted right across zero; infinity is the neighbour of the largest finite value. NaN against NaN is 0, NaN against
+    The count is also right across zero. Infinity is next to the largest finite value. NaN against NaN is 0, NaN against
     a number the largest uint64.
     """
     a, g = ordered(np.ascontiguousarray(actual)), ordered(np.ascontiguousarray(golden))
@@ -211,7 +211,7 @@ def ulp_distance(actual: Array, golden: Array) -> Array:
 
 
 def histogram(distance: Array) -> dict[str, int]:
-    """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own."""
+    """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own bucket."""
     edges = np.asarray([0, *(n + 1 for n in BUCKETS)], np.uint64)
     nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
     counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
@@ -221,9 +221,9 @@ def histogram(distance: Array) -> dict[str, int]:
 
 
 def spread(actual: Array, reference: Reference) -> dict[str, int]:
-    """Return how many elements lie how many ULPs from the golden: ``histogram`` without what is 0; {} for no floats.
+    """Return how many elements lie how many ULPs from the golden: ``histogram`` without zeros; {} for other dtypes.
 
-    Elements of one sign at most two apart are counted by their codes, all others measured.
+    Elements at most two apart and of the same sign are counted by their codes. All others are measured.
     """
     actual, golden = real(actual), real(reference.golden)
     if not is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
@@ -245,10 +245,10 @@ def spread(actual: Array, reference: Reference) -> dict[str, int]:
 
 
 def _count_near(a: Array, g: Array, near: list[int]) -> Array:
-    """Add to ``near`` how many elements are 0, 1 and 2 apart; return the indices of those left to be measured."""
+    """Add to ``near`` how many elements are 0, 1 and 2 apart; return the indices of the others."""
     if has_nan(a) or has_nan(g):
         return np.arange(a.size)
-    apart = codes(a) - codes(g)  # of two signs: far from zero on either side, for no code is near the sign's bit
+    apart = codes(a) - codes(g)  # for two signs: far from zero, because no code of a number is near the sign bit
     np.abs(apart, out=apart)
     most = highest(apart)
     left = np.flatnonzero((apart > 2) | (apart < 0)) if most > 2 or lowest(apart) < 0 else np.empty(0, np.int64)
@@ -260,7 +260,7 @@ def _count_near(a: Array, g: Array, near: list[int]) -> Array:
 
 
 def magnitude(golden: Array) -> float:
-    """Return the largest finite magnitude of an array, 0 where there is none."""
+    """Return the largest finite magnitude of an array; 0 if there is none."""
     if golden.dtype.kind in "iub":
         return float(np.abs(golden.astype(np.float64)).max(initial=0.0))
     size = sizes(golden.reshape(-1))
@@ -272,11 +272,11 @@ def magnitude(golden: Array) -> float:
 
 
 def real(array: Array) -> Array:
-    """Return the real part of a complex array; any other as it is."""
+    """Return the real part of a complex array; any other array unchanged."""
     return np.ascontiguousarray(array.real) if array.dtype.kind == "c" else array
 
 
 def is_float(array: Array) -> bool:
-    """Whether an array is of a floating-point type that aclnn has."""
+    """Return whether an array has a floating-point dtype that aclnn supports."""
     result = find(array.dtype)
     return result is not None and result.kind == "float"

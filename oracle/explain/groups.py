@@ -1,9 +1,8 @@
 """The failures of a run in few groups, and as expectations of the next run.
 
-The failures of an operator are contrasted with its passing cases (:mod:`.conditions`). Where one condition does not
-tell them all, those that a simulation explains alike, and then those that the conditions so far leave over, are
-contrasted by themselves. Last, groups of several operators with one cause, or without a cause and with one condition,
-are one.
+The failures of an operator are contrasted with its passing cases (:mod:`.conditions`). If one condition does not cover
+them all, smaller sets are contrasted: first the failures with the same cause, then those that no condition covers
+so far. Finally, groups of several operators are merged if they have the same cause, or no cause and the same condition.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ from .facts import Fact, asks_status, facts_of, shared_value
 from .neighbours import Known
 from .where import Where, words_of
 
-ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for, and an entry can expect
+ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
 GONE = ("crash", "timeout")
-ASKED = 3  # groups that further calls are spent on
-MOST_GROUPS = 4  # of the failures of one operator that end alike and have no cause
-OFTEN = 0.05  # share of an operator's failures that a cause must explain to be looked at by itself
-CLEAR, FULL = 0.9, 0.98  # shares of the cases under a condition that fail, and of the failures under it: one bug
-WORSE = 3.0  # times as many exceptions as their own conditions have, that a common condition may have
+ASKED = 3  # groups that get further calls
+MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
+OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
+CLEAR, FULL = 0.9, 0.98  # one bug: so many cases under a condition fail, and so many failures are under it
+WORSE = 3.0  # a common condition may have so many times the exceptions of the groups' own conditions
 
 
 @dataclass(frozen=True)
 class Population:
-    """The cases of one operator that can be compared, with their facts, and which of them failed."""
+    """The comparable cases of one operator, with their facts, and which of them failed."""
 
     cases: Sequence[CaseRecord]
     facts: Sequence[Mapping[str, Fact]]
@@ -52,8 +51,9 @@ class Population:
 
     @classmethod
     def of(cls, cases: Iterable[CaseRecord], status: str, asks: bool) -> Population:
-        """Take the failures of one status that ask for their status alone, or that do not, and the passing cases that
-        they are like: a call that is refused, or empty, has no results to be wrong."""
+        """Take the failures of one status and the passing cases that are comparable to them.
+
+        ``asks``: take the cases that check only their status. A refused or empty call has no results to compare."""
         ended = [
             case
             for case in cases
@@ -68,7 +68,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Part:
-    """Failures of one or several operators that are one group, ``members`` of each population."""
+    """Failures of one or several operators that form one group. ``members``: a mask for each population."""
 
     status: CaseStatus
     populations: tuple[Population, ...]
@@ -83,8 +83,8 @@ class Part:
 
     @cached_property
     def causes(self) -> list[str]:
-        """The cause that at least half of the failures have, or nearly all that have one, as each says it: views and
-        few elements often allow no claim."""
+        """The most common cause, as each failure states it. At least half of the failures must have it, or nearly all
+        failures with a cause: views and few elements often allow no claim."""
         texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
         (most, count), *_ = Counter(map(key_of, texts)).most_common(1) or [("", 0)]
         few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
@@ -93,13 +93,13 @@ class Part:
 
     @cached_property
     def value(self) -> str:
-        """The value that an operand has at every wrong element, in words; "" where none is shared."""
+        """The value, as text, that an operand has at every wrong element; "" if there is no such value."""
         return shared_value(self.cases)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What groups have in common that are one, whatever the operator; of a group that has neither cause nor
-        condition nothing is."""
+        """The key that groups to be merged have in common, for any operator. A group without cause and condition gets
+        its own key."""
         if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
@@ -107,7 +107,7 @@ class Part:
 
 
 def key_of(cause: str) -> str:
-    """What the causes of one bug have in common, whatever the type."""
+    """Return the text that the causes of one bug have in common, for any dtype."""
     return DTYPE.sub("…", bug_of(cause))
 
 
@@ -118,7 +118,7 @@ def groups(record: Record) -> list[Group]:
 
 @dataclass
 class Asking:
-    """Further calls that a run spends on its largest groups. ``case_of``: the case of an id; ``run`` runs one."""
+    """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case."""
 
     case_of: Callable[[str], Case | None]
     run: Callable[[Case], CaseRecord]
@@ -129,7 +129,7 @@ class Asking:
     calls: int = 0
 
     def groups(self, record: Record) -> list[Group]:
-        """Return the groups of a record's failures; the conditions of the largest have been tried."""
+        """Return the groups of a record's failures; further calls have tested the conditions of the largest ones."""
         result = parts(record.cases)
         for number, part in enumerate(result[:ASKED]):
             share = min(len(result), ASKED) - number
@@ -137,9 +137,9 @@ class Asking:
         return [group_of(part, record) for part in result]
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
-        """A part with the condition that its failures, the passing cases and the calls beside them show, where it tells
-        the cases of the record as well."""
-        if part.status != "fail":  # after a crash every call has a process of its own: that takes too long
+        """Return a part with the condition that its failures, the passing cases and their neighbours show, if it fits
+        the cases of the record as well as the part's own condition."""
+        if part.status != "fail":  # after a crash every call needs a new process, which takes too long
             return part
         number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
         population, chosen = part.populations[number], part.members[number]
@@ -160,7 +160,7 @@ class Asking:
         return replace(part, where=where) if as_well or is_clear(where) else part
 
     def _fails(self, case: Case) -> bool | None:
-        """Whether a call fails as cases do. Raises OracleError where the device does not answer any more."""
+        """Return whether a call fails; None if it does neither. Raises OracleError if the device is gone."""
         status = self.run(case).status
         if status in GONE:
             raise OracleError(f"{case.id} ended {status}")
@@ -168,7 +168,7 @@ class Asking:
 
 
 def explained(record: Record) -> Record:
-    """Return a record with the groups of its failures: those that its run wrote, or what its cases show."""
+    """Return a record with the groups of its failures: as its run wrote them, or made from its cases."""
     return record if record.groups or record.ok else replace(record, groups=tuple(groups(record)))
 
 
@@ -195,8 +195,8 @@ def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
 
 
 def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
-    """One group where one value or one condition tells all failures; else one for each cause, and the rest by a value
-    or by conditions."""
+    """Return one group if one value or one condition covers all failures. Else return one group for each cause, and
+    divide the rest by a value or by conditions."""
 
     def part(own: Array, where: Contrast | None = None) -> Part:
         return Part(status, (population,), (own,), where)
@@ -238,7 +238,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
 
 
 def _contrasted(population: Population, chosen: Array) -> Contrast | None:
-    """Contrast some failures with the passing cases; the other failures count for neither."""
+    """Contrast some failures with the passing cases; the other failures are ignored."""
     kept = chosen | ~population.bad
     facts = [each for each, is_kept in zip(population.facts, kept, strict=True) if is_kept]
     result = contrast(facts, chosen[kept])
@@ -253,7 +253,7 @@ def _is_one_bug(where: Contrast, failures: int) -> bool:
 
 
 def _by_cause(population: Population, chosen: Array) -> list[Array]:
-    """The failures of each cause that explains a fair share of them, the most frequent first."""
+    """Return the failures of each cause that explains enough of them, the most frequent cause first."""
     causes = [key_of(case.detail.cause) if case.detail else "" for case in population.cases]
     counts = Counter(cause for cause, is_one in zip(causes, chosen, strict=True) if is_one and cause)
     least = max(2.0, OFTEN * np.count_nonzero(chosen))
@@ -276,7 +276,7 @@ def _merged(found: Iterable[Part]) -> Iterator[Part]:
 
 
 def _joined(alike: Sequence[Part]) -> Part:
-    """Parts of one key as one, with the condition of theirs that tells all of them best."""
+    """Join parts with the same key, with the one of their conditions that fits all of them best."""
     populations = tuple(population for part in alike for population in part.populations)
     members = tuple(chosen for part in alike for chosen in part.members)
     known = {sentence(part.where.conditions): part.where.conditions for part in alike if part.where}
@@ -290,7 +290,7 @@ def _joined(alike: Sequence[Part]) -> Part:
 
 
 def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:
-    """How a condition tells the failures of several operators; those of other groups count for neither."""
+    """Return how well a condition fits the failures of several operators; other groups' failures are ignored."""
     holds, bad = [], []
     for population, own in zip(populations, members, strict=True):
         kept = own | ~population.bad
@@ -299,17 +299,17 @@ def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], me
     return measured(chosen, np.concatenate(holds), np.concatenate(bad))
 
 
-# ---- as the record has it --------------------------------------------------------------------------------------------
+# ---- the record's lines ----------------------------------------------------------------------------------------------
 
 
 def group_of(part: Part, record: Record) -> Group:
-    """Return a group as a record's line."""
+    """Return a group as a line of the record."""
     smallest = min(part.cases, key=lambda case: (elements_of(case), len(case.id), case.id))
     detail, where, size = smallest.detail, part.where, len(part.cases)
     if where is not None and len(part.causes) >= CLEAR * size and where.failed < FULL * size:
-        where = None  # what is explained, and fails elsewhere too, has another condition than this one
+        where = None  # the group has a cause and also fails elsewhere: this condition is not the right one
     if where is not None and not where.outside:
-        where = None  # no case of the group's rule lies elsewhere, which says nothing of what lies here
+        where = None  # no comparable case lies outside the condition, so it proves nothing
     value = "" if part.causes else part.value
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
@@ -341,7 +341,7 @@ _A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
 
 
 def _shared_cause(causes: Sequence[str]) -> str:
-    """One sentence for the causes of a group: a figure where all have the same, every type that one of them has."""
+    """Return one sentence for the causes of a group: with a figure that all share, and with every dtype."""
     if not causes:
         return ""
     alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
@@ -354,14 +354,14 @@ def _shared_cause(causes: Sequence[str]) -> str:
 
 
 def _shrink_command(case: CaseRecord, record: Record) -> str:
-    """Return the command that makes a failing case smaller; "" where a recording answered, which has no smaller one."""
+    """Return the command that makes a failing case smaller; "" for a recording, which has no smaller case."""
     if record.header.backend == "replay":
         return ""
     return shlex.join([*shlex.split(command_for(case, record.header)), "--shrink"])
 
 
 def apart(where: Contrast | None) -> str:
-    """Say which calls would tell a limit from others that fit as well; "" where the cases next to it are neighbours."""
+    """Say which limits are not exact because no case lies next to them; "" if all limits are exact."""
     if where is None:
         return ""
     wide = [c for c in where.conditions if c.gap is not None and c.gap[1] - c.gap[0] > 1]
@@ -369,7 +369,7 @@ def apart(where: Contrast | None) -> str:
                      for c in wide if c.gap is not None)  # fmt: skip
 
 
-# The failures of a record as expectations: few entries that are about all failures and about no case that passed.
+# The failures of a record as expectations: few entries that match all failures and no passing case.
 
 _HEAD = """\
 # Failures of {label}, {started}, as expectations: `aclnn-oracle run --expectations FILE` fails only for what is new.
@@ -379,7 +379,7 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry: cases whose ids match the patterns, of them those of the choice, end in a status."""
+    """An entry: cases with ids that match the patterns, and that the choice selects, end in a status."""
 
     patterns: tuple[str, ...]
     choice: str
@@ -389,7 +389,7 @@ class Entry:
 
 
 def baseline(record: Record) -> Iterator[Entry]:
-    """Yield the entries, one for each group of failures where its condition is about no case that passed."""
+    """Yield one entry for each group of failures, by its condition if that matches no passing case."""
     ended = [case for case in record.cases if case.status not in ("skip", "notrun")]
     for part in parts(record.cases):
         if part.status in ENDED:
@@ -410,7 +410,7 @@ def _entry(part: Part, ended: Sequence[CaseRecord]) -> Entry:
 
 
 def _patterns(wanted: set[str], ended: Iterable[CaseRecord]) -> Iterator[str]:
-    """Yield patterns that match the wanted ids and no other: of a family, of a family and type, or the id itself."""
+    """Yield patterns that match only the wanted ids: a family, a family and dtype, or the id itself."""
     by_prefix: dict[str, list[str]] = {}
     for case in ended:
         family = case.id.partition("[")[0]
@@ -427,7 +427,7 @@ def _patterns(wanted: set[str], ended: Iterable[CaseRecord]) -> Iterator[str]:
 
 
 def baseline_text(record: Record, entries: Iterable[Entry]) -> str:
-    """Return the file."""
+    """Return the text of the expectations file."""
     head = record.header
     lines = [_HEAD.format(label=record.label, started=head.started or "no date")]
     for entry in entries:

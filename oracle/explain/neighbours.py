@@ -1,9 +1,9 @@
-"""Calls beside failing ones, and what they teach: which of a call's properties make it fail.
+"""Neighbours of failing calls: run them to find which properties of a call make it fail.
 
-The properties of a call are its *parts*: its shape with the attributes that count axes, and of every tensor whether it
-is there, its type, layout and values; every other attribute. A neighbour has some parts of another call, or an axis of
-another length. Of many neighbours those are run of which the conditions that explain all failures so far say different
-things; the next conditions are found with their results.
+The properties of a call are its *parts*: its shape with the attributes that count axes; for every tensor its presence,
+dtype, layout and values; every other attribute. A neighbour takes some parts from another call, or has another axis
+length. Many neighbours are offered. If the conditions that explain all failures so far disagree about a neighbour, it
+is run. Its result helps to find the next conditions.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ OF_SHAPE = ("axis", "lengths", "extent", "groups")  # roles of attributes that b
 LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 1024,
            1025, 2048, 2049)  # fmt: skip
 OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
-STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
-NUMBERS = (0.5, 1.0, 2.0)  # of an attribute
-SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
-OF_PARAMETERS = 0.3  # of the chances of all changes: from here on one parameter is changed, not the shape
+STEPS = (1, 16, 64)  # added to or subtracted from the length of an axis
+NUMBERS = (0.5, 1.0, 2.0)  # values of an attribute
+SHARES = (0.0, 0.1, 0.25, 0.5)  # share of its parts that a neighbour takes from another call; if no part, then one part
+OF_PARAMETERS = 0.3  # a drawn number below this changes the shape or an axis; one above changes a parameter
 LARGEST = 1 << 17  # elements of a tensor of a neighbour
-SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten
-CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
-AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
-FAR = 8  # calls with an axis as long as can be, first of all
-# Failures or passes: with fewer no condition is worth its words, and half of the neighbours are new ones; else a
-# quarter is, for the best conditions may lack one that no call has tried.
+SMALL = 1 << 12  # a larger neighbour has at most four times the elements of the failing call, except one in ten
+CALLS, SECONDS = 200, 5.0  # the budget of a run for neighbours
+AT_ONCE, OFFERED = 20, 80  # neighbours that run before conditions are searched again; offered neighbours to choose from
+FAR = 8  # calls with an axis as long as possible; they run first
+# With fewer failures or passes than FEW, no condition is reliable and half of the neighbours have new facts. Otherwise
+# a quarter has: the best conditions may lack one that no call has tried.
 FEW = 10
-ALIKE = 3  # neighbours at a time that all conditions divide alike
-SOFT = 4.0  # bits more for which a condition counts half as much
-PASSES = 400  # passing calls that are looked at: the latest, and others evenly
+ALIKE = 3  # neighbours per round about which all conditions give the same answers
+SOFT = 4.0  # a condition with SOFT more bits has half the weight
+PASSES = 400  # passing calls to compare with: the latest ones, and an even selection of the others
 
 
 def neighbour(
     failing: Case, others: Sequence[Case], draw: random.Random, name: str, about: Collection[str] = ()
 ) -> Case | None:
-    """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
-    layout or type of a tensor, an optional one absent, an operand that is broadcast otherwise, another value of an
-    attribute, or parts of one of some others; ``about``: the parameters to change, where it is one. None where what was
-    drawn is no call."""
+    """Return a neighbour of a failing call; None if the drawn change gives no valid call.
+    The change is one of: the length or number of axes, the axis attribute, a tensor's layout, offset or dtype, an
+    optional tensor absent, an operand's broadcasting, an attribute's value, parts of one of ``others``. ``about``: the
+    parameters to change, if the change is in one parameter."""
     op, chance = OPERATORS[failing.op], draw.uniform(OF_PARAMETERS if about else 0.0, 1.0)
     key = draw.choice([*(k for k in failing.plans if k in about)] or [*failing.plans])
     main, along = failing.inputs[op.main], op.attribute("axis")
@@ -104,7 +104,7 @@ def neighbour(
 
 
 def _other(p: Parameter, value: Any, draw: random.Random) -> Any:
-    """Another value of an attribute; the call may refuse it."""
+    """Return another value of an attribute; the call may refuse it."""
     if p.role == "number":
         given = float(value or 0)
         return draw.choice((p.plain, 0.0, *NUMBERS, -given, 2 * given))
@@ -118,7 +118,7 @@ def _other(p: Parameter, value: Any, draw: random.Random) -> Any:
 
 
 def _turned(case: Case, key: str, axis: int, name: str, *, swapped: bool) -> Case | None:
-    """Return a call with another axis; with the length of its own one, where the two are ``swapped``."""
+    """Return a call with another axis attribute. ``swapped``: exchange the lengths of the old and the new axis."""
     main = case.inputs[OPERATORS[case.op].main]
     assert main is not None
     shape, old = list(main.shape), case.attrs[key]
@@ -128,8 +128,9 @@ def _turned(case: Case, key: str, axis: int, name: str, *, swapped: bool) -> Cas
 
 
 def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str, axis: int | None = None) -> Case | None:
-    """Return a call whose main operand has another shape, as every tensor whose shape follows from it, and along an
-    ``axis`` those that have its length; with these attributes, fitted to it."""
+    """Return a call with another shape of the main operand, and with these attributes fitted to it.
+    Tensors with shapes that follow from the main operand change too. With ``axis``, so does every tensor axis that runs
+    along it with the same length."""
     op = OPERATORS[case.op]
     main = case.inputs[op.main]
     assert main is not None
@@ -151,7 +152,7 @@ def _reshaped(case: Case, shape: Shape, attrs: Mapping[str, Any], name: str, axi
 
 
 def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """Attributes with those of another shape of the main operand: its last axes, its extents, an axis that it has."""
+    """Return attributes that fit another shape of the main operand: its last axes, its extents, an existing axis."""
     result = dict(attrs)
     for p in op.attributes:
         if p.role == "lengths":
@@ -162,7 +163,7 @@ def _fitted(op: Operator, attrs: Mapping[str, Any], shape: Shape) -> dict[str, A
 
 
 def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case | None:
-    """Return a call one of whose tensors has another layout, its own where that is "", and begins at an offset."""
+    """Return a call with another layout of one tensor, beginning at an offset. Layout "": keep the tensor's own."""
     plan = case.plans[key]
     if plan.view.startswith("as:"):
         return None
@@ -172,21 +173,21 @@ def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case
 
 
 def _typed(case: Case, key: str, dtype: str, name: str, *, alone: bool) -> Case | None:
-    """Return a call one of whose tensors has another type: it ``alone``, or all that have its type."""
+    """Return a call with another dtype of one tensor: of it ``alone``, or of all tensors with the same dtype."""
     own = case.plans[key]
     like = {key: own} if alone else {k: p for k, p in case.plans.items() if p.dtype == own.dtype}
     return _replaced(case, {k: replace(p, dtype=dtype) for k, p in like.items()}, name)
 
 
 def _replaced(case: Case, plans: Mapping[str, TensorPlan | None], name: str) -> Case | None:
-    """Return a call with other tensors, or none, in the place of some."""
+    """Return a call with some tensors replaced by others or removed."""
     other = replace(case, inputs={k: plans.get(k, p) for k, p in case.inputs.items()},
                     outputs={k: plans.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
     return crossed(other, other, (), name)
 
 
 def _forms(shape: Shape) -> Iterator[Shape]:
-    """The shapes that broadcast to another: itself, one element, the last axis, each axis or all but it made 1."""
+    """Yield shapes that broadcast to another: itself, one element, the last axis, one axis 1, all axes but one 1."""
     yield from (shape, (1,) * len(shape), shape[-1:])
     for axis, length in enumerate(shape):
         yield (*shape[:axis], 1, *shape[axis + 1 :])
@@ -194,7 +195,7 @@ def _forms(shape: Shape) -> Iterator[Shape]:
 
 
 def _broadcast(case: Case, key: str, shape: Shape, name: str) -> Case | None:
-    """Return a call one of whose operands has another shape, None where it is absent."""
+    """Return a call with another shape of one operand; None if the operand is absent."""
     op, plan = OPERATORS[case.op], case.inputs[key]
     main = case.inputs[op.main]
     if plan is None or main is None:
@@ -214,7 +215,7 @@ def parts_of(case: Case) -> tuple[str, ...]:
 
 
 def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case | None:
-    """Return a call with some parts of another one, None where there is none."""
+    """Return a call that takes some parts from another call; None if there is no such call."""
     op = OPERATORS[one.op]
     shapes = other if SHAPE in taken else one
     main = shapes.inputs[op.main]
@@ -234,7 +235,7 @@ def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case |
 
 
 def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
-    """Return a call with another length of an axis of the main operand, in every tensor that has it."""
+    """Return a call with another length of one axis of the main operand, in every tensor that has this axis."""
     main = case.inputs[OPERATORS[case.op].main]
     assert main is not None
     return _reshaped(case, (*main.shape[:axis], length, *main.shape[axis + 1 :]), case.attrs, name, axis)
@@ -252,7 +253,7 @@ def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collecti
 
 
 def _shaped(plan: TensorPlan, shape: Shape) -> TensorPlan:
-    """The plan in a shape; a layout that this shape cannot have becomes contiguous, values that are listed repeat."""
+    """Return the plan in another shape. An impossible layout becomes contiguous; listed values repeat."""
     view, data = plan.view, plan.data
     if data is not None and data.get("gen") == "literal" and data["values"] and shape != plan.shape:
         data = {**data, "values": list(islice(cycle(data["values"]), math.prod(shape)))}
@@ -266,7 +267,7 @@ def _shaped(plan: TensorPlan, shape: Shape) -> TensorPlan:
 
 
 def _counted(op: Operator, plan: TensorPlan, main: Shape, attrs: Mapping[str, Any]) -> TensorPlan:
-    """The plan with class numbers below the count of classes that the shape has."""
+    """Return the plan with class numbers below the shape's count of classes."""
     if plan.data is None or plan.data.get("gen") != "classes":
         return plan
     axis = op.class_axis(main, attrs)
@@ -277,8 +278,8 @@ def _called(
     one: Case, attrs: Mapping[str, Any], inputs: Mapping[str, TensorPlan | None], name: str, other: Case | None = None,
     taken: Collection[str] = (),
 ) -> Case | None:  # fmt: skip
-    """A call like another one with these attributes and inputs; of the outputs some parts are ``taken`` from a third.
-    None where there is none."""
+    """Return a call with other attributes and inputs; its outputs have some parts ``taken`` from ``other``. None if
+    there is no such call."""
     op, given = OPERATORS[one.op], arguments_of(attrs, inputs)
     outputs: dict[str, TensorPlan | None] = {}
     try:
@@ -288,7 +289,7 @@ def _called(
             if plan is not None:
                 plan = _mixed(plan, beside, each.output, taken, each.output_shape(given))
             outputs[each.output] = plan
-    except (AttributeError, LookupError, TypeError, ValueError):  # no common shape: validate would say so
+    except (AttributeError, LookupError, TypeError, ValueError):  # no common shape: validate would refuse it
         return None
     main, plans = inputs[op.main], [plan for plan in (*inputs.values(), *outputs.values()) if plan is not None]
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
@@ -298,13 +299,14 @@ def _called(
     )
 
 
-# ---- what they teach -------------------------------------------------------------------------------------------------
+# ---- their results ---------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Known:
-    """Calls of one operator: their facts, and which of them fail. ``run``: runs a call and says whether it fails, None
-    where it tells nothing; it raises OracleError where no further call can be run."""
+    """Calls of one operator, with their facts, and which of them fail.
+    ``run``: run a call and return whether it fails; None if the result is not usable. It raises OracleError if no
+    further call can run."""
 
     cases: list[Case]
     facts: list[Mapping[str, Fact]]
@@ -312,16 +314,16 @@ class Known:
     run: Callable[[Case], bool | None]
     soc: str
     cann: str
-    calls: int = 0  # that were run beside the first ones
+    calls: int = 0  # run in addition to the first ones
 
     def ask(self, *, seed: int = 0, calls: int = CALLS, until: float = math.inf) -> None:
-        """Run neighbours of the failing calls, ``calls`` at most and until a time of the monotonic clock, and add what
-        they show."""
+        """Run neighbours of the failing calls and add their results. ``calls``: at most so many. ``until``: a time of
+        the monotonic clock."""
         draw = random.Random(seed)
         named = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-"
         try:
             self._try(self._far(f"{named}far-"), min(FAR, calls), until)
-            for turn in range(2 + 2 * calls // AT_ONCE):  # where few of the neighbours are calls, the turns are used up
+            for turn in range(2 + 2 * calls // AT_ONCE):  # limits the turns if few neighbours are valid calls
                 most = min(AT_ONCE, calls - self.calls)
                 if most <= 0 or time.monotonic() >= until:
                     return
@@ -331,12 +333,12 @@ class Known:
                 few = min(self.bad.count(True), self.bad.count(False)) < FEW
                 chosen = self._newest(best, facts, draw)[: most // (2 if few else 4)] + _most_open(best, facts, draw)
                 self._try([offered[number] for number in dict.fromkeys(chosen)], most, until)
-        except OracleError:  # what is known without further calls is enough
+        except OracleError:  # no further call can run: keep the results so far
             return
 
     def _far(self, name: str) -> list[Case]:
-        """The smallest failing calls, each with one axis so long that the call is nearly as large as any that is run:
-        without them no case may tell that a size ends somewhere."""
+        """Return the smallest failing calls with one axis as long as LARGEST allows. Without them, no case may show
+        that a size has an upper limit."""
         result: list[Case | None] = []
         for failing in sorted(self._failing(), key=elements)[:FAR]:
             main = failing.inputs[OPERATORS[failing.op].main]
@@ -346,8 +348,8 @@ class Known:
         return [case for case in result if case is not None and takes(case, self.soc, self.cann)]
 
     def _near(self, best: Sequence[Rival], draw: random.Random, name: str) -> Iterator[Case]:
-        """Neighbours of the failing calls, of two of these the smaller one's; half of them differ in a parameter that
-        the best conditions speak of."""
+        """Yield neighbours of failing calls; of two drawn failing calls, the smaller one is used. Half of them
+        differ in a parameter that appears in the best conditions."""
         failing = self._failing()
         words = {word for chosen, bits in best if bits <= best[0][1] + SOFT for c in chosen for word in c.fact.split()}
         for number in range(OFFERED):
@@ -357,8 +359,8 @@ class Known:
                 yield from [case] if takes(case, self.soc, self.cann) else []
 
     def _newest(self, best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw: random.Random) -> list[int]:
-        """Return the calls in a random order, first those of which the best conditions hold with a word or a flag that
-        no other such call has had."""
+        """Return the numbers of the calls in a random order. Calls that fulfil the best conditions come first, if they
+        have a new word or flag, which no other such call had."""
         chosen = best[0][0] if best else ()
         known = {item for each in self.facts if _all_hold(chosen, each) for item in each.items()}
 
@@ -373,7 +375,7 @@ class Known:
         return [case for case, is_bad in zip(self.cases, self.bad, strict=True) if is_bad]
 
     def _try(self, offered: Sequence[Case], most: int, until: float) -> None:
-        """Run the first of some calls, and add what they show."""
+        """Run the first ``most`` calls, and add their results."""
         for case in offered[:most]:
             if time.monotonic() >= until:
                 return
@@ -385,7 +387,7 @@ class Known:
                 self.bad.append(fails)
 
     def thinned(self) -> tuple[list[Mapping[str, Fact]], Array]:
-        """The facts and the failures, of many passing calls without some."""
+        """Return the facts and the failures. If many calls pass, some of them are omitted."""
         passing = [number for number, is_bad in enumerate(self.bad) if not is_bad]
         early = passing[: max(0, len(passing) - self.calls)]
         kept = set(passing[len(early) :]) | set(early[:: max(1, -(-len(early) // PASSES))])
@@ -394,8 +396,8 @@ class Known:
 
 
 def _with_shorter(best: Sequence[Rival]) -> Iterator[Rival]:
-    """Yield conditions, and the best ones without each of them in turn: a call that fulfils all but one shows whether
-    that one is needed."""
+    """Yield conditions, then the best ones without each condition in turn. A call that fulfils all except one shows
+    whether that one is needed."""
     yield from best
     for chosen, bits in best[:1]:
         if len(chosen) > 1:
@@ -407,7 +409,7 @@ def _all_hold(chosen: Sequence[Condition], facts: Mapping[str, Fact]) -> bool:
 
 
 def _most_open(best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw: random.Random) -> list[int]:
-    """Return the calls of which conditions say different things, the most open one first."""
+    """Return the numbers of the calls about which the conditions disagree, the most disputed call first."""
     if not best or not facts:
         return list(range(len(facts)))
     weights = np.array([2.0 ** ((best[0][1] - bits) / SOFT) for _, bits in best])

@@ -15,14 +15,14 @@ from ..operators.definition.parameters import MEAN
 from ..operators.definition.roles import ONE_VALUE
 from .findings import Findings, near, spreads
 
-OPPOSITE = 16  # units in the last place within which a number is another one with the other sign
-ALIKE = 2.0**-6  # the spread of values that are nearly one
-SLIGHT = 0.1  # a factor that is that near to 1 has a name only where it is off by a power of two
-MANY_SIZES = 4  # of what is wrong by a factor of no name
+OPPOSITE = 16  # units in the last place within which a number equals another one with the other sign
+ALIKE = 2.0**-6  # the relative spread within which values are treated as one value
+SLIGHT = 0.1  # a factor closer to 1 than this has a name only if it is off by a power of two
+MANY_SIZES = 4  # distinct magnitudes that prove a factor without a name
 
 
 def negated(findings: Findings) -> Iterator[str]:
-    """Every number that is not zero has the other sign. Where only some have, what they come of decides."""
+    """Every number except zeros has the other sign. If only some have it, their common properties decide."""
     value, actual = findings.reference.value, findings.actual.astype(np.float64)
     signed = np.isfinite(value) & (findings.golden != 0)
     opposite = near(findings.actual, -findings.golden, OPPOSITE) | (np.abs(actual + value) <= findings.reference.bound)
@@ -32,8 +32,8 @@ def negated(findings: Findings) -> Iterator[str]:
 
 
 def some_negated(findings: Findings) -> Iterator[str]:
-    """Some numbers have the other sign, in a formula whose results are not one number times plus or minus 1: there a
-    wrong comparison would do it."""
+    """Some numbers have the other sign, in a formula with results that are not all plus or minus one number. There a
+    wrong comparison explains it."""
     g, a = findings.golden[findings.bad], findings.actual[findings.bad]
     if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or findings.call is None:
         return
@@ -49,12 +49,12 @@ def some_negated(findings: Findings) -> Iterator[str]:
 
 
 def _are_apart(findings: Findings, where: Array) -> bool:
-    """Whether some wrong number is far from the right one: the smallest subnormal numbers are near their opposites."""
+    """Return whether some wrong number is far from the right one: tiny subnormals are near their opposites."""
     return bool((~near(findings.actual, findings.golden, 4 * OPPOSITE) & findings.bad & where).any())
 
 
 def factor(findings: Findings) -> Iterator[str]:
-    """Every number that is not zero is wrong by one factor, which has a name."""
+    """Every number except zeros is wrong by the same factor, which has a name."""
     times, near_to = _common_factor(findings)
     if not times:
         return
@@ -72,15 +72,15 @@ def factor(findings: Findings) -> Iterator[str]:
 
 
 def any_factor(findings: Findings) -> Iterator[str]:
-    """One factor of no name, proved by numbers of many sizes."""
+    """Every number is wrong by the same factor without a name; numbers of many magnitudes prove it."""
     times, _ = _common_factor(findings)
     if times and _sizes(findings) >= MANY_SIZES and not _of_one_value(findings):
         yield f"all wrong by the factor {times:.6g}"
 
 
 def _of_one_value(findings: Findings) -> bool:
-    """Whether the operands that the gradient is multiplied by are one value each: then any wrong formula is a mere
-    factor. Along rows, of whose sum a result is made, so is a wrong sum where the gradient is one value."""
+    """Return whether each operand that is multiplied by the gradient has one value: then any wrong formula is a mere
+    factor. Along rows with a sum, a wrong sum is a mere factor too, if the gradient has one value."""
     if findings.call is None:
         return False
     op = OPERATORS[findings.call.op]
@@ -93,13 +93,13 @@ def _of_one_value(findings: Findings) -> bool:
 
 
 def _is_one_value(array: Array) -> bool:
-    """Whether a smooth function of an operand is nearly a constant, as in many formulas around 0."""
+    """Return whether the values are so close that a smooth function of them is nearly constant."""
     wide = array.astype(np.float64)
     return bool(np.isfinite(wide).all() and np.ptp(wide) <= ALIKE * max(1.0, float(np.abs(wide).max())))
 
 
 def _common_factor(findings: Findings) -> tuple[float, float]:
-    """The factor by which all numbers but zeros are wrong, and how exactly it is known; 0 if there is none."""
+    """Return the factor by which all numbers except zeros are wrong, and its relative tolerance; (0, 0) if none."""
     none = 0.0, 0.0
     value, actual, bound = findings.reference.value, findings.actual.astype(np.float64), findings.reference.bound
     zero = findings.golden == 0
@@ -116,28 +116,28 @@ def _common_factor(findings: Findings) -> tuple[float, float]:
         return none
     allowed = np.abs(times) * (8 * unit * np.abs(value) + bound) + form.quantum
     if np.mean((np.abs(actual - value) <= allowed)[where]) >= 0.5:
-        return none  # it is too near to 1 to be told from the errors of a right kernel
+        return none  # too near to 1 to be distinguished from the errors of a right kernel
     return (times, 8 * unit) if (np.abs(actual - times * value) <= allowed)[where].all() else none
 
 
 def as_a_factor(findings: Findings, text: str) -> str:
-    """What is told of an attribute, as the mere factor that it comes to; "" where it comes to more."""
+    """Return a claim about an attribute as a mere factor; "" if the results are not wrong by one factor."""
     times, _ = _common_factor(findings)
     return f"all wrong by the factor {times:.6g}, as if {text}" if times else ""
 
 
 def _sizes(findings: Findings) -> int:
-    """How many numbers of different size there are."""
+    """Return how many numbers of different magnitude there are."""
     return len(np.unique(np.abs(findings.golden[np.isfinite(findings.golden) & (findings.golden != 0)])))
 
 
-# A factor by which a whole output is wrong, in words: an operand, its inverse, or a number that people write.
+# Words for a factor by which a whole output is wrong: an operand, its inverse, or a number that people write.
 
 CONSTANTS = (math.log(2), 1 / math.log(2), math.pi, math.e, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
 
 
 def named_factor(factor: float, near: float, call: Call | None) -> str:
-    """A factor that is an operand's value, its inverse or a constant, in words; "" for any other number."""
+    """Describe a factor that is an operand's value, its inverse or a common constant; "" for any other number."""
     for name, array in () if call is None else call.inputs.items():
         if isinstance(array, np.ndarray) and array.size == 1 and array.dtype.kind not in "iubc":
             value = float(array.reshape(()).astype(np.float64))
@@ -159,7 +159,7 @@ def named_factor(factor: float, near: float, call: Call | None) -> str:
 
 
 def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
-    """A mean that is divided by another count, in words; "" where the factor is no quotient of two counts."""
+    """Describe a mean that is divided by a wrong count; "" if the factor is no quotient of two known counts."""
     if call is None:
         return ""
     op = OPERATORS[call.op]
@@ -179,7 +179,7 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
 
 
 def _counts(call: Call, right: float) -> dict[int, str]:
-    """What a mean may be divided by instead of the right count, the likeliest first."""
+    """Return the wrong counts by which a mean may be divided, with their names, the likeliest first."""
     op = OPERATORS[call.op]
     shape = call.inputs[op.main].shape
     result: dict[int, str] = {1: "nothing"}

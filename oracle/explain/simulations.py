@@ -1,4 +1,4 @@
-"""Faults that are simulated: operands and attributes read wrongly, and results in a narrower type."""
+"""Simulated faults: operands and attributes that are read wrongly, and results in a narrower dtype."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from .findings import LARGEST, Findings, is_of_values, near, spreads
 
-# Whether a changed call's golden is what the device gave: how a claim about operands or attributes is proved.
+# How a claim about operands or attributes is proved: the golden of a changed call equals the device's results.
 
-ENOUGH = 3  # values of different size that a simulation must foretell: fewer may agree by chance
+ENOUGH = 3  # distinct magnitudes that a simulation must predict: fewer may agree by chance
 
-BITS = 6.0  # that foretold numbers must tell: one time in 64 a wrong number comes by chance
+BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by chance one time in 64
 
-MANY = 16  # elements of each kind that a pattern must have
+MANY = 16  # wrong and right elements that a pattern must have
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A claim that fits: ``text`` is what is told ``of`` an operand or an attribute (of none: "").
+    """A claim that fits: ``text`` is the claim about ``of``, an operand or attribute ("": about neither).
 
-    ``sure``: it foretells so much that nothing is claimed of how the values look. ``proof``: whether it may be told; a
-    claim without proof only keeps one of another family from being told.
+    ``sure``: it predicts so much that claims about the values' appearance are omitted. ``proof``: whether it may be
+    reported. A claim without proof only prevents the report of a claim of another family.
     """
 
     of: str
@@ -56,13 +56,13 @@ class Explanation:
 
 
 def but(call: Call, **operands: Array | None) -> Call:
-    """Return a call with other operands, which are described by what they are."""
+    """Return a call with other operands, without the specs of the old ones."""
     specs = {name: spec for name, spec in call.specs.items() if name not in operands}
     return replace(call, inputs={**call.inputs, **operands}, specs=specs)
 
 
 def explained(of: str, text: str, call: Call, findings: Findings) -> Iterator[Explanation]:
-    """Yield the claim if the golden of a changed call is what the device gave, and not what it should have given."""
+    """Yield the claim if the golden of a changed call equals the device's results, and not the right ones."""
     if not validate(call).ok:
         return
     try:
@@ -89,21 +89,21 @@ def explained(of: str, text: str, call: Call, findings: Findings) -> Iterator[Ex
 
 
 def _bits(away: Array, off: Array, other: Reference) -> Array:
-    """How much each wrong number tells by being as foretold: how many times nearer it is to that than to the right one,
-    to within a unit in the last place, as bits. One that is a little wrong is near to many numbers."""
+    """Return the evidence of each wrong number in bits: how many times nearer it is to the prediction than to the right
+    number, to within a unit in the last place. A number that is slightly wrong is near to many numbers."""
     unit = 2.0 ** -FORMATS[str(other.golden.dtype)].mant * np.abs(other.value)
     nearer = off / np.maximum(away, unit)
     return np.asarray(np.where(np.isfinite(nearer), np.log2(np.maximum(nearer, 2)), BITS))
 
 
 def is_telling(wrong: Array) -> bool:
-    """Whether what stands at the wrong elements are several numbers: zeros, infinities and NaN come of much."""
+    """Return whether the wrong elements contain several numbers: zeros, infinities and NaN have many causes."""
     wide = np.abs(wrong.astype(np.float64))
     return len(np.unique(wide[np.isfinite(wide) & (wide > 0)])) >= ENOUGH
 
 
 def _is_pattern(actual: Array, bad: Array) -> bool:
-    """Whether many elements are wrong among many that are not, and not all alike: who foretells them does not guess."""
+    """Return whether many elements are wrong and many right, with several values: a prediction of them is no guess."""
     if min(np.count_nonzero(bad), np.count_nonzero(~bad)) < MANY:
         return False
     numbers, counts = np.unique(actual[np.isfinite(actual)].astype(np.float64), return_counts=True)
@@ -111,8 +111,9 @@ def _is_pattern(actual: Array, bad: Array) -> bool:
 
 
 def _may_give(approximate: Array, findings: Findings) -> bool:
-    """Whether a kernel's answer to a changed call is nearer to the device's than the right one on half of what is
-    wrong, and not far from it on half of the rest: a first look, for a golden and its bound cost many times as much."""
+    """Return whether a kernel's answer to a changed call resembles the device's: nearer to it than the right answer for
+    half of the wrong elements, and close for half of the others. This is a first check, because a golden and its bound
+    cost many times as much."""
     if approximate.shape != findings.actual.shape:
         return False
     actual, made = findings.actual.astype(np.float64), approximate.astype(np.float64)
@@ -130,14 +131,14 @@ def _half(holds: Array, where: Array) -> bool:
 
 # Operands and attributes that are read wrongly: from other places, or as other values.
 #
-# Places: with other strides, without their offset, backwards, shifted, one for all. Values: fewer digits, no sign, no
-# specials, numbers taken for others.
+# Places: with other strides, without their offset, backwards, shifted, or one for all. Values: with fewer digits,
+# without a sign, without specials, or as the numbers of another dtype.
 
 FIRST = "its first element stood for all"
 F = np.float32
 Change = Callable[[Array], Array]
 TOP = FORMATS["float32"].max
-# What is read in the place of an operand's values, and how it is told.
+# How an operand's values may be read wrongly, with the text of the claim.
 WAYS: tuple[tuple[Change, str], ...] = (
     (np.abs, "is read without its sign"),
     (lambda v: np.where(np.isnan(v), F(0), v), "is read with 0 for NaN"),
@@ -147,17 +148,17 @@ WAYS: tuple[tuple[Change, str], ...] = (
     (lambda v: v.astype(np.float16).astype(F), "is rounded to float16 when it is read"),
     (lambda v: v.astype(DTYPES["bfloat16"].numpy).astype(F), "is rounded to bfloat16 when it is read"),
 )
-FRACTIONS = (16, 10, 7)  # bits that matrix units keep of a float32 operand
+FRACTIONS = (16, 10, 7)  # fraction bits of a float32 operand that matrix units keep
 
 
 # ---- from other places -----------------------------------------------------------------------------------------------
 
 
 def read_elsewhere(findings: Findings) -> Iterator[Explanation]:
-    """The golden of a call one of whose operands is read from other places is what the device gave."""
+    """Yield claims that an operand is read from other places: the golden of that call equals the device's results."""
     call = findings.call
     if call is None or findings.actual.size > LARGEST or (np.count_nonzero(findings.bad) < 2 < findings.bad.size):
-        return  # one wrong element of many tells nothing of places
+        return  # one wrong element of many proves nothing about places
     arrays = {name: array for name, array in findings.inputs.items() if array.size}
     for name, array in arrays.items():
         for text, changed in _readings(call, name, array):
@@ -189,8 +190,8 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
 
 
 def _proved(call: Call, name: str, text: str, read: Array, findings: Findings) -> Iterator[Explanation]:
-    """The claim; no proof where other numbers in the place of those read would give the same, as in a formula of steps,
-    and their places are none either: one element stands for all, or the wrong places are those of the right values."""
+    """Yield the claim. It has no proof if other numbers would give the same result, as in a formula with steps. That is
+    checked if the places prove nothing: one element stands for all, or the operand's values explain the places."""
     for fits in explained(name, f"is read as if {text}", but(call, **{name: read}), findings):
         proof = True
         if text == FIRST or is_of_values(call.inputs[name], findings.bad):
@@ -219,7 +220,7 @@ def _strided(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]
 
 
 def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
-    """The golden of a call with other values of an operand or an attribute is what the device gave."""
+    """Yield claims that an operand or attribute is read as other values: that golden equals the device's results."""
     call = findings.call
     if call is None or findings.actual.size > LARGEST:
         return
@@ -228,7 +229,7 @@ def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
 
 
 def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
-    """Yield (of what, what is told of it, the call that this comes to)."""
+    """Yield (the operand or attribute, the claim about it, the changed call)."""
     given = {p.name: call.inputs.get(p.name) for p in op.operands}
     floats = {n: v for n, v in given.items() if isinstance(v, np.ndarray) and v.size and str(v.dtype) in FLOATS}
     for name, array in floats.items():
@@ -254,7 +255,7 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
 
 
 def _values(array: Array) -> Iterator[tuple[str, Array]]:
-    """An operand's values as a device may take them, each way in words."""
+    """Yield an operand's values as a device may read them wrongly, each with its claim."""
     wide = array.astype(F)
     for change, text in WAYS:
         yield text, np.asarray(change(wide)).astype(array.dtype)
@@ -265,8 +266,7 @@ def _values(array: Array) -> Iterator[tuple[str, Array]]:
 
 
 def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
-    """Other values for an attribute: what a number becomes when it is misread, the other words, the other flag, the
-    other axes."""
+    """Return other values for an attribute: misread numbers, the other words, the other flag, the other axes."""
     result: list[Any] = []
     if p.role == "number":
         own = p.plain if value is None else value
@@ -275,40 +275,40 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
                 result = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
     elif p.role == "flag":
         result = [not value]
-    elif p.role == "axis" and rank:  # a tensor without axes has no other
+    elif p.role == "axis" and rank:  # a tensor without axes has no other axis
         result = [k for k in (-1, *range(rank - 1)) if k % rank != value % rank]
     elif p.role == "choice":
         result = list(p.choices)
-    elif p.words:  # a number with a word behind each value
+    elif p.words:  # a number with a word for each value
         result = list(range(len(p.words)))
     return [v for k, v in enumerate(result) if v != value and v not in result[:k]]
 
 
-# Results of a computation in a narrower type: what a kernel gives whose intermediate results are rounded to it.
+# Results of a computation in a narrower dtype: a kernel that rounds its intermediate results to it.
 
-OF_STEPS = 1 << 14  # elements: a formula is computed some hundred times
-ROUNDED = "rounded step"  # no operand is called so
+OF_STEPS = 1 << 14  # elements: a formula is computed several hundred times
+ROUNDED = "rounded step"  # no operand has this name
 STEP = symbol(ROUNDED)
 NARROW = ("float16", "bfloat16")
-MOST = 0.9  # of the elements that must be foretold: a device may round elsewhere now and then
-ALIKE = 3.0  # within this factor errors are of one size
-MOST_OFF = 16.0  # times their usual size
-TOGETHER = 0.4  # correlation of the errors of neighbours that have a cause in common
-ONE_SIDED = 0.2  # share of errors away from zero below which, or above one less, they have a direction
-FEW, SHARE = 8, 0.1  # elements, and of all, that one rounding more makes wrong at least
-ROUNDING = 4.0  # units in the last place that errors of roundings are below usually
-CENTRED = 0.25  # of their spread that the mean of roundings lies from 0 at most
+MOST = 0.9  # share of elements that must be predicted: a device may sometimes round elsewhere
+ALIKE = 3.0  # errors within this factor have the same size
+MOST_OFF = 16.0  # largest error, in units of the usual error
+TOGETHER = 0.4  # correlation of neighbouring errors that have a common cause
+ONE_SIDED = 0.2  # errors have a direction if the share of positive ones is below this, or above 1 minus this
+FEW, SHARE = 8, 0.1  # least number and share of elements that one more rounding makes wrong
+ROUNDING = 4.0  # units in the last place; errors of roundings are usually below
+CENTRED = 0.25  # largest mean of rounding errors, in units of their spread
 
 
 def computed_in(findings: Findings) -> Iterator[Explanation]:
-    """The public kernel with every intermediate in a 16-bit type gives what the device gave."""
+    """Yield a claim if the public kernel with every intermediate in a 16-bit dtype gives the device's results."""
     for kind, foretold in _foretold(findings):
         if _is_foretold(findings, foretold):
             yield Explanation("", f"intermediate results are rounded to {kind}", True)
 
 
 def _is_foretold(findings: Findings, foretold: Array) -> bool:
-    """Whether a kernel's answer is what the device gave on nearly all elements, the wrong ones among them."""
+    """Return whether a kernel's answer equals the device's on nearly all elements, including the wrong ones."""
     same = near(findings.actual, foretold, 1) if findings.actual.dtype == np.float32 else findings.actual == foretold
     same |= np.isnan(findings.actual) & np.isnan(foretold)
     right = (foretold == findings.golden) | (np.isnan(foretold) & np.isnan(findings.golden))
@@ -319,10 +319,11 @@ def _is_foretold(findings: Findings, foretold: Array) -> bool:
 
 
 def errors_as_in(findings: Findings) -> Iterator[str]:
-    """The errors look like those of a kernel with every intermediate in a 16-bit type, which may compute in another
-    order: they are of that size, about as many, of both signs and without order. By their number it is told from a
-    kernel that rounds its result alone. Nothing tells it from a float32 kernel whose exponential or reciprocal is right
-    to as many digits, unless one rounding of a step foretells the numbers."""
+    """Yield a claim if the errors look like those of a kernel with every intermediate in a 16-bit dtype.
+
+    The kernel may compute in another order. The errors have the same size, about the same number, both signs and no
+    order. The number excludes a kernel that rounds only its result. A float32 kernel with an exponential or reciprocal
+    of as few digits looks the same, unless one rounded step predicts the numbers."""
     if findings.actual.dtype == np.float32 or np.count_nonzero(findings.bad) < FEW or findings.bad.mean() < SHARE:
         return
     for kind, foretold in _foretold(findings):
@@ -347,7 +348,7 @@ def errors_as_in(findings: Findings) -> Iterator[str]:
 
 
 def _follow(errors: Array, findings: Findings) -> bool:
-    """Whether errors go along with an operand: those of a wrong formula, or of an operand a little off, do."""
+    """Return whether errors depend on an operand, as they do for a wrong formula or a slightly wrong operand."""
     for array in findings.inputs.values():
         if array.size > 1 and spreads(array.shape, errors.shape):
             values = np.broadcast_to(array, errors.shape).astype(np.float64)
@@ -359,13 +360,13 @@ def _follow(errors: Array, findings: Findings) -> bool:
 
 
 def _relative(given: Array, findings: Findings) -> Array:
-    """The error of each number beside it, above 0 where it is too large."""
+    """Return the relative error of each number, above 0 if it is too large."""
     value = findings.reference.value
     return np.asarray(np.where(value != 0, (given.astype(np.float64) - value) / value, np.nan))
 
 
 def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
-    """What a kernel gives that computes in a 16-bit type, for each that the operands can be narrowed to."""
+    """Yield the results of a kernel that computes in a 16-bit dtype, for each such dtype that fits the operands."""
     call = findings.call
     if call is None or findings.actual.size > LARGEST or not findings.bad.any():
         return
@@ -388,7 +389,7 @@ def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
 
 
 class Computation(NamedTuple):
-    """A call of a formula of elementwise operations: its operator with the output that failed alone, the operands in
+    """A call of a formula of elementwise operations: its operator restricted to the failed output, the operands in
     float32, and the graphs of the formula and of the orders of right kernels."""
 
     call: Call
@@ -398,7 +399,7 @@ class Computation(NamedTuple):
 
 
 def computation(findings: Findings, most: int) -> Computation | None:
-    """Return how an output of so many elements at most is computed; None where no formula does it in its shape."""
+    """Return how an output of at most ``most`` elements is computed; None if no formula gives its shape."""
     call = findings.call
     if call is None or findings.actual.size > most:
         return None
@@ -411,8 +412,8 @@ def computation(findings: Findings, most: int) -> Computation | None:
 
 
 def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
-    """Yield what a kernel gives that computes a right kernel's formula in float32, rounds the result of one step to a
-    type, and goes on in float32 or in that type; for every step of every order of operations."""
+    """Yield the results of a right kernel's formula in float32 with one step's result rounded to a dtype; the rest is
+    computed in float32 or in that dtype. Every step of every order of operations is tried."""
     found = computation(findings, OF_STEPS)
     if found is None:
         return
@@ -429,7 +430,7 @@ def rounded_at_a_step(findings: Findings, kind: str) -> Iterator[Array]:
 
 
 def _steps(root: Expression) -> Iterator[Expression]:
-    """The steps of a formula whose results are numbers that depend on an operand, but the last."""
+    """Yield the steps of a formula, except the last, that give numbers and depend on an operand."""
     for node in walk(root):
         if node.args and node is not root and not node.is_constant and node.op not in (*COMPARISONS, *LOGIC):
             yield node

@@ -1,9 +1,9 @@
-"""Cases chosen in a report's words: ``op:softmax dtype:float16 dim=0 rank>2 status:fail``.
+"""The choice of cases by the words of a report: ``op:softmax dtype:float16 dim=0 rank>2 status:fail``.
 
-A word is ``NAME:TEXT`` (the value holds the text, or one of several with commas between them), or a comparison with
-``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, of a size also of its remainder (``reduced%64!=0``); all words have to
-hold. A word without a name is a part of the id. What a tensor is stands behind its name: ``self.layout=strided``,
-``weightOptional.broadcast=yes``.
+A word is ``NAME:TEXT`` (the value contains the text, or one of several texts separated by commas), or a comparison with
+``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``. For a size, its remainder can be compared too (``reduced%64!=0``). A case
+must fulfil all words. A word without a name is a part of the id. A property of a tensor follows the tensor's name:
+``self.layout=strided``, ``weightOptional.broadcast=yes``.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Word:
     name: str
     how: str
     value: str
-    step: int = 0  # the remainder by it is compared, where there is one
+    step: int = 0  # if not 0, the remainder of a division by it is compared
 
     def holds(self, findings: object) -> bool:
-        """Whether a value that a case has fits."""
+        """Return whether a case's value fulfils the word."""
         if self.how == ":":
             text, parts = str(findings).lower(), self.value.lower().split(",")
             return any(part == text if self.name == "dtype" and part in DTYPES else part in text for part in parts)
@@ -69,13 +69,13 @@ class Word:
 
 @dataclass(frozen=True)
 class Where:
-    """What cases are chosen by."""
+    """A choice of cases."""
 
     words: tuple[Word, ...] = ()
 
     @classmethod
     def of(cls, text: str, *, recorded: bool = False) -> Where:
-        """Read a choice. ``recorded``: of a record's cases, which have ended. Raises OracleError for a wrong word."""
+        """Read a choice. ``recorded``: the cases have a status. Raises OracleError for a wrong word."""
         try:
             parts = shlex.split(text)
         except ValueError as error:
@@ -83,15 +83,15 @@ class Where:
         return cls(tuple(_word(part, recorded) for part in parts))
 
     def __call__(self, case: Case) -> bool:
-        """Whether a case of a catalogue is chosen."""
+        """Return whether a case of a catalogue is chosen."""
         return self.of_record(described(case), case.tier)
 
     def may_be_of(self, op: str, slug: str) -> bool:
-        """Whether cases of an operator may be chosen."""
+        """Return whether cases of an operator may be chosen."""
         return all(word.holds(f"{op} {slug}") for word in self.words if word.name == "op")
 
     def of_record(self, case: CaseRecord, tier: str = "") -> bool:
-        """Whether a case of a record is chosen."""
+        """Return whether a case of a record is chosen."""
         quick = {"id": case.id, "op": case.op, "family": case.family, "dtype": case.dtype, "tier": tier,
                  "status": case.status, "reason": case.reason, **case.attrs}  # fmt: skip
         slow = [word for word in self.words if word.name not in quick]
@@ -102,7 +102,7 @@ class Where:
 
 
 def _of_op(case: CaseRecord) -> str:
-    """Both names of an operator: a text may be a part of either."""
+    """Return both names of an operator: a text may be a part of either."""
     return f"{case.op} {case.id.partition('/')[0]}"
 
 
@@ -111,7 +111,7 @@ def _fits(word: Word, facts: Mapping[str, Any]) -> bool:
         values = [value for subject, value in facts.items() if subject.startswith(f"the {word.name} of ")]
         return any(map(word.holds, values))
     fact = fact_of(word.name)
-    return fact in facts and word.holds(facts[fact])  # else an attribute or a tensor that this operator has not
+    return fact in facts and word.holds(facts[fact])  # else the operator lacks this attribute or tensor
 
 
 _OF_TENSOR = {"layout": "the layout of {}", "strides": "the strides of {}", "form": "the form of {}",
@@ -129,7 +129,7 @@ _OF_CALL = {
 
 
 def fact_of(name: str) -> str:
-    """Return the fact that a name of a choice stands for."""
+    """Return the fact for a name in a choice."""
     if name in SIZES or name in _OF_CALL:
         return SIZES.get(name) or _OF_CALL[name]
     tensor, dot, kind = name.partition(".")
@@ -137,12 +137,12 @@ def fact_of(name: str) -> str:
 
 
 def words_of(conditions: Iterable[Condition]) -> str:
-    """Return conditions as a choice that the same cases fulfil."""
+    """Return conditions as a choice that selects the same cases."""
     return " ".join(shlex.quote(name_of(condition.fact) + condition.choice) for condition in conditions)
 
 
 def name_of(fact: str) -> str:
-    """Return the name that a choice has for a fact."""
+    """Return the name for a fact in a choice."""
     if fact.startswith("the attribute "):
         return fact.removeprefix("the attribute ")
     known = next((name for name, each in {**SIZES, **_OF_CALL, "dtype": "the type"}.items() if each == fact), "")
@@ -178,6 +178,6 @@ def _word(text: str, recorded: bool) -> Word:
 
 
 def chosen_by(cases: Iterable[Case], text: str | None) -> list[Case]:
-    """Return the cases that a choice leaves; all where there is none."""
+    """Return the cases that a choice selects; all cases if there is no choice."""
     where = None if text is None else Where.of(text)
     return [case for case in cases if where is None or where(case)]
