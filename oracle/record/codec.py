@@ -1,9 +1,9 @@
-"""How a record's line is a typed object: its fields, and how each of them travels.
+"""How a record's line becomes a typed object: its fields, and how each field is read and written.
 
 budget_used: Number | None = field(default=None, metadata=NUMBER)
 
-is the whole of a field: its name is the key, the order of the fields is the order of the keys. A field without
-metadata does not travel.
+defines a field completely: its name is the key, and the order of the fields is the order of the keys. A field without
+metadata is neither read nor written.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import Any, NamedTuple, TypeVar
 from ..model.errors import OracleError, fit, is_fit
 from ..system import strictjson
 
-# Typed access to one JSON object of a record, with errors that name the file and the line.
+# Typed access to one JSON object of a record. Errors name the file and the line.
 
 Number = int | float
 Scalar = str | int | float | bool | None
-_NUMBERS = frozenset({int, float})  # of JSON: no bool
+_NUMBERS = frozenset({int, float})  # JSON's types of numbers; bool is not one of them
 NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers
 
 
 def parse_object(text: str, where: str) -> Fields:
-    """Parse one line of strict JSON that must hold an object."""
+    """Parse one line of strict JSON that must be an object."""
     value = strictjson.loads(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
-    plain = text.isascii() and "\\u" not in text and "\x7f" not in text  # other control characters are no JSON
+    plain = text.isascii() and "\\u" not in text and "\x7f" not in text  # JSON excludes other control characters
     return Fields(value if plain or ("\\u" not in text and is_fit(text)) else _shown(value), where)
 
 
 def _shown(value: Any) -> Any:
-    """Write what no terminal, table or page shows as text, and halves of characters, as escapes: whoever reads a record
-    shows its texts."""
+    """Escape characters that a terminal, table or page cannot show as text, and lone surrogates: readers of a record
+    show its texts."""
     if isinstance(value, str):
         return fit(value)
     if isinstance(value, list):
@@ -52,14 +52,14 @@ def _short(value: object) -> str:
 
 
 def clipped(text: str) -> str:
-    """Return a text, of a long one the beginning."""
+    """Return a text, or the beginning of a long one."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 class Fields:
-    """One JSON object: each accessor checks the type and says ``file:line: field`` when it is wrong.
+    """One JSON object. Each accessor checks the type, and an error says ``file:line: field``.
 
-    A missing key or null gives the accessor's default: a record of an older or newer writer still reads.
+    A missing key or null gives the accessor's default, so that records of older or newer writers can be read.
     """
 
     __slots__ = ("data", "where")
@@ -72,10 +72,10 @@ class Fields:
         return OracleError(f"{self.where}: field {key!r} must be {expected}, not {_short(self.data.get(key))}")
 
     def text(self, key: str, default: str | None = "") -> str:
-        """A string; a number or a list of words is written out. ``default=None`` makes the field required."""
+        """Return a string; numbers and lists of words are converted. ``default=None`` makes the field required."""
         value = self.data.get(key)
         if isinstance(value, str):
-            return sys.intern(value)  # few differ in a record, and ids are the same in two records
+            return sys.intern(value)  # a record has few distinct texts, and two records have the same ids
         if value is None:
             if default is None:
                 raise OracleError(f"{self.where}: field {key!r} is missing")
@@ -87,7 +87,7 @@ class Fields:
         raise self.wrong(key, "a string")
 
     def number(self, key: str) -> Number | None:
-        """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
+        """Return a number; ``nan``, ``inf`` and ``-inf`` are strings. None when absent."""
         value = self.data.get(key)
         if value is None or type(value) in _NUMBERS:
             return value
@@ -96,14 +96,14 @@ class Fields:
         raise self.wrong(key, 'a number, "nan", "inf" or "-inf"')
 
     def count(self, key: str) -> int | None:
-        """A whole number of at least zero; None when absent."""
+        """Return a whole number of at least zero; None when absent."""
         value = self.data.get(key)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
             return value
         raise self.wrong(key, "a whole number of at least 0")
 
     def size(self, key: str) -> int:
-        """A whole number of at least zero, which must be there."""
+        """Return a whole number of at least zero, which is required."""
         value = self.count(key)
         if value is None:
             raise OracleError(f"{self.where}: field {key!r} is missing")
@@ -116,7 +116,7 @@ class Fields:
         raise self.wrong(key, "true or false")
 
     def mapping(self, key: str) -> Fields:
-        """An object; an empty one when absent."""
+        """Return an object; an empty one when absent."""
         value = self.data.get(key)
         if value is None:
             return Fields({}, self.where)
@@ -125,7 +125,7 @@ class Fields:
         raise self.wrong(key, "an object")
 
     def rows(self, key: str) -> list[Fields]:
-        """A list of objects; an empty one when absent."""
+        """Return a list of objects; an empty one when absent."""
         value = self.data.get(key)
         if value is None:
             return []
@@ -134,7 +134,7 @@ class Fields:
         raise self.wrong(key, "a list of objects")
 
     def numbers(self, key: str) -> tuple[Number, ...]:
-        """A list of numbers; an empty one when absent."""
+        """Return the numbers of a list; empty when absent."""
         value = self.data.get(key)
         if value is None:
             return ()
@@ -146,7 +146,7 @@ class Fields:
         raise self.wrong(key, "a list of numbers")
 
     def words(self, key: str) -> tuple[str, ...]:
-        """A list of strings, or one string with commas; empty when absent."""
+        """Return the strings of a list, or of one string with commas; empty when absent."""
         value = self.data.get(key)
         if value is None:
             return ()
@@ -157,37 +157,37 @@ class Fields:
         raise self.wrong(key, "a list of strings")
 
     def number_map(self) -> dict[str, Number]:
-        """Every value as a number; nulls are left out."""
+        """Return every value as a number; nulls are omitted."""
         if set(map(type, self.data.values())) == {float}:
             return dict(zip(map(sys.intern, self.data), self.data.values(), strict=True))
         return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
 
     def count_map(self) -> dict[str, int]:
-        """Every value as a whole number of at least zero; nulls are left out."""
+        """Return every value as a whole number of at least zero; nulls are omitted."""
         return {str(k): n for k in self.data if (n := self.count(k)) is not None}
 
     def text_map(self) -> dict[str, str]:
-        """Every value as text; nested values as compact JSON."""
+        """Return every value as text; nested values as compact JSON."""
         return {str(k): v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in self.data.items()}
 
     def scalar_map(self) -> dict[str, Scalar]:
-        """Every value as it is; nested values as compact JSON."""
+        """Return every value unchanged; nested values as compact JSON."""
         return {
             str(k): json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v
             for k, v in self.data.items()
         }
 
 
-# How a dataclass is a JSON object: every field says once how it travels, and reading and writing follow from that.
+# How a dataclass becomes a JSON object: the metadata of every field defines its reading and writing in one place.
 
 T = TypeVar("T")
 _ways: dict[type[Any], dict[str, Way]] = {}
 _needed: dict[type[Any], tuple[str, ...]] = {}  # the fields that have no default
-_KEY = "record"  # of our entry in a field's metadata
+_KEY = "record"  # the key of our entry in a field's metadata
 
 
 class Way(NamedTuple):
-    """How one field travels. ``beside``: written only where the field of that name holds something."""
+    """How one field is read and written. ``beside``: write it only if the field of that name is not empty."""
 
     read: Callable[[Fields, str], Any]
     write: Callable[[Any], Any] | None = None
@@ -200,7 +200,7 @@ def way(read: Callable[[Fields, str], Any], write: Callable[[Any], Any] | None =
 
 
 def beside(name: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return metadata of a field that is written only where the field ``name`` holds something."""
+    """Return metadata of a field that is written only if the field ``name`` is not empty."""
     return {_KEY: metadata[_KEY]._replace(beside=name)}
 
 
@@ -223,7 +223,7 @@ SCALAR_MAP = way(lambda line, key: line.mapping(key).scalar_map())
 
 
 def object_of(kind: type[Any]) -> Mapping[str, Any]:
-    """The field holds a dataclass, or None."""
+    """Return metadata of a field that contains a dataclass, or None."""
     return way(
         lambda line, key: from_json(kind, line.mapping(key)) if line.data.get(key) else None,
         lambda value: None if value is None else to_json(value),
@@ -231,7 +231,7 @@ def object_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def objects_of(kind: type[Any]) -> Mapping[str, Any]:
-    """The field holds a tuple of one dataclass."""
+    """Return metadata of a field that contains a tuple of one dataclass."""
     return way(
         lambda line, key: tuple(from_json(kind, row) for row in line.rows(key)),
         lambda values: [to_json(value) for value in values],
@@ -239,7 +239,7 @@ def objects_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def map_of(kind: type[Any]) -> Mapping[str, Any]:
-    """The field holds a mapping of names to one dataclass; nulls are left out."""
+    """Return metadata of a field that maps names to one dataclass; nulls are omitted."""
 
     def read(line: Fields, key: str) -> dict[str, Any]:
         result = line.mapping(key)
@@ -253,7 +253,7 @@ def map_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def ways(kind: type[Any]) -> Mapping[str, Way]:
-    """Return the fields of a dataclass that travel, in their order."""
+    """Return the fields of a dataclass that are read and written, in their order."""
     result = _ways.get(kind)
     if result is None:
         known = [f for f in fields(kind) if _KEY in f.metadata]
@@ -263,7 +263,7 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
 
 
 def to_json(value: Any) -> dict[str, Any]:
-    """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
+    """Return a dataclass as a JSON object. NumPy and non-finite numbers are converted only when the text is written."""
     result: dict[str, Any] = {}
     for name, (_, write, other) in ways(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
@@ -273,7 +273,7 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
-    """Return the dataclass of a JSON object; ``others`` are fields that are not read from it. OracleError says where a
+    """Return the dataclass of a JSON object. ``others``: fields that are not read from it. An OracleError says where a
     value is wrong."""
     known, data = ways(kind), line.data
     for name in data:

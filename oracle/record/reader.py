@@ -1,9 +1,9 @@
-"""Reading run records, and preparing one that another run goes on writing.
+"""Reading run records, and preparing a record that another run continues.
 
-First line ``{"type": "run", "schema": 1, ...}``, then ``{"type": "case", ...}`` lines, last ``{"type": "end", ...}``.
-A record without its last line is a run that died: it still reads, and the planned cases that have no line count as
-``notrun``. A half-written last line is what dying while writing leaves: it is tolerated and named in ``notes``.
-Anything else that is malformed is an OracleError ``file:line``, unless what can be read of the record is asked for.
+The first line is ``{"type": "run", "schema": 1, ...}``, then come ``{"type": "case", ...}`` lines, and the last line is
+``{"type": "end", ...}``. A record without its last line comes from a run that died. It can still be read; planned cases
+without a line count as ``notrun``. A run that dies while it writes leaves a half-written last line, which is tolerated
+and reported in ``notes``. Other malformed lines raise an OracleError ``file:line``, unless ``salvage`` is set.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .types import (
 )
 
 _RULE = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
-CATALOGUE = b"aclnn_oracle:"  # what a line of every file of cases begins with, and none of a record
+CATALOGUE = b"aclnn_oracle:"  # the beginning of a line in every catalogue file, and of no line in a record
 
 
 @dataclass(frozen=True)
 class Record:
-    """A whole record. ``notes`` says in sentences what is unusual about it; nothing is dropped in silence."""
+    """A whole record. ``notes`` describes in sentences what is unusual about it: every omission is reported."""
 
     path: Path
     header: RunHeader
@@ -49,16 +49,16 @@ class Record:
     duration_s: Number | None
     notes: Sequence[str] = field(default=())
     groups: Sequence[Group] = field(default=())
-    reruns: Mapping[str, int] = field(default_factory=dict)  # ids with more than one line: the lines that do not count
+    reruns: Mapping[str, int] = field(default_factory=dict)  # ids with several lines: how many of the lines are ignored
 
     @cached_property
     def judged(self) -> int:
-        """How many numbers were compared with a golden."""
+        """How many values were compared with a golden."""
         return judged_of(self.cases)
 
     @cached_property
     def unjudged(self) -> list[str]:
-        """The operators of which cases ran and no number was judged, where numbers were to be judged."""
+        """The operators with cases that ran and no judged value, if values were to be judged."""
         return unjudged_of(self.header, self.cases)
 
     @cached_property
@@ -67,17 +67,17 @@ class Record:
 
     @property
     def missing(self) -> int:
-        """Planned cases that have no line: the run stopped before them."""
+        """How many planned cases have no line, because the run stopped before them."""
         return _missing(self.cases, self.header.planned)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """Cases per status, every status present; they add up to ``planned``."""
+        """Cases per status, with every status; their sum is ``planned``."""
         return counts_of(self.cases, self.header.planned)
 
     @property
     def stopped(self) -> str:
-        """Before how many of its cases the run stopped, in words; "" where every one has a line."""
+        """A sentence about how many cases the run stopped before; "" if every case has a line."""
         return f"the run stopped before {self.missing:,} of its {self.planned:,} cases" if self.missing else ""
 
     @property
@@ -86,8 +86,8 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """Whether every planned case ended pass, skip or xfail, numbers of every operator were judged, and the run came
-        to its end."""
+        """Whether every planned case ended pass, skip or xfail, the run is complete, and values of every operator were
+        judged."""
         ended = self.complete and all(n == 0 for status, n in self.counts.items() if status not in GOOD)
         return ended and not self.unjudged
 
@@ -101,7 +101,7 @@ class Record:
 
 
 def counts_of(cases: Collection[CaseRecord], planned: int) -> Mapping[str, int]:
-    """Return the number of cases per status, every status present; planned ones that have no line are ``notrun``."""
+    """Return the number of cases per status, with every status; planned cases without a line are ``notrun``."""
     counted = Counter(case.status for case in cases)
     counted["notrun"] += _missing(cases, planned)
     return {status: counted[status] for status in STATUSES}
@@ -113,17 +113,17 @@ def _missing(cases: Collection[CaseRecord], planned: int) -> int:
 
 @collector_paused()
 def read(path: str | Path, *, salvage: bool = False, brief: bool = False) -> Record:
-    """Read a run record. Raises OracleError (with file and line) for anything that is not one.
+    """Read a run record. Raises OracleError (with file and line) if the file is not a run record.
 
-    ``salvage``: leave out lines that cannot be read, and count them in the notes; the first must be good.
-    ``brief``: leave out the fields of passing cases that no page shows (:func:`brief_of`). A record of a million cases
-    is then read in a third of the memory.
+    ``salvage``: omit lines that cannot be read, and count them in the notes; the first line must be good.
+    ``brief``: omit the fields of passing cases that no page shows (:func:`brief_of`). A record of a million cases then
+    takes a third of the memory.
     """
     return lines_of(Path(path), salvage=salvage, brief=brief).record()
 
 
 def lines_of(path: Path, *, salvage: bool = False, brief: bool = False) -> Lines:
-    """Return what the lines of a file say; as :func:`read`."""
+    """Return the parsed lines of a file; see :func:`read`."""
     try:
         with path.open("rb") as file:
             return _said(path, file, salvage, brief)
@@ -139,7 +139,7 @@ def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
         if not line.strip():
             continue
         if not line.endswith(b"\n") and (half := _half(line, number)):
-            break  # it is the last
+            break  # it is the last line
         line = line.removesuffix(b"\n")
         if said is None:
             said = Lines(path, RunHeader.of(_first(path, line, where, file)), brief=brief)
@@ -157,7 +157,7 @@ def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
 
 
 class Lines:
-    """What the lines of a record have said so far, read or written. ``half``: of a last line that is half-written."""
+    """The parsed lines of a record, read or written so far. ``half``: a sentence about a half-written last line."""
 
     def __init__(self, path: Path, header: RunHeader, half: str = "", *, brief: bool = False) -> None:
         self.path = path
@@ -166,13 +166,13 @@ class Lines:
         self.brief = brief
         self.cases: dict[str, CaseRecord] = {}
         self.reruns: Counter[str] = Counter()
-        self.before: Counter[str] = Counter()  # statuses of the lines that do not count
+        self.before: Counter[str] = Counter()  # statuses of the lines that are ignored
         self.groups: list[Group] = []
         self.end: RunEnd | None = None
-        self.garbled: list[int] = []  # numbers of the lines left out
+        self.garbled: list[int] = []  # numbers of the omitted lines
 
     def take(self, line: Fields) -> None:
-        """Take in a line. Raises OracleError for one that a record does not have, and then has taken nothing."""
+        """Add a line. Raises OracleError, and adds nothing, if a record cannot have this line."""
         kind = line.data.get("type")
         if self.end is not None:
             raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
@@ -187,14 +187,14 @@ class Lines:
             raise OracleError(text)
 
     def case(self, case: CaseRecord) -> None:
-        """Take in a case; of two lines of one id (a rerun) the later one counts."""
+        """Add a case; of two lines with the same id (a rerun) the later one is used."""
         if case.id in self.cases:
             self.reruns[case.id] += 1
             self.before[self.cases.pop(case.id).status] += 1
         self.cases[case.id] = case
 
     def all(self) -> Iterator[RunHeader | CaseRecord | RunEnd]:
-        """Yield what every line says; of two lines of one id the later one."""
+        """Yield the content of every line; of two lines with the same id, the later one."""
         yield self.header
         yield from self.cases.values()
         if self.end is not None:
@@ -202,7 +202,7 @@ class Lines:
 
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:
-        """What a device changed in its process, with the cases."""
+        """The changes that a device made in its process, with the ids of the cases."""
         result: dict[str, list[str]] = {}
         for case in self.cases.values():
             for change in case.notes:
@@ -211,7 +211,7 @@ class Lines:
 
     @property
     def given(self) -> list[str]:
-        """A sentence on the operators whose outputs the strict layer does not judge all, if there are any."""
+        """A sentence on the operators with outputs that the strict layer does not fully judge, if there are any."""
         every = self.cases.values()
         result = dict.fromkeys(c.op for c in every if any(GIVEN in v.metrics for v in c.verdicts.values()))
         return [f"The strict layer does not judge {', '.join(result)}: a given function."] if result else []
@@ -224,12 +224,12 @@ class Lines:
 
 
 def _half(line: bytes, number: int) -> str:
-    """Return a sentence about a last line without its end, "" where only the newline is missing."""
+    """Return a sentence about a half-written last line; "" if only the newline is missing."""
     return "" if _is_whole(line) else f"line {number} is half-written ({len(line)} bytes) and is left out"
 
 
 def _first(path: Path, line: bytes, where: str, others: Iterable[bytes]) -> Fields:
-    """Return the line that a record starts with. OracleError where it is none."""
+    """Return the first line of a record. Raises OracleError if it is not a run line."""
     try:
         first = _parse(line, where)
     except OracleError as error:
@@ -275,14 +275,14 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
 
 
 def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:
-    """The end line repeats the counts; they must agree with the cases."""
+    """Yield a note for each count of the end line that differs from the cases."""
     for status, said in end.counts.items():
         if said != record.counts[status]:
             yield f"The end line says {said:,} {status}; the case lines give {record.counts[status]:,}."
 
 
 def case_lines(record: Record) -> Iterator[str]:
-    """Yield the lines of the cases as the file has them, without their ends, of two lines of one case the later one."""
+    """Yield the lines of the cases as in the file, without newlines; of two lines of one case, the later one."""
     left = Counter(record.reruns)
     with record.path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
@@ -295,18 +295,18 @@ def case_lines(record: Record) -> Iterator[str]:
 
 
 def _is_case(line: str) -> bool:
-    """Whether a line of a record that could be read is a case's, with its keys in any order."""
+    """Return whether a line of a readable record is a case line; its keys can be in any order."""
     try:
         return bool(json.loads(line)["type"] == "case")
-    except ValueError:  # an empty line; a last one that is half-written
+    except ValueError:  # an empty line, or a half-written last line
         return False
 
 
-# Preparing a record that another run goes on writing.
+# Preparing a record that another run continues.
 
 
 def spent(record: Record) -> float:
-    """Return the seconds that a record's run took: as its last line says, else until its file was last written."""
+    """Return the seconds that a record's run took: by its last line, else until the last change of its file."""
     if record.duration_s is not None:
         return float(record.duration_s)
     try:
@@ -316,11 +316,11 @@ def spent(record: Record) -> float:
     return max(0.0, record.path.stat().st_mtime - started)
 
 
-AFTER = (b'{"type":"group"', b'{"type":"end"')  # how the lines after the last case begin
+AFTER = (b'{"type":"group"', b'{"type":"end"')  # the beginnings of lines after the last case
 
 
 def cut(path: Path) -> None:
-    """Cut off what a record has after its last case: groups, the end line, or a line that is half-written."""
+    """Remove all lines after the last case: groups, the end line, or a half-written line."""
     with path.open("r+b") as file:
         keep, unended = 0, False
         for line in file:
@@ -330,7 +330,7 @@ def cut(path: Path) -> None:
                 break
             keep += len(line)
         file.truncate(keep)
-        if unended:  # all but the line's end was written
+        if unended:  # only the newline was missing
             file.seek(keep)
             file.write(b"\n")
 
@@ -343,17 +343,17 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-# Whether two records are of one run: of the same cases, made and judged alike.
+# Do two records belong to one run? Their cases must be the same, made and judged in the same way.
 
 
-# What may differ between the parts of one run; whatever else a first line says must be the same.
+# Fields that may differ between the parts of one run; all other fields of the first line must be the same.
 OWN = frozenset({"versions", "command", "started", "planned", "changed"})
-# Versions that may differ: results are the same bits under all of these.
+# Versions that may differ: the results have the same bits under all of these.
 FREE = frozenset({"python", "platform", "numpy", "ml_dtypes", "gmpy2", "pytest"})
 
 
 def differences(old: RunHeader, new: RunHeader, *, except_for: Collection[str] = ()) -> list[str]:
-    """Return in words what tells the first lines of two records apart; none where they are of one run."""
+    """Return the differences between the first lines of two records, in words; empty if they belong to one run."""
     return [f"{name}: {_short(a)} there, {_short(b)} here" for name, a, b in _differing(old, new, except_for)]
 
 

@@ -1,8 +1,8 @@
-"""The run record's schema, stated once: what each line says, for the writer and the reader alike.
+"""The run record's schema, defined once for the writer and the reader: the fields of each line.
 
-A record is lines of JSON: one :class:`RunHeader`, then a :class:`CaseRecord` per case, last a :class:`RunEnd`. The keys
-of a line are the fields below, in this order. Adding a field is adding a line: ``metadata`` says how it travels
-(:mod:`.codec`), and a record without it reads with its empty value.
+A record consists of JSON lines: one :class:`RunHeader`, then a :class:`CaseRecord` per case, last a :class:`RunEnd`.
+The keys of a line are the fields below, in this order. A new field needs only one new line here: ``metadata`` defines
+how it is read and written (:mod:`.codec`). In a record without it, the field gets its empty value.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from .codec import (
 SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
-GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
+GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms if every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
-GIVEN = "given"  # a metric of a call whose outputs the strict layer does not judge all: a given function
-REFUSED = "refused"  # a metric of the structure of a call that must be refused: there is no number to judge
-NO_PROOF = "the case proves nothing: "  # how the reason of an error begins that is the fault of the case
-NO_GOLDEN = "no golden: "  # how the reason of a case begins that is skipped because nothing can judge it
-# The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.
+GIVEN = "given"  # a metric of a call with outputs that the strict layer does not fully judge: a given function
+REFUSED = "refused"  # a metric of the structure layer for a call that must be refused: it has no values to judge
+NO_PROOF = "the case proves nothing: "  # begins the reason of an error that the case itself causes
+NO_GOLDEN = "no golden: "  # begins the reason of a skip because no golden can be computed
+# Keys of a histogram of ULP distances between elements and their golden; the last: one of the two is NaN.
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
 
@@ -66,11 +66,11 @@ def _status(line: Fields, key: str) -> CaseStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """The first line: what ran, on what, from which command.
+    """The first line: what ran, on which device, by which command.
 
-    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
-    the backend changed in its process; ``shard``: ``K/N`` of a run that was shared out; ``chosen``: by which options
-    some of the catalogue's cases were chosen; ``shuffle``: the seed of their order; ``extra``: whatever else it says.
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same. ``changed``: changes in the
+    process from loading the backend. ``shard``: ``K/N`` of a run in shards. ``chosen``: the options that chose some of
+    the catalogue's cases. ``shuffle``: the seed of their order. ``extra``: all other fields.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -103,7 +103,7 @@ class RunHeader:
 
     @classmethod
     def of(cls, line: Fields) -> RunHeader:
-        """Read a run line. Raises OracleError where it is of another schema or does not say how much was planned."""
+        """Read a run line. Raises OracleError if it has another schema or no planned count."""
         schema = line.data.get("schema")
         if schema != SCHEMA:
             raise OracleError(f"{line.where}: record schema {schema!r}; this version reads schema {SCHEMA}")
@@ -116,7 +116,7 @@ class RunHeader:
 
 @dataclass(frozen=True, slots=True)
 class LayerVerdict:
-    """What one layer (structure, standard, strict) said of a case."""
+    """The verdict of one layer (structure, standard, strict) on a case."""
 
     passed: bool = field(metadata=FLAG)
     reason: str = field(default="", metadata=TEXT)
@@ -125,10 +125,10 @@ class LayerVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WorstElement:
-    """One element: its index, the golden, what the device gave, the allowed error, both bit patterns.
+    """One element: its index, the golden, the device's value, the allowed error, both bit patterns.
 
-    ``operands``: the inputs that meet there. ``budget``: error / allowed error, 1 at the bound. Measured from the
-    unrounded value where the record says so, else from the golden.
+    ``operands``: the inputs of this element. ``budget``: error / allowed error, 1 at the bound. If the record has a
+    budget, it is measured from the unrounded value; otherwise it is computed from the golden.
     """
 
     index: tuple[int, ...] = field(metadata=WHOLE_NUMBERS)
@@ -147,7 +147,7 @@ class WorstElement:
 
 
 def budget_of(expected: Number | None, actual: Number | None, bound: Number | None) -> float | None:
-    """|actual - expected| / bound; inf where one of the two is not finite, None where a figure is missing."""
+    """Return |actual - expected| / bound; inf if one of the two is not finite, None if a number is missing."""
     if expected is None or actual is None or bound is None:
         return None
     error = abs(float(actual) - float(expected))
@@ -160,7 +160,7 @@ def budget_of(expected: Number | None, actual: Number | None, bound: Number | No
 class ErrorGrid:
     """An error map of a matrix: the worst error / bound of each of ``height`` x ``width`` blocks, row by row.
 
-    The output has ``rows`` x ``columns`` elements; its last axis are the columns.
+    The output has ``rows`` x ``columns`` elements; its last axis is ``columns``.
     """
 
     rows: int = field(metadata=SIZE)
@@ -172,11 +172,11 @@ class ErrorGrid:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is known of a case that did not pass.
+    """The explanation of a case that did not pass.
 
-    ``bad`` of ``total`` elements are to blame, and the fields around them are written where elements were looked at.
-    ``error_map``: worst error / bound of consecutive equal slices of the flattened output (1 is at the bound);
-    ``error_grid``: the same by rows and columns, where the output has both.
+    ``bad`` of ``total`` elements are to blame. Fields about elements are written only if elements were examined.
+    ``error_map``: worst error / bound of consecutive equal slices of the flattened output (1 is at the bound).
+    ``error_grid``: the same by rows and columns, if the output has both.
     """
 
     rule: str = field(default="", metadata=beside("rule", TEXT))
@@ -197,13 +197,13 @@ class Detail:
 class CaseRecord:
     """One case line.
 
-    ``budget_used``: the worst error, 1 at the strict bound; ``kernel_share``: what it exceeds the unavoidable rounding
-    by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
-    how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
-    the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
-    it ran in. ``authority``: on whose authority the broken rule stands, or else the case. ``inputs`` and ``outputs``:
-    every tensor in words (``float32[16,20000] normal strided:2``), ``attrs``: the attributes. With them a reader knows
-    what the failing cases have in common without the catalogue.
+    ``budget_used``: the worst error, 1 at the strict bound. ``kernel_share``: its excess over the unavoidable rounding,
+    divided by the loss that a right kernel is allowed. If values were judged: ``elements`` of the output; ``reduced``:
+    how many of them enter one result, if more than one; ``magnitude``: the golden's largest finite absolute value;
+    ``ulps``: how many elements lie how many ULPs from the golden. ``notes``: the device's changes in its process.
+    ``authority``: the source of the broken rule, or else of the case. ``inputs`` and ``outputs``: every tensor in words
+    (``float32[16,20000] normal strided:2``), ``attrs``: the attributes. With these, a reader finds the common
+    properties of failing cases without the catalogue.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -239,7 +239,7 @@ class CaseRecord:
 
     @property
     def is_void(self) -> bool:
-        """Whether the case itself is at fault: it proves nothing."""
+        """Whether the case itself is wrong: it proves nothing."""
         return self.status == "error" and self.reason.startswith(NO_PROOF)
 
     @property
@@ -248,11 +248,11 @@ class CaseRecord:
         return split_id(self.id)[1]
 
     def counted_as(self, status: CaseStatus, reason: str) -> CaseRecord:
-        """Return the record with the status that an expectation makes of it."""
+        """Return the record with the status that an expectation gives it."""
         return replace(self, status=status, reason=reason)
 
 
-# What pages show of failures only. Of the metrics of a layer they need two, which say what it did not judge.
+# Fields that pages show only for failures. Of a layer's metrics they need two, which name what it did not judge.
 _LEFT_OUT: Mapping[str, Any] = {
     **{name: {} for name in ("metrics", "inputs", "attrs", "outputs")},
     "magnitude": None, "reduced": None, "authority": "",
@@ -260,7 +260,7 @@ _LEFT_OUT: Mapping[str, Any] = {
 
 
 def brief_of(line: Fields) -> CaseRecord:
-    """Return a case; one that every layer accepts without the fields that pages show of failures only."""
+    """Return a case. If every layer accepts it, omit the fields that pages show only for failures."""
     data, layers = line.data, line.data.get("verdicts") or {}
     try:
         plain = data.get("status") == "pass" and not data.get("detail")
@@ -275,7 +275,7 @@ def brief_of(line: Fields) -> CaseRecord:
 
 @cache
 def _accepted(layers: tuple[tuple[str, bool, bool], ...]) -> Mapping[str, LayerVerdict]:
-    """The verdicts of layers that accept a case, the same for all of these cases."""
+    """Return the verdicts of layers that accept a case; all such cases share one object."""
     return {name: LayerVerdict(True, "", {n: 1.0 for n, has in ((GIVEN, given), (REFUSED, refused)) if has})
             for name, given, refused in layers}  # fmt: skip
 
@@ -288,13 +288,13 @@ def split_id(case_id: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A line after the cases: failures with one condition and one cause, whatever the operator; the largest come first.
+    """A line after the cases: failures with one condition and one cause, of any operators; the largest come first.
 
-    ``what``: the broken rule; ``where``: the condition, "" for none; of its operators' cases under the condition
-    ``failed`` of ``inside`` fail, of all others ``passed`` of ``outside`` pass. ``cause``: what ``explained`` of the
-    failures are simulated by. ``smallest``: the case to look at first, with one of its elements; ``shrink``: the
-    command that makes it smaller, ``script``: what came of that within the run. ``apart``: which call would tell the
-    condition from another one that fits as well.
+    ``what``: the broken rule. ``where``: the condition, or "". Of its operators' cases, ``failed`` of ``inside`` fail
+    under the condition, and ``passed`` of ``outside`` pass elsewhere. ``cause``: a simulated fault that explains
+    ``explained`` of the failures. ``smallest``: the case to look at first, with one of its elements. ``shrink``: the
+    command that makes it smaller. ``script``: the result of doing that within the run. ``apart``: the call that would
+    distinguish the condition from another one that fits as well.
     """
 
     TYPE: ClassVar[str] = "group"
@@ -323,43 +323,43 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The last line: how many cases ended in which status, each a key of its own, how long the run took, and how many
-    numbers it judged."""
+    """The last line: how many cases ended in each status (one key per status), how long the run took, and how many
+    values it judged."""
 
     TYPE: ClassVar[str] = "end"
 
     counts: Mapping[str, int]
     duration_s: Number | None
-    judged: int | None = None  # numbers that were compared with a golden
+    judged: int | None = None  # values that were compared with a golden
 
     def to_json(self) -> dict[str, Any]:
         return {**self.counts, "duration_s": self.duration_s, "judged": self.judged}
 
     @classmethod
     def of(cls, line: Fields) -> RunEnd:
-        """Read an end line; the counts may also stand under ``counts``. A status it does not name is not in them."""
+        """Read an end line; the counts can also be in ``counts``. Statuses that it does not contain are omitted."""
         result = line.mapping("counts") if line.data.get("counts") else line
         counts: dict[str, int] = {status: n for status in STATUSES if (n := result.count(status)) is not None}
         return cls(counts, line.number("duration_s"), line.count("judged"))
 
 
-# What the layers (structure, standard, strict) say of cases.
+# The layers' (structure, standard, strict) verdicts on cases.
 
 
 def objections(case: CaseRecord) -> tuple[str, ...]:
-    """Names of the layers that reject a case, in the order they are judged."""
+    """Return the names of the layers that reject a case, in the order of judging."""
     result = [name for name, verdict in case.verdicts.items() if not verdict.passed]
     return tuple(known(result)) if result else ()
 
 
 def known(names: Iterable[str]) -> list[str]:
-    """Layers in the order they are judged; names this version does not know come last."""
+    """Return layers in the order of judging; names unknown to this version come last."""
     rank = {name: place for place, name in enumerate(LAYERS)}
     return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def scores(cases: Iterable[CaseRecord]) -> dict[str, tuple[int, int]]:
-    """Per layer (accepted, judged), each layer by itself, whatever the others say of the same case."""
+    """Return (accepted, judged) for each layer, independent of the other layers."""
     accepted: Counter[str] = Counter()
     judged: Counter[str] = Counter()
     for case in cases:
@@ -370,13 +370,14 @@ def scores(cases: Iterable[CaseRecord]) -> dict[str, tuple[int, int]]:
 
 
 def judged_of(cases: Iterable[CaseRecord]) -> int:
-    """Return how many numbers were compared with a golden, in a layer that looks at numbers."""
+    """Return how many values were compared with a golden, in a layer that compares values."""
     return sum(case.elements or 0 for case in cases if case.verdicts.keys() - {"structure"})
 
 
 def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
-    """Return the operators of which calls succeeded and no number was judged, although the run was to judge numbers.
-    That all their cases passed says nothing of their results. A call that must be refused has no number to judge."""
+    """Return the operators with successful calls but no judged value, although the run was to judge values.
+
+    Their passing cases prove nothing about their results. A call that must be refused has no values to judge."""
     if not set(header.layers) - {"structure"} or header.shard:
         return []
     shown: dict[str, bool] = {}
@@ -386,13 +387,13 @@ def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
         shows = shows_numbers(case)
         if shows is not None:
             shown[case.op] = shown.get(case.op, False) or shows
-    if all(skipped.values()):  # a device that takes none of the calls
+    if all(skipped.values()):  # the device supports none of the calls
         return list(skipped)
     return [op for op, shows in shown.items() if not shows]
 
 
 def shows_numbers(case: CaseRecord) -> bool | None:
-    """Whether a case shows results of its operator; None where it was not to: refused, not taken by the device."""
+    """Return whether a case shows results of its operator; None if it need not: refused, or not supported."""
     structure = case.verdicts.get("structure")
     if structure is not None and REFUSED in structure.metrics:
         return None
@@ -408,11 +409,11 @@ def line_of(said: RunHeader | CaseRecord | Group | RunEnd) -> dict[str, Any]:
     return {"type": said.TYPE, **(said.to_json() if isinstance(said, RunEnd) else codec.to_json(said))}
 
 
-# What a device changed in the process it ran in, in sentences: for the end of a run and for its reports.
+# Sentences about a device's changes in its process, for the end of a run and for its reports.
 
 
 def told_of_changes(loading: Sequence[str], running: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence per change. ``loading``: by loading the backend; ``running``: by its calls, with the cases."""
+    """Yield a sentence per change. ``loading``: from loading the backend; ``running``: from calls, with case ids."""
     for change in loading:
         yield f"Loading the backend changed {change}; goldens and verdicts are computed without that."
     for change, ids in running.items():

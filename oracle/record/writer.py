@@ -1,4 +1,4 @@
-"""Writing a run record line by line, and one record of the records of a run's shards."""
+"""Writing a run record line by line, and merging the records of a run's shards into one."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .codec import from_json, parse_object
 from .reader import Lines, Record, case_lines, counts_of, cut, differences, lines_of, spent
 from .types import GOOD, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, scores, unjudged_of
 
-# The file of a record: lines appended one by one, by one run, and kept in memory while the disk takes none.
+# The file of a record: one run appends lines one by one. Lines stay in memory while they cannot be written to the disk.
 
 
 class Appending:
-    """A file that lines are appended to. ``held``: those that it has not taken, ``trouble``: why, once it refused one.
+    """A file that lines are appended to. ``held``: lines not written yet. ``trouble``: why, after a write failed.
 
-    Every line is tried anew with those held before it, so that a disk with room again has them all, in order. What a
-    failed write left of a line is cut off.
+    Every append first tries the held lines again. So when the disk has room again, it gets all lines in order. The
+    partial line of a failed write is cut off.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a file and lock it. Raises OSError, and OracleError where another run holds it."""
+        """Open a file and lock it. Raises OSError, and OracleError if another run has locked it."""
         self.path = path
         self.held: list[str] = []
         self.trouble = ""
@@ -53,7 +53,7 @@ class Appending:
         return descriptor
 
     def append(self, line: str) -> None:
-        """Write a line, or hold it."""
+        """Write a line, or hold it if that fails."""
         self.held.append(line)
         try:
             self._make_sure()
@@ -75,7 +75,7 @@ class Appending:
         self._size += len(data)
 
     def _make_sure(self) -> None:
-        """Open the file again where a device has closed our descriptor, or has another file under its number."""
+        """Open the file again if a device has closed our descriptor or reused its number for another file."""
         try:
             result = os.fstat(self._descriptor)
             if (result.st_dev, result.st_ino) == self._identity:
@@ -85,18 +85,18 @@ class Appending:
         self._descriptor = self._open()
 
     def whole(self) -> bool | None:
-        """Whether the path still leads to this file, and it holds what was written and nothing else; None where another
-        file lies there."""
+        """Return whether the path still leads to this file, with exactly the written content; None if another file lies
+        there."""
         try:
             result = self.path.stat()
         except OSError:
             return False
-        if not stat.S_ISREG(result.st_mode):  # a pipe, a terminal: what it has taken is gone
+        if not stat.S_ISREG(result.st_mode):  # a pipe or a terminal: its content cannot be checked
             return True
         return result.st_size == self._size if (result.st_dev, result.st_ino) == self._identity else None
 
     def give_up(self) -> None:
-        """Let others lock the file. It stays open, so that no other file can be taken for it."""
+        """Release the lock. The file stays open, so that no other file can get the same identity."""
         with suppress(ImportError, OSError):
             import fcntl
 
@@ -108,7 +108,7 @@ class Appending:
 
 
 def require_unlocked(path: Path) -> None:
-    """Raise OracleError where another run writes a file."""
+    """Raise OracleError if another run is writing the file."""
     if path.is_file():
         descriptor = os.open(path, os.O_RDWR)
         try:
@@ -118,7 +118,7 @@ def require_unlocked(path: Path) -> None:
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Hold a file until it is closed, where the platform and the file system can."""
+    """Lock a file until it is closed, if the platform and the file system support that."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -131,11 +131,11 @@ def _lock(descriptor: int, path: Path) -> None:
         return
 
 
-# Writing a run record: JSON lines, written one by one, so that a run that dies leaves what it had.
+# Writing a run record: JSON lines, written one by one, so that a run that dies keeps its finished lines.
 
 
 def plain(value: Any) -> Any:
-    """Return a value as strict JSON has it: NumPy scalars as Python's, non-finite numbers as their names."""
+    """Return a value for strict JSON: NumPy scalars as Python's, non-finite numbers as their names."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -159,31 +159,31 @@ def dumps_object(line: Mapping[str, Any]) -> str:
     """Return a JSON object as one line of strict JSON."""
     try:
         text = _encode(line)
-    except (TypeError, ValueError):  # NumPy scalars or non-finite numbers in it
+    except (TypeError, ValueError):  # it contains NumPy scalars or non-finite numbers
         text = _encode(plain(line))
-    # a byte of a path that is no UTF-8 is a lone surrogate, which JSON has as an escape and no file as itself
+    # a path byte that is not UTF-8 is a lone surrogate: JSON can have it as an escape, a file cannot have it as itself
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class RecordWriter:
-    """The record of one run: knows every case once and, with a path, writes every line at once.
+    """The record of one run. It keeps every case in memory and, with a path, writes every line at once.
 
-    ``planned`` is known when the first line is written; planned = sum of the statuses holds from then on.
+    ``planned`` is known when the first line is written. From then on it equals the sum of the statuses.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.started = time.monotonic()
-        self.kept: Path | None = None  # where the record that was there has gone
-        self.trouble = ""  # why the file took a line late, or not at all
-        self.unwritten: list[str] = []  # lines that it has not taken to the end
+        self.kept: Path | None = None  # the new place of the record that was there before
+        self.trouble = ""  # why a line was written late, or not at all
+        self.unwritten: list[str] = []  # lines that could not be written until the end
         self._file: Appending | None = None
-        self._ended: Appending | None = None  # the same, once its last line was written
+        self._ended: Appending | None = None  # the same file, once its last line is written
 
     def begin(self, planned: int, header: RunHeader) -> None:
-        """Write the run line, with the time and what is planned. A record that is there already is kept beside it.
+        """Write the run line, with the time and the planned count. An existing record is renamed and kept.
 
-        Raises OracleError where the file cannot be written, is there and is no record, or is another run's.
+        Raises OracleError if the file cannot be written, exists and is no record, or belongs to another run.
         """
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         line = dumps(replace(header, started=now, planned=planned))
@@ -203,8 +203,8 @@ class RecordWriter:
             raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
 
     def go_on(self, record: Record) -> None:
-        """Go on writing a record, after its last case. Raises OracleError where it cannot be written, or is another
-        run's."""
+        """Continue a record after its last case. Raises OracleError if it cannot be written, or another run is writing
+        it."""
         try:
             require_unlocked(record.path)
             self.started = time.monotonic() - spent(record)
@@ -215,7 +215,7 @@ class RecordWriter:
         self._said = lines_of(record.path)
 
     def case(self, text: str) -> CaseRecord:
-        """Write a case line as :func:`dumps` made it, and return the case."""
+        """Write a case line, as :func:`dumps` made it, and return the case."""
         self._write(text)
         case = from_json(CaseRecord, parse_object(text, "a case's report"))
         self._said.case(case)
@@ -223,29 +223,29 @@ class RecordWriter:
 
     @property
     def left(self) -> int:
-        """How many planned cases have no line, or one that says that they were not run."""
+        """How many planned cases have no line, or a line with the status notrun."""
         return self.counts()["notrun"]
 
     def counts(self) -> Mapping[str, int]:
-        """Return the number of cases per status, every status present; they add up to what is planned."""
+        """Return the number of cases per status, with every status; their sum is the planned count."""
         return counts_of(self._said.cases.values(), self._said.header.planned)
 
     def layers(self) -> dict[str, tuple[int, int]]:
-        """Return per layer how many cases it accepts of those that it judged."""
+        """Return for each layer how many cases it accepts, and how many it judged."""
         return scores(self._said.cases.values())
 
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:
-        """What a device changed in its process, with the cases."""
+        """The changes that a device made in its process, with the ids of the cases."""
         return self._said.changes
 
     @property
     def given(self) -> list[str]:
-        """A sentence on the operators whose outputs the strict layer does not judge all, if there are any."""
+        """A sentence on the operators with outputs that the strict layer does not fully judge, if there are any."""
         return self._said.given
 
     def unrun(self) -> list[str]:
-        """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
+        """Return a sentence for every operator with only skipped cases: it was not tested."""
         reasons: dict[str, list[str | None]] = {}
         for case in self._said.cases.values():
             reasons.setdefault(case.op, []).append(case.reason if case.status == "skip" else None)
@@ -261,22 +261,22 @@ class RecordWriter:
 
     @property
     def good(self) -> bool:
-        """Whether every planned case ended pass, skip or xfail, and numbers of every operator were judged."""
+        """Whether every planned case ended pass, skip or xfail, and values of every operator were judged."""
         bad = any(n for status, n in self.counts().items() if status not in GOOD)
         return not bad and not unjudged_of(self._said.header, self._said.cases.values())
 
     def record(self) -> Record:
-        """Return what was recorded so far, what the file has not taken too."""
+        """Return the record so far, including lines that are not written to the file yet."""
         return self._said.record()
 
     def explain(self, groups: Sequence[Group]) -> None:
-        """Write what the failures have in common, after the last case."""
+        """Write the groups of the failures after the last case."""
         self._said.groups = list(groups)
         for group in groups:
             self._write(dumps(group))
 
     def end(self) -> None:
-        """Write the last line and close; a second time nothing."""
+        """Write the last line and close; a second call does nothing."""
         if self._file is None:
             return
         judged = judged_of(self._said.cases.values())
@@ -287,8 +287,9 @@ class RecordWriter:
         self._ended, self._file = self._file, None
 
     def make_sure(self) -> str:
-        """See whether the file is there and whole once the record has ended; where it is gone or changed, write it
-        again from memory. Return what there is to say. Raises OracleError where the record is not at its path."""
+        """Check after the end of the record that its file exists and is whole; if not, write it again from memory.
+
+        Return a remark or "". Raises OracleError if the record is not at its path."""
         ended, self._ended = self._ended, None
         if ended is None:
             return ""
@@ -298,7 +299,7 @@ class RecordWriter:
             return ""
         text = "".join(f"{line}\n" for line in map(dumps, self._said.all()))
         target = ended.path
-        while whole is None and target.exists():  # not ours to write over
+        while whole is None and target.exists():  # another program's file: do not overwrite it
             target = target.with_name(f"{target.stem}.again{target.suffix}")
         try:
             replace_file(target, text)
@@ -320,9 +321,9 @@ class RecordWriter:
 
 
 def _kept(path: Path) -> Path | None:
-    """Move a record out of the way of a new one, named after its start; None where there is none.
+    """Rename an existing record by its start time, to make room for a new one. Return its new path, or None.
 
-    A link (``latest``) is only a name: it is taken away. Raises OracleError for a file that is no run record.
+    A link (``latest``) is only a name and is deleted. Raises OracleError for a file that is no run record.
     """
     if path.is_symlink():
         path.unlink()
@@ -347,7 +348,7 @@ def _kept(path: Path) -> Path | None:
 
 
 def kept_of(records: Iterable[Record]) -> list[Path]:
-    """Return where those records lie whose place another one of the same shard took (:func:`_kept`)."""
+    """Return the paths of records that :func:`_kept` renamed, if another record of the same shard replaced them."""
     places = [(record.path, record.path.resolve(), record.header.shard) for record in records]
     shards = {path: shard for _, path, shard in places}
     result = []
@@ -359,16 +360,16 @@ def kept_of(records: Iterable[Record]) -> list[Path]:
     return result
 
 
-# One record of the records of a run's shards.
+# Merging the records of a run's shards into one.
 
 
 def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> tuple[Record, Iterator[str]]:
-    """Return the record at ``path`` that the records of all shards make together, and its lines: every case as its
-    shard has it.
+    """Return the record at ``path`` that the records of all shards make together, and its lines: every case as in its
+    shard.
 
-    ``partial`` allows shards to be missing: the record then says which it holds. A shard that died leaves its planned
-    cases without lines, and the whole without its last line. Raises OracleError for records that do not belong
-    together, naming what differs, and for missing shards.
+    ``partial`` allows missing shards: the record then names the shards that it contains. If a shard died, its remaining
+    planned cases have no lines, and the merged record has no last line. Raises OracleError for missing shards, and for
+    records that do not belong together, with their differences.
     """
     shards = _shards(records)
     first = records[0]
@@ -392,7 +393,7 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
 
 
 def _shards(records: Sequence[Record]) -> dict[int, int]:
-    """Return N by K of every record. Raises OracleError for one that is no shard, or one that is there twice."""
+    """Return N by K of every record. Raises OracleError for a record that is no shard, or for a duplicate shard."""
     shards: dict[int, int] = {}
     paths: dict[int, Record] = {}
     for record in records:
@@ -416,7 +417,7 @@ def _told(missing: Sequence[int], count: int) -> str:
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """Write sorted numbers with their runs: 1-3,7."""
+    """Return sorted numbers as ranges: 1-3,7."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:
@@ -427,7 +428,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def _require_distinct(records: Sequence[Record]) -> None:
-    """Raise OracleError for a case that two shards have."""
+    """Raise OracleError if two shards contain the same case."""
     for one, other in combinations(records, 2):
         for case_id in one.by_id.keys() & other.by_id.keys():
             raise OracleError(f"{case_id} is in {one.path} and in {other.path}: not shards of one run")
@@ -441,12 +442,12 @@ def _header(records: Sequence[Record], shard: str) -> RunHeader:
 
 
 def _joined(records: Sequence[Record], name: str) -> str:
-    """The version of the machines that ran the shards; all of them where they differ."""
+    """Return the version on the machines that ran the shards; all versions if they differ."""
     return ", ".join(sorted({record.header.versions.get(name, "none") for record in records}))
 
 
 def _duration(records: Sequence[Record]) -> float:
-    """From the first start to the last end, as far as the clocks of the machines agree."""
+    """Return the seconds from the first start to the last end, as far as the machines' clocks agree."""
     starts, ends = [], []
     for record in records:
         try:

@@ -1,1 +1,1 @@
-"""A failing case made small, and handed over as a script."""
+"""A failing case reduced to a small one, and written as a script."""

@@ -1,6 +1,6 @@
-"""A reduced case as one Python file, handed over only when it is known to fail.
+"""A reduced case as one Python file, which is written only if it is known to fail.
 
-The file carries the data, what a right device computes and how far it may be off; it says what is wrong and exits 1.
+The file contains the data, the right results and their error bounds. It says what is wrong and exits with 1.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from ..record.types import CaseRecord
 from ..settings.settings import Settings
 from .shrink import ShrunkCase, State, shrink_with, whole
 
-_INLINE = 4096  # numbers; more are written packed
-_DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
+_INLINE = 4096  # numbers; longer data is written packed
+_DETERMINISM = "bitwise equal"  # the beginning of the rule of --determinism
 
 
 def script(shrunk: ShrunkCase, proof: str = "") -> str:
-    """Return the file's text. ``proof``: how a run of it ended, told in its head."""
+    """Return the file's text. ``proof``: how a run of it ended, for its head."""
     case, settings = shrunk.case, shrunk.settings
     memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     expected = {name: _expected(reference) for name, reference in _references(shrunk, memory).items()}
@@ -69,12 +69,12 @@ def script(shrunk: ShrunkCase, proof: str = "") -> str:
 
 
 def _comment(text: str) -> str:
-    """A text as a line that can stand in a docstring."""
+    """Return a text as one line that a docstring can contain."""
     return " ".join(text.split())[:200].replace("\\", "/").replace('"', "'")
 
 
 def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | None]:
-    """What a right device answers, by output; None where it must not write."""
+    """Return the right results by output; None for an output that must not be written."""
     computes = shrunk.case.computes(shrunk.settings.soc, shrunk.settings.cann)
     result = references_of(memory.call) if computes else {}
     return {name: result[name] if name in result and result[name].written else None for name in shrunk.case.outputs}
@@ -117,8 +117,8 @@ def _tensor(plan: TensorPlan, values: Array) -> str:
 
 
 def _poisoned(plan: TensorPlan | None, memory: Memory, rule: str) -> str:
-    """An output that holds what it held when the case failed: a kernel may add to it, or clear it by a product. What is
-    not written is seen by the pattern, which is no result."""
+    """Return an output with the content that it had when the case failed: a kernel may add to it, or clear it by a
+    product. For unwritten elements it contains the pattern, which equals no result."""
     assert plan is not None
     layout = arrange(plan.shape, plan.view)
     held = ""
@@ -128,7 +128,7 @@ def _poisoned(plan: TensorPlan | None, memory: Memory, rule: str) -> str:
 
 
 def _numbers(array: Array, dtype: str) -> str:
-    """Values as a Python list, or packed where they are many; both exact."""
+    """Return values as a Python list, or packed if there are many; both are exact."""
     if array.size > _INLINE:
         packed = base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 9)).decode()
         return f"unpacked({packed!r}, {dtype!r})"
@@ -137,7 +137,7 @@ def _numbers(array: Array, dtype: str) -> str:
 
 
 def _spec(name: str, spec: TensorSpec) -> str:
-    """What aclCreateTensor is given for a tensor."""
+    """Return the arguments of aclCreateTensor for a tensor."""
     how = {"format": spec.format, "strides": spec.strides, "offset": spec.offset, "storage_shape": spec.storage_shape}
     return f"    {name!r}: ({spec.shape!r}, {spec.dtype_name!r}, {how!r}),\n"
 
@@ -162,19 +162,19 @@ def _expected(reference: Reference | None) -> dict[str, str]:
     }
 
 
-# A failing case handed over as a script that is known to fail: reduced, run, and only then given away.
+# A failing case becomes a script that is known to fail: it is reduced, then run, and only then returned.
 #
-# The trials run in a child process. Where the case ends it (a crash, a silence), every trial gets a process of its own:
-# memory that one trial damaged would otherwise end another one. The finished script is run as its reader will run it.
-# If it does not fail, the whole case is tried as a script; if that does not fail either, nothing is handed over.
+# The trials run in a child process. If the case ends this process (crash or timeout), every trial gets a new process:
+# memory that one trial damages could end another trial. The finished script is run as its reader will run it. If it
+# does not fail, the whole case is tried as a script. If that does not fail either, no script is returned.
 
-GONE = ("crash", "timeout")  # ends of a case after which its process is of no use
-LIMIT = 300.0  # seconds for the finished script where the settings have none
+GONE = ("crash", "timeout")  # statuses after which the case's process cannot be used again
+LIMIT = 300.0  # seconds for the finished script if the settings have no limit
 
 
 @dataclass(frozen=True)
 class Handover:
-    """What a failing case became. ``text``: the script, "" where none fails; ``outcome``: how its run ended."""
+    """The script of a failing case. ``text``: the script, "" if none fails; ``outcome``: how its run ended."""
 
     shrunk: ShrunkCase
     text: str
@@ -182,14 +182,14 @@ class Handover:
 
 
 class Trials:
-    """Runs a case again and again on a bench, after a crash each time in a fresh process."""
+    """Run a case repeatedly on a bench; after a crash, each run gets a fresh process."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.fresh = False
 
     def run(self, case: Case) -> CaseRecord:
-        """Run a case, as :func:`.shrink.shrink_with` asks for it."""
+        """Run a case, as :func:`.shrink.shrink_with` requires."""
         if self.fresh:
             self.bench.restart()
         record = self.bench.run_case(case)
@@ -198,8 +198,8 @@ class Trials:
 
 
 def hand_over(case: Case, bench: Bench) -> Handover:
-    """Reduce a failing case and prove its script. Raises OracleError where there is nothing to reduce."""
-    if case.before is not None:  # the forward is not asked again: its results are literals from here on
+    """Reduce a failing case and prove its script. Raises OracleError if the case cannot be reduced."""
+    if case.before is not None:  # the forward does not run again: its results become literals
         made = State.of(case, bench.settings.seed, bench.operands_after(case))
         case = replace(made.ready(), before=None)
     trials = Trials(bench)
@@ -215,7 +215,7 @@ def hand_over(case: Case, bench: Bench) -> Handover:
 
 
 def _proved(shrunk: ShrunkCase) -> tuple[bool, str]:
-    """Run a script as its reader will, and say how it ended and whether that is the failure."""
+    """Run a script as its reader will. Return whether it shows the failure, and how it ended."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "failure.py"
         path.write_text(script(shrunk), encoding="utf-8")
@@ -234,7 +234,7 @@ def _proved(shrunk: ShrunkCase) -> tuple[bool, str]:
 
 
 def fails(record: CaseRecord, code: int, out: str, err: str) -> bool:
-    """Whether a script's run shows the failure of its case, and not merely some failure."""
+    """Return whether a script's run shows the failure of its case, and not only some failure."""
     if record.status == "crash":
         return code not in (0, 1)
     if record.status == "error":
@@ -244,7 +244,7 @@ def fails(record: CaseRecord, code: int, out: str, err: str) -> bool:
 
 @contextmanager
 def output_kept_free() -> Iterator[None]:
-    """Let what a backend or its process prints go to standard error: standard output is the script's."""
+    """Redirect the output of a backend or its process to standard error: standard output is for the script."""
     sys.stdout.flush()
     saved = os.dup(1)
     try:
@@ -257,5 +257,5 @@ def output_kept_free() -> Iterator[None]:
 
 
 def in_a_process(settings: Settings) -> Settings:
-    """Return settings whose device has a process of its own, unless --no-isolate."""
+    """Return settings that give the device its own process, unless --no-isolate is set."""
     return settings if settings.isolate is False else replace(settings, isolate=True)

@@ -1,8 +1,8 @@
-"""A failing case made small: fewer and shorter axes, plain layouts, plain values, while the same rule is broken.
+"""Reduce a failing case: fewer and shorter axes, plain layouts, plain values, while it breaks the same rule.
 
-The case's data is made once and then cut, so that what is left are elements of the failing case. Each candidate is run
-in full; it is kept only if it ends with the same status and the same broken rule. The search is greedy and ends when
-nothing can be taken away, or when its runs are used up.
+The case's data is made once and then cut, so the remaining elements belong to the failing case. Each candidate is run
+in full. It is kept only if it ends with the same status and the same broken rule. The search is greedy. It ends if no
+step makes the case smaller, or if its budget of runs is used up.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ..settings.settings import Settings
 
 RUNS, SECONDS = 500, 120.0
 _REDUCED = "reduced by replay --shrink"
-_MOST_PARTS = 8  # an axis is cut into at most so many parts at a time: a run each
-_FEW = 32  # elements of a tensor whose values are made plain one by one
+_MOST_PARTS = 8  # an axis is cut into at most this many parts at a time; each part costs a run
+_FEW = 32  # elements; a tensor of at most this size gets plain values one by one
 RunCase = Callable[[Case], CaseRecord]
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class ShrunkCase:
-    """A case that fails as ``original`` does. ``rule``: the one that both break."""
+    """A case that fails as ``original`` does. ``rule``: the rule that both break."""
 
     original: Case
     case: Case
@@ -48,19 +48,19 @@ class ShrunkCase:
 
 @dataclass(frozen=True)
 class State:
-    """A case with the data of its inputs. A tensor without data (null, or nothing but described) is None there."""
+    """A case with the data of its inputs. A tensor without data (null, or only described) is None in ``arrays``."""
 
     case: Case
     arrays: Mapping[str, Array | None]
 
     @classmethod
     def of(cls, case: Case, seed: int, given: Mapping[str, Array] | None = None) -> State:
-        """Make a case's data; ``given``: that of some inputs."""
+        """Make a case's data. ``given``: the data of some inputs."""
         inputs, _ = make_inputs(case, seed=seed, given=given)
         return cls(case, {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()})
 
     def ready(self) -> Case:
-        """Return the case with its data written out."""
+        """Return the case with its data as literals."""
         inputs = {name: _literal(plan, self.arrays[name]) for name, plan in self.case.inputs.items()}
         return replace(self.case, inputs=inputs, uninformative=_REDUCED)
 
@@ -76,7 +76,7 @@ class State:
         return OPERATORS[self.case.op]
 
     def plans(self) -> dict[str, TensorPlan]:
-        """Every tensor there is, the output last."""
+        """Return every tensor that is not null, the outputs last."""
         return {n: p for n, p in {**self.case.inputs, **self.case.outputs}.items() if p is not None}
 
 
@@ -88,7 +88,7 @@ def shrink(case: Case, backend: Backend, settings: Settings, *, runs: int = RUNS
 def shrink_with(
     run: RunCase, case: Case, settings: Settings, *, runs: int = RUNS, seconds: float = SECONDS
 ) -> ShrunkCase:
-    """Reduce a failing case with any way to run one (a child process, for a backend that crashes)."""
+    """Reduce a failing case. ``run`` runs a case in any way (a child process, for a backend that crashes)."""
     record = run(case)
     key = _key(record)
     if record.ok or record.is_void or key is None:
@@ -104,13 +104,14 @@ def shrink_with(
 
 
 def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
-    """Return a case as it is, with its data written out, in the place of a reduced one."""
+    """Return a case unchanged, with its data as literals, in the place of a reduced one."""
     key, ready = _key(record), State.of(case, settings.seed).ready()
     return ShrunkCase(case, ready, record, (key and key[1]) or record.status, runs, settings)
 
 
 def _key(record: CaseRecord) -> Key | None:
-    """What a failure is: its status with the broken rule, or the kind of exception. None: an error of this package."""
+    """Return what identifies a failure: its status with the broken rule, or the kind of exception.
+    None: an error of this package."""
     if record.status != "error":
         return record.status, "" if record.detail is None else record.detail.rule
     return None if record.reason.startswith("oracle") else (record.status, record.reason.partition(":")[0])
@@ -118,7 +119,7 @@ def _key(record: CaseRecord) -> Key | None:
 
 @dataclass
 class _Search:
-    """Tries candidates; ``record`` is that of the last one kept."""
+    """A search that tries candidates; ``record`` is the record of the last candidate kept."""
 
     run: RunCase
     key: Key
@@ -128,13 +129,13 @@ class _Search:
     made: int = 0
 
     def keeps(self, state: State | None) -> bool:
-        """Run a candidate; True if it fails as the original does."""
+        """Run a candidate; return True if it fails as the original does."""
         if state is None or self.made >= self.budget or time.monotonic() > self.deadline:
             return False
         self.made += 1
         try:
             record = self.run(state.ready())
-        except OracleError:  # a layout that this shape cannot have
+        except OracleError:  # this shape cannot have the layout
             return False
         if _key(record) != self.key:
             return False
@@ -142,7 +143,7 @@ class _Search:
         return True
 
     def smallest(self, state: State) -> State:
-        """Take away what can be until nothing can."""
+        """Reduce the case until no step makes it smaller."""
         while True:
             before = state
             for candidates in (_absent, _plain_layouts, _without_unit_axes, _plain_attributes):
@@ -155,13 +156,13 @@ class _Search:
                 return state
 
     def greedy(self, state: State, candidates: Callable[[State], Iterator[State]]) -> State:
-        """Keep the first candidate that still fails, and begin again from it."""
+        """Keep the first candidate that still fails, and start again from it."""
         while (result := next((c for c in candidates(state) if self.keeps(c)), None)) is not None:
             state = result
         return state
 
     def shorter(self, state: State, axis: int) -> State:
-        """Shorten an axis: the shortest prefix that fails, then parts of what is left (delta debugging)."""
+        """Shorten an axis: find the shortest prefix that fails, then parts of the rest (delta debugging)."""
         low, high = 0, _length(state, axis)  # high fails, low does not (an empty axis is another case)
         while high - low > 1:
             middle = (low + high) // 2
@@ -177,18 +178,18 @@ class _Search:
         return state
 
 
-# candidates: each is the state with one thing plainer ----------------------------------------------------------------
+# candidates: each is the state with one change that makes it plainer --------------------------------------------------
 
 
 def _absent(state: State) -> Iterator[State]:
-    """Without an optional tensor."""
+    """Remove an optional tensor."""
     for parameter in state.op.parameters:
         if parameter.optional and state.case.inputs.get(parameter.name) is not None:
             yield state.with_plans({parameter.name: None}, {parameter.name: None})
 
 
 def _plain_layouts(state: State) -> Iterator[State]:
-    """All tensors contiguous ND, or one."""
+    """Make all tensors contiguous ND, or one tensor."""
     plans = state.plans()
     laid_out = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
     plain = {n: replace(p, view="contiguous", format="ND", storage_shape=None) for n, p in laid_out.items()}
@@ -197,13 +198,13 @@ def _plain_layouts(state: State) -> Iterator[State]:
 
 
 def _plain_attributes(state: State) -> Iterator[State]:
-    """An attribute with its usual value; an axis counted from the front."""
+    """Give an attribute its usual value; count an axis from the front."""
     for parameter in state.op.parameters:
         if parameter.kind != "attr":
             continue
         value, plain = state.case.attrs[parameter.name], parameter.plain
         if parameter.role == "lengths":
-            continue  # they are the shape's
+            continue  # the shape decides them
         if parameter.role == "axis":
             rank = _rank(state)
             plain = value % max(1, rank) if -rank <= value < 0 else value
@@ -216,7 +217,7 @@ def _with_attribute(state: State, name: str, value: Any) -> State:
 
 
 def _with_lengths(state: State, gone: int = 0) -> State:
-    """With the lengths of the last axes as they are now; ``gone``: the axis, from the end, that is no longer there."""
+    """Update the attribute with the lengths of the last axes. ``gone``: the removed axis, counted from the end."""
     parameter = state.op.attribute("lengths")
     if parameter is None:
         return state
@@ -226,7 +227,7 @@ def _with_lengths(state: State, gone: int = 0) -> State:
 
 
 def _without_unit_axes(state: State) -> Iterator[State]:
-    """Without an axis of length 1, where the operator does not give each axis a meaning of its own."""
+    """Remove an axis of length 1, unless the operator gives each axis its own meaning."""
     rank, reduced = _rank(state), state.op.attribute("axis")
     kept = None if reduced is None else state.case.attrs[reduced.name] % max(1, rank)
     for axis in range(rank) if rank > 1 and state.op.class_index is None else ():
@@ -244,7 +245,7 @@ def _without_unit_axes(state: State) -> Iterator[State]:
 
 
 def _plain_values(state: State) -> Iterator[State]:
-    """Plain numbers in a tensor, all at once or, in a small one, one by one. Every step makes some element plainer."""
+    """Put plain numbers into a tensor: at once, or one by one if it is small. Each step makes some element plainer."""
     for name, array in state.arrays.items():
         if array is None or not array.size:
             continue
@@ -269,20 +270,20 @@ def _plainer(array: Array) -> Iterator[Array]:
 
 
 def _rounded(array: Array, bits: int) -> Array:
-    """Values with at most so many significant bits."""
+    """Return the values with at most ``bits`` significant bits."""
     mantissa, exponent = np.frexp(array.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits)).astype(array.dtype)
 
 
 def _plainness(array: Array) -> int:
-    """The sum over elements of 0 for 0, 1 for 1, 2 for a half, then more with every significant bit; 64 for NaN and
-    infinities."""
+    """Return a sum over the elements: 0 for 0, 1 for 1, 2 for a half, 64 for NaN and infinities; for other numbers, the
+    more significant bits, the more."""
     wide = array.astype(np.float64).reshape(-1)
     finite = np.isfinite(wide)
     mantissa, _ = np.frexp(np.where(finite, np.abs(wide), 0))
     digits = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = np.frexp((digits & -digits).astype(np.float64))[1]  # the place of the last significant bit
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1]  # the position of the last significant bit
     cost = np.where(digits == 0, 0, 3 + 54 - lowest)
     cost = np.where(wide == 1, 1, np.where(wide == 0.5, 2, cost))
     return int(np.where(finite, cost, 64).sum())
@@ -292,7 +293,7 @@ def _plainness(array: Array) -> int:
 
 
 def _shape(state: State) -> Shape:
-    """The output's shape."""
+    """Return the output's shape."""
     output = state.case.outputs[state.op.output]
     return () if output is None else output.shape
 
@@ -306,7 +307,7 @@ def _length(state: State, axis: int) -> int:
 
 
 def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
-    """The axis cut to one of ``count`` parts, then to all but one."""
+    """Yield the axis cut to one of ``count`` parts, then to all parts except one."""
     parts = np.array_split(np.arange(_length(state, axis)), count)
     for part in parts:
         yield _kept(state, axis, part)
@@ -316,7 +317,7 @@ def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
 
 
 def _kept(state: State, axis: int, keep: Array) -> State | None:
-    """The state with some positions of an axis of the output, in every tensor that has this axis; None if empty."""
+    """Return the state with some positions of an output axis, in every tensor that has this axis; None if empty."""
     if not len(keep) or len(keep) == _length(state, axis):
         return None
     plans: dict[str, TensorPlan | None] = {}
@@ -332,16 +333,16 @@ def _kept(state: State, axis: int, keep: Array) -> State | None:
 
 
 def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
-    """The plan in another shape; a layout by strides belongs to the old one."""
+    """Return the plan in another shape; a layout by strides fits only the old shape."""
     return replace(plan, shape=shape, view="contiguous" if plan.view.startswith("as:") else plan.view)
 
 
 def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
-    """Yield every tensor that has an axis of the output, with its own number of it."""
+    """Yield every tensor that has an axis of the output, with the tensor's own number of this axis."""
     op, shape = state.op, _shape(state)
     for name, plan in state.plans().items():
         if op.by_name[name].holds("nothing"):
-            axes = SAME.axes(shape, plan.shape, {})  # any shape will do: it follows the output where it is like it
+            axes = SAME.axes(shape, plan.shape, {})  # any shape is valid: it follows the output if the two are alike
         else:
             axes = op.axes_of(name, shape, plan.shape, state.case.attrs)
         if axis in axes:
@@ -349,7 +350,7 @@ def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
 
 
 def _renumbered(state: State, keep: Array) -> State:
-    """With fewer classes: class indices and the ignored one follow theirs; an index whose class is gone becomes 0."""
+    """Renumber the remaining classes in the class indices and the ignored index. Removed classes' indices become 0."""
     name, ignore = state.op.class_index, state.op.attribute("ignore index")
     classes = None if name is None else state.arrays.get(name)
     if name is None or classes is None:
@@ -366,7 +367,7 @@ def _renumbered(state: State, keep: Array) -> State:
 
 
 def _literal(plan: TensorPlan | None, array: Array | None) -> TensorPlan | None:
-    """The plan with its data written out, one value for an element that is stored once."""
+    """Return the plan with its data as literals; an element that is stored once has one value."""
     if plan is None or array is None:
         return plan
     stored = array[tuple(slice(0, n) for n in stored_shape(plan.shape, plan.view))].reshape(-1)
