@@ -1,1 +1,1 @@
-"""From run records to what people read: HTML, Markdown, JUnit, CTRF, CSV, and the difference of two records."""
+"""Reports of run records for people and tools: HTML, Markdown, JUnit, CTRF, CSV, and the difference of two records."""

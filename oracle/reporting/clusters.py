@@ -1,4 +1,4 @@
-"""Groups of cases: the cells of a report's matrix, and failures that look alike."""
+"""Groups of cases: the cells of a report's matrix, and similar failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..record.types import GOOD, CaseRecord, Group, known, objections, scores
 from .language.translate import FIGURE, Text, _, shape
 from .language.words import ORDER
 
-# Cells of a report's matrix: a group of cases, how many of them ended how, and the worst error among them.
+# Cells of a report's matrix: a group of cases, their statuses, and the worst error among them.
 
 DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
@@ -23,10 +23,10 @@ DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
 
 @dataclass(frozen=True)
 class Cell:
-    """A group of cases: how many ended how, and the worst error among the judged ones.
+    """A group of cases: the count of each status, and the worst error among the judged ones.
 
-    ``worst`` is in units of the bound; ``worst_share`` is the kernel's own part of it, None where no case has one.
-    ``objections``: how many cases each layer rejects, expected or not, only layers that reject any.
+    ``worst`` is in units of the bound. ``worst_share`` is the kernel's own part of it, None if no case has one.
+    ``objections``: how many cases each layer rejects, expected or not; only layers that reject some.
     """
 
     counts: Mapping[str, int]
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def others(self) -> list[tuple[str, int]]:
-        """Every status but pass, worst first."""
+        """Every status except pass, worst first."""
         return [(status, self.counts[status]) for status in ORDER[:-1] if self.counts.get(status)]
 
 
@@ -76,7 +76,7 @@ def cell(cases: Iterable[CaseRecord]) -> Cell:
 
 
 def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
-    """The sum of the cells that have some names, None where there are none."""
+    """Return the sum of the cells with the given names; None if there are none."""
     chosen = [cells[name] for name in names if name in cells]
     if len(chosen) < 2:
         return chosen[0] if chosen else None
@@ -93,7 +93,7 @@ def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
 
 
 def ranked(value: Number) -> float:
-    """An error to compare by: one that is not a number is worse than any."""
+    """Return an error for comparisons: NaN is worse than any number."""
     return math.inf if math.isnan(value) else float(value)
 
 
@@ -107,19 +107,19 @@ def group(cases: Iterable[CaseRecord], key: Callable[[CaseRecord], tuple[str, st
 
 
 def dtype_order(dtypes: Iterable[str]) -> list[str]:
-    """The floating-point types everybody expects first, the others by name."""
+    """Return dtypes in order: first the common floating-point types, then the others by name."""
     rank = {name: i for i, name in enumerate(DTYPE_ORDER)}
     return sorted(set(dtypes), key=lambda name: (rank.get(name, len(rank)), name))
 
 
-# Failures that look alike, grouped: what a reader looks at first.
+# Similar failures in groups: a reader looks at them first.
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Failures that are one group of the record, or that look alike where it has none: of one operator and status, with
-    one likely cause; without one, of one dtype and broken rule. ``op`` and ``dtype`` name all there are; ``pattern`` is
-    empty where they differ."""
+    """Failures that are one group of the record. If the record has no groups: similar failures of one operator and
+    status, with one likely cause, or without a cause with one dtype and broken rule. ``op`` and ``dtype`` list all of
+    the cases; ``pattern`` is empty if the cases differ in it."""
 
     number: int
     op: str
@@ -141,17 +141,17 @@ class Cluster:
 
     @property
     def where(self) -> str:
-        """The condition that the cases have in common and passing ones have not; "" for none."""
+        """The condition that these cases have in common and passing cases do not fulfil; "" if there is none."""
         return "" if self.group is None else self.group.where
 
     @property
     def shrink(self) -> str:
-        """The command that makes the simplest case smaller; "" of a record without groups."""
+        """The command that makes the simplest case smaller; "" in a record without groups."""
         return "" if self.group is None else self.group.shrink
 
     @property
     def counts(self) -> Text:
-        """How the cases lie under the condition and elsewhere, of a group that has one."""
+        """The group's counts of cases under its condition and elsewhere."""
         group = self.group
         assert group is not None
         return _("fails in {failed} of {inside}; passes in {passed} of {outside} elsewhere", failed=group.failed,
@@ -172,7 +172,7 @@ class Cluster:
 
     @cached_property
     def _told(self) -> list[str]:
-        """The likely cause of most of its cases, as each says it; nothing where none has the majority."""
+        """The likely cause of most of its cases, as each case states it; empty if no cause has the majority."""
         causes = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
         result = Counter(map(shape, causes)).most_common(1)
         if not result or 2 * result[0][1] <= self.size:
@@ -198,7 +198,7 @@ class Cluster:
 
     @property
     def cause_share(self) -> str:
-        """The cases that have that cause, of all."""
+        """The count of cases with that cause, and of all cases."""
         return f"{self.explained:,} / {self.size:,}"
 
     @cached_property
@@ -211,17 +211,17 @@ class Cluster:
 
     @cached_property
     def layers(self) -> list[tuple[str, int, int]]:
-        """(layer, cases it rejects, cases it judged): who objects, and who does not."""
+        """(layer, cases it rejects, cases it judges) for each layer."""
         return [(name, judged - accepted, judged) for name, (accepted, judged) in scores(self.cases).items()]
 
 
 def elements_of(case: CaseRecord) -> float:
-    """Return how many elements the output has that a case failed in, infinity where the record does not say."""
+    """Return how many elements a failed case's output has; infinity if the record does not say."""
     return math.inf if case.detail is None or case.detail.total is None else case.detail.total
 
 
 def clusters(record: Record) -> list[Cluster]:
-    """Return the groups of a record, the largest first; of a record without groups what looks alike."""
+    """Return the groups of a record, the largest first; of a record without groups, its similar failures."""
     if not record.groups:
         return alike(record.cases)
     return [
@@ -237,7 +237,7 @@ def _cluster(number: int, op: str, status: str, cases: Sequence[CaseRecord], gro
 
 
 def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
-    """Group everything that went wrong by how it looks; the most severe status first, then the largest group."""
+    """Group similar cases that went wrong: the most severe status first, then the largest group."""
     groups: defaultdict[tuple[str, str, str, str], list[CaseRecord]] = defaultdict(list)
     for case in cases:
         if not case.ok:
@@ -250,34 +250,34 @@ def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
 
 
 def bug_of(cause: str) -> str:
-    """What the causes of one bug have in common: memory that is read wrongly is read so by whatever operand."""
+    """Return the text that the causes of one bug have in common: a wrong reading of memory, for any operand."""
     return "as if" if " as if " in cause or "strides" in cause else shape(cause)
 
 
 def _kind(case: CaseRecord) -> tuple[str, str]:
-    """The broken rule and the pattern; a case without detail (a crash) is told by its reason's first line."""
+    """Return the broken rule and the pattern; for a case without detail (a crash), its reason's first line."""
     rule, pattern = (case.detail.rule, case.detail.pattern) if case.detail else ("", "")
     return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
 
 
 def rule_of(cases: Sequence[CaseRecord]) -> str:
-    """The rule that most cases break, with N for each figure that differs between them."""
+    """Return the rule that most cases break, with N for each figure that differs between them."""
     return _most([_kind(case)[0] for case in cases])[0]
 
 
 def _pattern(cases: Sequence[CaseRecord]) -> str:
-    """The pattern that all cases share, with N for each figure that differs between them; "" if they share none."""
+    """Return the pattern that all cases share, with N for each figure that differs; "" if they share none."""
     text, count = _most([_kind(case)[1] for case in cases])
     return text if count == len(cases) else ""
 
 
 def _most(texts: Sequence[str]) -> tuple[str, int]:
-    """The most frequent text but for its figures, and how often it is there."""
+    """Return the most frequent text, figures ignored, and how often it occurs."""
     return shared_text(texts), max(Counter(map(shape, texts)).values())
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """One text for several: the most frequent one but for its figures, with N for each figure that differs."""
+    """Return one text for several: the most frequent one, figures ignored, with N for each figure that differs."""
     ((form, _),) = Counter(map(shape, texts)).most_common(1)
     texts = list(dict.fromkeys(text for text in texts if shape(text) == form))
     columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)

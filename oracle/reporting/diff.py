@@ -1,4 +1,4 @@
-"""The difference of two records, case by case and never by totals."""
+"""The difference of two records, compared case by case, never by totals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .language.words import clip, percent, plain, verdict
 from .summary import code, escape, table
 
 BUDGET_FACTOR = 1.5
-BUDGET_FLOOR = 0.1  # below a tenth of the bound a change is the noise of the data, not of the kernel
+BUDGET_FLOOR = 0.1  # below a tenth of the bound, a change comes from the data, not from the kernel
 NAME = {
     "newly failing": _("newly failing"), "fixed": _("fixed"), "changed": _("changed"),
     "budget regressions": _("budget regressions"), "added": _("added"), "removed": _("removed"),
@@ -35,7 +35,7 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case in both records; None on the side that does not have it."""
+    """One case in both records; None for the record that does not have it."""
 
     id: str
     old: CaseRecord | None
@@ -44,7 +44,7 @@ class Change:
 
     @property
     def group(self) -> str:
-        """The group of NAME the change belongs to, or "" if nothing is different."""
+        """The change's group in NAME; "" if the statuses are the same."""
         old, new = self.old, self.new
         if new is None:
             return "removed" if not self.lost else "newly failing" if old is not None and old.ok else "changed"
@@ -72,7 +72,7 @@ class Change:
 
     @property
     def first_reason(self) -> str:
-        """The reason's first line, short enough for a list."""
+        """The first line of the reason, short enough for a list."""
         return clip(self.reason.partition("\n")[0], 160)
 
     @property
@@ -85,7 +85,7 @@ class Change:
 
     @property
     def growth(self) -> float:
-        """New budget over old budget; 1 where either is unknown."""
+        """New budget divided by old budget; 1 if one of them is unknown."""
         old, new = self.budget_before, self.budget_after
         if old is None or new is None or old == new or math.isnan(old):
             return 1.0
@@ -96,7 +96,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two records compared. ``factor`` and ``floor`` say what a budget regression is."""
+    """The comparison of two records. ``factor`` and ``floor`` define a budget regression."""
 
     old: Record
     new: Record
@@ -105,7 +105,7 @@ class Difference:
 
     @cached_property
     def groups(self) -> dict[str, list[Change]]:
-        """Changes by group, every group of NAME present; the order of the records within each."""
+        """Changes by group, with every group of NAME; in each group in the order of the records."""
         result: dict[str, list[Change]] = {name: [] for name in NAME}
         for change in self._changes():
             name = change.group or ("budget regressions" if self._worse(change) else "")
@@ -127,28 +127,28 @@ class Difference:
 
     @property
     def is_part(self) -> bool:
-        """Whether the new run chose some of the cases that the old one had: what it leaves out is not removed."""
+        """Whether the new run chose some of the old run's cases: then its missing cases are not "removed"."""
         old, new = self.old.header, self.new.header
         return bool(new.chosen or new.shard) and (new.chosen, new.shard) != (old.chosen, old.shard)
 
     @property
     def left_out(self) -> int:
-        """How many of the old run's cases the new one, a part, has not."""
+        """How many of the old run's cases are not in the new run, if that is only a part."""
         return sum(case.id not in self.new.by_id for case in self.old.cases) if self.is_part else 0
 
     def _worse(self, change: Change) -> bool:
-        used = change.budget_after  # "not <": a budget that is not a number is not below the floor
+        used = change.budget_after  # "not <": NaN is not below the floor
         return used is not None and not used < self.floor and change.growth > self.factor
 
     @property
     def ok(self) -> bool:
-        """Whether nothing newly fails, and every operator of which the old run judged numbers is judged still."""
+        """Whether no case newly fails, and every operator with numbers judged in the old run still has some."""
         return not (self.groups["newly failing"] or self.no_longer_judged)
 
     @cached_property
     def no_longer_judged(self) -> list[str]:
-        """The operators of which the old run judged numbers in cases that the new one has too, and the new one none: a
-        device that now skips them."""
+        """The operators without judged numbers in the new run, although the old run judged some in cases of both: the
+        device now skips them."""
         if not self.new.unjudged:
             return []
         before = {case.op for case in self.old.cases if case.id in self.new.by_id and shows_numbers(case)}
@@ -156,7 +156,7 @@ class Difference:
 
     @property
     def unchanged(self) -> int:
-        """Cases in both records with nothing to say about them."""
+        """Cases in both records that belong to no group."""
         both = self.old.by_id.keys() | self.new.by_id.keys()
         skipped = self.left_out if not self.new.missing else 0
         return len(both) - skipped - sum(map(len, self.groups.values()))
@@ -172,7 +172,7 @@ class Difference:
 
     @cached_property
     def notes(self) -> list[Text]:
-        """What makes the two runs less comparable, in sentences."""
+        """Sentences about what makes the two runs less comparable."""
         old, new = self.old.header, self.new.header
         rules, data = _(" (other rules may apply)"), _(" (the data differ, and so do the budgets)")
         pairs: Sequence[tuple[Text, object, object, Text | str]] = (
@@ -212,7 +212,7 @@ class Difference:
         return notes
 
     def describe(self, name: str) -> Text:
-        """Say what a group holds, with the figures that define it."""
+        """Describe a group, with the figures that define it."""
         if name != "budget regressions":
             return MEANING[name]
         return _("{meaning}: over {factor} times, and at least {floor} of the bound", meaning=MEANING[name],
@@ -224,7 +224,7 @@ def _or_none(value: object) -> Text | str:
 
 
 def text(diff: Difference, *, limit: int = 0, language: Language = ENGLISH) -> str:
-    """The difference for a terminal; ``limit`` cases per group (0: all)."""
+    """Return the difference for a terminal; ``limit`` cases per group (0: all)."""
     say = language.say
     sides = ((_("old"), diff.old), (_("new"), diff.new))
     lines = [f"{say(name)}  {record.path}  {record.label}: {say(verdict(record))}" for name, record in sides]
@@ -249,7 +249,7 @@ def _line(change: Change, language: Language) -> str:
 
 
 def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH) -> str:
-    """The difference to paste into a pull request."""
+    """Return the difference in Markdown, for a pull request."""
     say = language.say
     sides = [
         (say(name), code(r.header.backend), code(r.header.soc), code(r.path.name), say(verdict(r)))
@@ -285,7 +285,7 @@ def _rows(found: Sequence[Change], language: Language) -> str:
 
 
 def to_json(diff: Difference) -> str:
-    """The difference for programs; budgets that are not finite are strings, as in a record."""
+    """Return the difference for programs; budgets that are not finite are strings, as in a record."""
     groups: dict[str, list[dict[str, Any]]] = {
         name.replace(" ", "_"): [
             {

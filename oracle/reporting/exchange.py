@@ -1,7 +1,7 @@
-"""Records in the formats other tools read: JUnit XML, CTRF JSON, CSV, TTK's and msprobe's.
+"""Records in the formats of other tools: JUnit XML, CTRF JSON, CSV, and the files of TTK and msprobe.
 
-Planned cases without a line have no id; they appear as one entry that says how many, so that no reader of these files
-takes a run that died for one that passed.
+Planned cases without a line have no id. They appear as one entry with their number, so that no reader of these files
+mistakes a run that died for a run that passed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..system.strictjson import finite
 from .language.words import DID, equation, figure, index, verdict
 from .summary import command_for
 
-# XML 1.0 has no way to write these; lone surrogates cannot be encoded either.
+# XML 1.0 cannot represent these characters; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NOT_RECORDED, NOT_JUDGED = "(planned cases without a line)", "(operators without a judged number)"
 COLUMNS = (
@@ -34,12 +34,12 @@ COLUMNS = (
 _OF_CASE = ("id", "op", "family", "dtype", "status", "reason", "budget_used", "duration_s", "golden_s", "backend_s",
             "worker", "device", "authority")  # fmt: skip
 _OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet knows that a cell is a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet treats a cell that begins so as a formula
 
 
 def beside_cases(record: Record) -> list[tuple[str, str, str]]:
-    """Return the entries of a run that are no cases, as name, status and sentence: that planned cases never ran, or
-    that no number was judged although nothing failed. Who only counts entries would take such a run for a good one."""
+    """Return entries that are no cases, as name, status and sentence: planned cases never ran, or no number was judged
+    although no case failed. Without them, a tool that only counts entries would accept such a run."""
     if record.missing:
         return [(NOT_RECORDED, "notrun", f"{record.missing:,} of {record.planned:,} planned cases never ran")]
     if record.unjudged and all(case.ok for case in record.cases):
@@ -48,9 +48,9 @@ def beside_cases(record: Record) -> list[tuple[str, str, str]]:
 
 
 def csv_text(value: object) -> object:
-    """A cell no spreadsheet takes for a formula: such a text gets an apostrophe in front; numbers stay as they are.
+    """Return a cell that no spreadsheet reads as a formula: such text gets an apostrophe; numbers stay numbers.
 
-    Carriage returns become newlines: Python's writer leaves them bare, and readers end the row there.
+    Carriage returns become newlines: Python's writer does not quote them, and readers would end the row there.
     """
     if not isinstance(value, str):
         return value
@@ -58,9 +58,9 @@ def csv_text(value: object) -> object:
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """One row per case and run; empty cells where the record says nothing. Numbers as Python writes them.
+    """Return one row per case and run. Cells without a value are empty; numbers are written as Python does.
 
-    ``layer`` names the layers that reject the case, separated by blanks.
+    ``layer`` names the layers that reject the case, separated by spaces.
     """
     return _table(COLUMNS, (row for record in records for row in _rows(record)))
 
@@ -92,7 +92,7 @@ def _row(case: CaseRecord, record: Record) -> dict[str, object]:
 
 
 def to_junit(records: Sequence[Record]) -> str:
-    """JUnit XML: one suite a run. fail and xpass are failures; error, crash, timeout and notrun are errors."""
+    """Return JUnit XML: one suite per run. fail and xpass are failures; error, crash, timeout, notrun are errors."""
     root = ET.Element("testsuites", name="aclnn-oracle")
     for record in records:
         root.append(_suite(record))
@@ -157,14 +157,14 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
 
 
 def _layer_properties(case: CaseRecord) -> dict[str, str]:
-    """What each layer says of a case that any of them rejects, by the names of properties."""
+    """Return each layer's verdict on a case that any layer rejects, by names of properties."""
     if not objections(case):
         return {}
     return {f"layer.{name}": "pass" if verdict.passed else "fail" for name, verdict in case.verdicts.items()}
 
 
 def account(case: CaseRecord, record: Record) -> str:
-    """What is known of a case that went wrong, as plain text."""
+    """Return the explanation of a case that went wrong, as plain text."""
     lines = [case.reason] if case.reason else []
     detail = case.detail
     if detail is not None:
@@ -184,22 +184,22 @@ def account(case: CaseRecord, record: Record) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Text that XML can hold: characters it cannot are written as escapes."""
+    """Return a text for XML: characters that XML cannot represent are escaped."""
     return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _seconds(value: Number | None) -> str:
-    """Seconds with three decimals: Jenkins' schema (junit-10.xsd) allows no more."""
+    """Return seconds with three decimals: Jenkins' schema (junit-10.xsd) allows no more."""
     return f"{value:.3f}" if value is not None and math.isfinite(value) else "0"
 
 
-CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # anything else has failed
+CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # all other statuses are "failed"
 
 
 def to_groups(records: Sequence[Record]) -> str:
-    """The groups of failures as a JSON list, the largest first: what fails, where, by which cause, of which operators.
+    """Return the groups of failures as a JSON list, the largest first: what fails, where, why, and which operators.
 
-    ``script`` and ``cases`` are left to the record; the names of runs stand beside the groups where there are several.
+    ``script`` and ``cases`` are only in the record. With several runs, each group also has its run's name.
     """
     result = [
         {**({"run": record.label} if len(records) > 1 else {}),
@@ -212,7 +212,7 @@ def to_groups(records: Sequence[Record]) -> str:
 
 
 def to_ctrf(records: Sequence[Record]) -> str:
-    """CTRF JSON, one document. The run's own status is ``rawStatus``; xfail is ``other``."""
+    """Return one document of CTRF JSON. The run's own status is ``rawStatus``; xfail is ``other``."""
     tests = [_test(case, record) for record in records for case in record.cases]
     tests += [
         {"name": name, "status": "failed", "rawStatus": status, "duration": 0, "suite": [record.label],
@@ -244,7 +244,7 @@ def to_ctrf(records: Sequence[Record]) -> str:
 
 
 def _totals(record: Record) -> dict[str, Any]:
-    """Cases by status, and by each layer: how many it accepts of those that it judged."""
+    """Return the counts of cases by status, and by layer: how many it accepts, and how many it judged."""
     layers = {name: {"accepted": a, "judged": n} for name, (a, n) in scores(record.cases).items()}
     return {"planned": record.planned, **record.counts, "layers": layers}
 
@@ -289,7 +289,7 @@ def _milliseconds(value: Number | None) -> int:
 
 
 def _epoch_ms(text: str) -> int | None:
-    """Milliseconds since 1970 of an ISO time (UTC where it names no zone), None if it is not one."""
+    """Return milliseconds since 1970 of an ISO time (UTC if it names no zone); None if it is not one."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
@@ -297,17 +297,17 @@ def _epoch_ms(text: str) -> int | None:
     return round(1000 * (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
 
 
-# Records as Ascend's own tools write their results: TTK's result CSV and msprobe's accuracy_checking_details CSV.
+# Records as the result files of Ascend's own tools: TTK's result CSV and msprobe's accuracy_checking_details CSV.
 #
-# Both say what the record knows; a figure that a run does not record is an empty cell (msprobe: a blank, as it writes).
+# A figure that the record does not have is an empty cell (in msprobe's file a blank, as msprobe writes it).
 
-# The columns of a case that a record knows, then TTK's (FrameworkApiReturnStructure) in its order.
+# The columns that a record can fill, in the order of TTK's FrameworkApiReturnStructure.
 TTK_COLUMNS = (
     "testcase_name", "network_name", "api_name", "tensor_view_shapes", "tensor_dtypes", "attributes", "is_enabled",
     "remark", "soc_series", "precision_status", "eager_precision", "eager_device_perf_us", "eager_cpu_perf_us",
     "precision_metrics",
 )  # fmt: skip
-# Whatever did not produce an output that the layers accept is FAIL; the remark says why.
+# A case without an output that the layers accept is FAIL; the remark says why.
 TTK_STATUS = {"pass": "PASS", "xpass": "PASS", "skip": "UNSUPPORTED"}
 # The header of accuracy_checking_details_*.csv of mindstudio-probe, word for word.
 MSPROBE_COLUMNS = (
@@ -316,7 +316,7 @@ MSPROBE_COLUMNS = (
     "相对误差平均值", "inf/nan错误率", "相对误差错误率", "绝对误差错误率", "ULP误差最大值", "ULP误差平均值",
     "ULP误差大于阈值占比", "Status", "Message",
 )  # fmt: skip
-# Metrics of our standards by msprobe's column; the first that a case has is written.
+# Our standards' metrics for msprobe's columns; the first metric that a case has is written.
 MSPROBE_METRICS: Mapping[str, tuple[str, ...]] = {
     "余弦相似度": ("cosine",),
     "最大绝对误差": ("max_abs_error", "max_abs"),
@@ -336,14 +336,14 @@ _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,]*)\]")
 
 
 def remark(case: CaseRecord) -> str:
-    """The reason of a case that did not simply pass, with the status in front where TTK has no word for it."""
+    """Return the reason of a case that did not simply pass, after its status if TTK has no word for that."""
     if case.status in ("pass", "skip", "fail"):
         return case.reason
     return f"{case.status}: {case.reason}" if case.reason else case.status
 
 
 def to_ttk(records: Sequence[Record]) -> str:
-    """TTK's result CSV: ``precision_status`` is PASS, FAIL, UNSUPPORTED, or GOLDEN_FAILURE for a faulty case."""
+    """Return TTK's result CSV: ``precision_status`` is PASS, FAIL, UNSUPPORTED, or GOLDEN_FAILURE for a faulty case."""
     rows = []
     for record in records:
         rows += [_ttk(case, record) for case in record.cases]
@@ -380,7 +380,7 @@ def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
 
 
 def _tensors(case: CaseRecord) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-    """Shapes and dtypes of the inputs, where the record describes them (``float32[16,20000] normal``)."""
+    """Return shapes and dtypes of the inputs, if the record describes them (``float32[16,20000] normal``)."""
     result = [match for text in case.inputs.values() if (match := _TENSOR.match(text))]
     shapes = tuple(tuple(int(n) for n in m["shape"].split(",") if n) for m in result)
     return shapes, tuple(m["dtype"] for m in result)
@@ -391,7 +391,7 @@ def _microseconds(value: Number | None) -> str:
 
 
 def to_msprobe(records: Sequence[Record]) -> str:
-    """msprobe's details CSV: one row per case, its columns in its language, ``Status`` pass, error or SKIP."""
+    """Return msprobe's details CSV: one row per case, columns in Chinese, ``Status`` pass, error or SKIP."""
     rows = []
     for record in records:
         rows += [_msprobe(case) for case in record.cases]
@@ -421,6 +421,6 @@ def _msprobe(case: CaseRecord) -> dict[str, object]:
 
 
 def _ulps(case: CaseRecord) -> dict[str, Number]:
-    """The greatest distance in ULP among the worst elements that a case describes."""
+    """Return the largest distance in ULP among the worst elements of a case."""
     ulps = [worst.ulp for worst in case.detail.worst if worst.ulp is not None] if case.detail else []
     return {"max_ulp": max(ulps)} if ulps else {}

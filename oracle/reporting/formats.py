@@ -1,4 +1,4 @@
-"""The formats a record can be written in, by name and by the suffix of a file."""
+"""The formats of reports, by name and by the suffix of a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .language.translate import ENGLISH, Language
 
 @dataclass(frozen=True)
 class Format:
-    """One format: what it is called, the suffixes that ask for it, and the function that makes its text of records.
+    """One format: its title, its file suffixes, and the function that makes its text from records.
 
-    The function's module is imported when it is first called: a run asks for the suffixes at its beginning and for the
-    text, in one process of many, at its end. A format whose readers are programs says the same in every language.
+    The function's module is imported at its first call: a run needs the suffixes at its beginning, but the text only at
+    its end and in only one of its processes. A format for programs is the same in every language.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Format:
     has_languages: bool = False
 
     def render(self, records: Sequence[Record], language: Language) -> str:
-        """Return the text of a report of records."""
+        """Return the text of a report on records."""
         module, _, name = self.function.rpartition(".")
         function = getattr(import_module(f"{__package__}.{module}"), name)
         return str(function(records, language) if self.has_languages else function(records))
@@ -49,12 +49,12 @@ RENDERERS: dict[str, Format] = {
 
 
 def known() -> str:
-    """Every suffix with what it stands for, for help texts and errors."""
+    """Return every suffix with its format, for help texts and errors."""
     return ", ".join(f"{form.suffixes[0]} ({form.title})" for form in RENDERERS.values())
 
 
 def format_of(path: Path) -> str:
-    """The format a file's suffix asks for, the longest suffix first; OracleError for one that none has."""
+    """Return the format for a file's suffix; the longest suffix is tried first. OracleError for an unknown suffix."""
     by_suffix = {suffix: name for name, form in RENDERERS.items() for suffix in form.suffixes}
     for suffix in sorted(by_suffix, key=len, reverse=True):
         if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
@@ -64,22 +64,22 @@ def format_of(path: Path) -> str:
 
 @collector_paused()
 def write(records: Sequence[Record], path: Path, name: str | None = None, language: Language = ENGLISH) -> None:
-    """Write a report in the named format, or the one its suffix asks for."""
+    """Write a report in the named format, or in the format of the file's suffix."""
     text = RENDERERS[name or format_of(path)].render(records, language)
     save(path, text, (record.path for record in records))
 
 
-# Writing a report or another file of text: whole or not at all, and never over a record it is made of.
+# Writing a report or another text file: completely or not at all, and never over one of its own records.
 
 
 def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) -> None:
-    """Write a text file, with its folders; OracleError where that is not possible, or it is one of ``made_of``.
+    """Write a text file, with its folders. Raises OracleError if that is not possible, or if it is one of ``made_of``.
 
-    A file that is there stays as it is until the new one is whole.
+    An existing file stays unchanged until the new one is complete.
     """
     require_other(path, made_of)
     try:
-        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+        if path.exists() and not path.is_file():  # /dev/stdout or a pipe
             write_parts(path, text)
         else:
             replace(path, text)
@@ -88,18 +88,18 @@ def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) ->
 
 
 def require_writable(path: Path) -> None:
-    """Raise OracleError where a report cannot be written, before the run that it is of."""
+    """Raise OracleError if a report cannot be written. This is checked before its run."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
-        if not path.exists() or path.is_file():  # no pipe
+        if not path.exists() or path.is_file():  # not a pipe
             TemporaryFile(dir=next(folder for folder in path.resolve().parents if folder.exists())).close()
     except OSError as error:
         raise OracleError(f"--report {path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_other(path: Path, made_of: Iterable[Path]) -> None:
-    """Raise OracleError where a report would be written over a record."""
+    """Raise OracleError if a report would overwrite a record."""
     for record in made_of:
         if path.resolve() == record.resolve():
             raise OracleError(f"{path}: is the run record itself; give the report another name")

@@ -1,4 +1,4 @@
-"""What a report says about one record, and the same in Markdown."""
+"""The contents of a report about one record, and its form in Markdown."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_o
 from .language.translate import ENGLISH, Language, Phrase, Text, _, _n, shape
 from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, seconds, verdict
 
-# Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
+# The end of the expectation's text, and the beginning of the verdict, in the reason of an expected failure.
 _VERDICT = re.compile(r": (?:structure|standard|strict): ")
-_MEASURED = re.compile(r" \(.*$", re.DOTALL)  # how an expectation says what was measured, after its sentence
+_MEASURED = re.compile(r" \(.*$", re.DOTALL)  # the measurement after an expectation's sentence
 
 
 @dataclass(frozen=True)
 class Excused:
-    """Expected failures or skips for one reason: the expectation's sentence, without the figures it was measured by.
+    """Expected failures or skips for one reason: the expectation's sentence without its measured figures.
 
-    ``statements``: the whole reasons, each with its number of cases.
+    ``statements``: the complete reasons, each with its number of cases.
     """
 
     status: str
@@ -46,7 +46,7 @@ class Excused:
 
     @cached_property
     def objections(self) -> Mapping[str, int]:
-        """How many of the cases each layer rejects, only layers that reject any."""
+        """How many of the cases each layer rejects; only layers that reject some."""
         return cell(self.cases).objections
 
     @cached_property
@@ -56,7 +56,7 @@ class Excused:
 
 
 def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
-    """Group expected failures, then skips, by what they say before figures and types; the largest group first."""
+    """Group expected failures, then skips, by their reasons without figures and dtypes; the largest group first."""
     groups: defaultdict[tuple[str, str], list[tuple[str, CaseRecord]]] = defaultdict(list)
     for case in cases:
         if case.status in ("xfail", "skip"):
@@ -74,7 +74,7 @@ def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything a report shows about one record, computed once."""
+    """All contents of a report about one record, computed once."""
 
     record: Record
 
@@ -84,7 +84,7 @@ class Summary:
 
     @cached_property
     def layers(self) -> dict[str, tuple[int, int]]:
-        """Per layer (accepted, judged), each for itself."""
+        """(accepted, judged) for each layer, independent of the other layers."""
         return scores(self.record.cases)
 
     @cached_property
@@ -93,7 +93,7 @@ class Summary:
         return group(self.record.cases, lambda case: (case.op, case.dtype))
 
     def cell_of(self, op: str, dtypes: Sequence[str]) -> Cell | None:
-        """The sum of an operator's cells of some dtypes, None where it has none."""
+        """Return the sum of an operator's cells of some dtypes; None if there are none."""
         return sum_of(self.matrix.get(op, {}), dtypes)
 
     @cached_property
@@ -104,7 +104,7 @@ class Summary:
         return result
 
     def scores_of(self, op: str, dtype: str) -> dict[str, tuple[int, int]]:
-        """Per layer (accepted, judged) of an operator's cases of a type."""
+        """Return (accepted, judged) of each layer for an operator's cases of a dtype."""
         return scores(self._by_cell.get((op, dtype), []))
 
     @cached_property
@@ -116,7 +116,7 @@ class Summary:
         return {op: group(cases, lambda case: (case.family, case.dtype)) for op, cases in by_op.items()}
 
     def holes(self, op: str) -> list[tuple[str, str]]:
-        """Pairs of family and dtype without a case, among the dtypes the run has for the operator at all."""
+        """Return pairs of family and dtype without a case, among the operator's dtypes in the run."""
         own = dtype_order(self.matrix[op])
         return [(family, d) for family, cells in self.coverage[op].items() for d in own if d not in cells]
 
@@ -134,7 +134,7 @@ class Summary:
 
     @cached_property
     def refused(self) -> frozenset[str]:
-        """Data types that exist only to be refused: none of their cases has values to judge, and none died."""
+        """Dtypes that exist only to be refused: none of their cases has values to judge, and none died."""
         valued, died = set(), set()
         for case in self.record.cases:
             if case.budget_used is not None or not case.verdicts.keys() <= {"structure"}:
@@ -147,14 +147,14 @@ class Summary:
         return sorted(self.record.cases, key=lambda c: -_finite(c.duration_s))[:n]
 
     def closest(self, n: int) -> list[CaseRecord]:
-        """Passing cases whose kernel's own share is the largest; those that use most of their error budget where the
-        record has no shares."""
+        """Return the passing cases with the largest kernel share; without shares in the record, those that use most of
+        their error budget."""
         passing = [case for case in self.record.cases if case.status == "pass" and case.budget_used]
         return sorted(passing, key=lambda case: (-_finite(case.kernel_share), -_finite(case.budget_used)))[:n]
 
     @cached_property
     def time(self) -> dict[str, float]:
-        """Seconds over all cases: in the golden, in the backend, and the rest (data, verdict, overhead)."""
+        """Seconds over all cases: in the golden, in the backend, and in the rest (data, verdict, overhead)."""
         golden = sum(_finite(case.golden_s) for case in self.record.cases)
         backend = sum(_finite(case.backend_s) for case in self.record.cases)
         whole = sum(_finite(case.duration_s) for case in self.record.cases)
@@ -162,7 +162,7 @@ class Summary:
 
     @cached_property
     def facts(self) -> list[tuple[Text, str]]:
-        """What ran on what, each with its name; what the record does not say is left out."""
+        """What ran, and on what device, as names with values; empty values are omitted."""
         head, record = self.record.header, self.record
         product = PLATFORMS.get(head.soc)
         workers = {case.worker for case in record.cases if case.worker}
@@ -193,9 +193,9 @@ class Summary:
 
 
 def columns(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
-    """Columns of a matrix: a dtype each, and last those that exist only to be refused, together, where there are some.
+    """Return the columns of a matrix: one per dtype; two or more refused dtypes together are the last column.
 
-    A dtype that one run judges by value is not refused in another.
+    A dtype that one run judges by value is not a refused dtype of another run.
     """
     dtypes = dtype_order(dtype for summary in summaries for dtype in summary.dtypes)
     used = {dtype for summary in summaries for dtype in set(summary.dtypes) - summary.refused}
@@ -209,11 +209,11 @@ def _finite(value: Number | None) -> float:
     return 0.0 if value is None or not math.isfinite(value) else float(value)
 
 
-# The command that runs one case again, for cases whose record line does not carry one.
+# The command that runs one case again, for cases without one in their record line.
 
 
 def suffix(header: RunHeader) -> str:
-    """The options after the case id: those the run line names, or what can be told from its other fields."""
+    """Return the options after the case id: from the run line's own list, or else from its other fields."""
     if header.replay_arguments:
         return shlex.join(header.replay_arguments)
     options = [
@@ -227,26 +227,26 @@ def suffix(header: RunHeader) -> str:
 
 
 def command_for(case: CaseRecord, header: RunHeader) -> str:
-    """The recorded replay command of a case, or one made from the run line."""
+    """Return the recorded replay command of a case, or one made from the run line."""
     if case.detail is not None and case.detail.replay:
         return case.detail.replay
     return f"aclnn-oracle replay {shlex.quote(case.id)} {suffix(header)}".rstrip()
 
 
-# A summary in Markdown, to paste into a pull request.
+# A summary in Markdown, for a pull request.
 
-CLUSTERS = 12  # more belongs into the HTML report
+CLUSTERS = 12  # the HTML report shows more
 EXCUSED = 12
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Return a text that Markdown shows unchanged, on one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(fit(text).split()))
 
 
 def code(text: str) -> str:
-    """A code span that may stand in a table cell, whatever the text holds."""
+    """Return a code span for a table cell, for any text."""
     if not text:
         return NONE
     line = " ".join(fit(text).split())
@@ -256,13 +256,13 @@ def code(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A pipe table; cells are Markdown already."""
+    """Return a pipe table; the cells are already Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table for a terminal, whose columns line up."""
+    """Return a table for a terminal, with aligned columns."""
     grid = [head, *rows]
     widths = [max(len(row[k]) for row in grid) for k in range(len(head))]
     return "\n".join(
@@ -271,12 +271,12 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
-    """Return the summary of the records: verdicts, matrix, failures, the tightest case, how to repeat."""
+    """Return the summary of the records: verdicts, failures, environment, matrix, the commands to repeat."""
     return Writer(language).render([Summary(record) for record in records])
 
 
 class Writer:
-    """The summary in one language. What is not a sentence (ids, figures, commands, names of layers) is the same."""
+    """The summary in one language. Ids, figures, commands and names of layers are the same in every language."""
 
     def __init__(self, language: Language) -> None:
         self.say = language.say
@@ -314,7 +314,7 @@ class Writer:
         return table(["", *(escape(s.record.label) for s in summaries)], rows)
 
     def matrix(self, summaries: Sequence[Summary]) -> str:
-        """Operator x dtype: passed/judged, and the worst error in percent of its bound."""
+        """Return operator x dtype: passed/judged, and the worst error in percent of its bound."""
         shown = columns(summaries)
         several = len(summaries) > 1
         rows = [

@@ -1,6 +1,6 @@
-"""Many records over time: trends per operator and type, since when each failure is there, and which cases are flaky.
+"""The history of many records: trends per operator and dtype, the first record of each failure, and flaky cases.
 
-Records are compared within a series only: the same backend with the same options on the same SoC by the same standard.
+Records are compared only within a series: the same backend and options, on the same SoC, by the same standard.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..summary import Summary
 from .page import Bilingual, render_page
 from .pictures import LEFT, WIDTH, Panel, axis, height_of, mark
 
-SHOWN = 200  # flaky cases, and clusters of present failures
+SHOWN = 200  # flaky cases, and clusters of current failures
 
 
 @dataclass(frozen=True)
 class Since:
-    """A kind of failure of the newest record, and in which record of the series it appeared."""
+    """A kind of failure of the newest record, and the record of the series in which it first appeared."""
 
     cluster: Cluster
     first: Record
@@ -42,7 +42,7 @@ class Since:
 
 @dataclass(frozen=True)
 class Flaky:
-    """A case that ended differently although nothing that decides its result had changed."""
+    """A case that ended differently although nothing that decides its result was changed."""
 
     id: str
     statuses: Sequence[tuple[Record, str]]
@@ -65,26 +65,26 @@ class Series:
 
     @cached_property
     def cells(self) -> list[tuple[str, str]]:
-        """Operators with the types that any of their records judges by value."""
+        """Operators with the dtypes that any of their records judges by value."""
         result = {(op, dtype) for s in self.summaries for op, cells in s.matrix.items() for dtype in cells
                  if dtype not in s.refused}  # fmt: skip
         rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in result))}
         return sorted(result, key=lambda cell: (cell[0], rank[cell[1]]))
 
     def layer_trend(self, op: str, dtype: str) -> dict[str, list[float | None]]:
-        """Per layer the share of cases it accepts, a value for every record, None where it judged none."""
+        """Return for each layer the share of cases it accepts, one value per record; None if it judged no case."""
         rows = [summary.scores_of(op, dtype) for summary in self.summaries]
         names = [name for name in LAYERS if any(name in scores for scores in rows)]
         return {name: [_share(*scores.get(name, (0, 0))) for scores in rows] for name in names}
 
     def worst_trend(self, op: str, dtype: str) -> list[Number | None]:
-        """The worst share of the kernel in every record, or of the bound where a record has no shares."""
+        """Return the worst kernel share of every record; the worst share of the bound if a record has no shares."""
         cells = [summary.cell_of(op, (dtype,)) for summary in self.summaries]
         return [None if c is None else c.worst if c.worst_share is None else c.worst_share for c in cells]
 
     @cached_property
     def panels(self) -> list[tuple[Panel, Panel]]:
-        """Two pictures for each operator and type: what the layers accept, and the worst error."""
+        """Two pictures for each operator and dtype: the layers' acceptance, and the worst error."""
         pairs = []
         for op, dtype in self.cells:
             layers = layer_panel(op, dtype, self.layer_trend(op, dtype))
@@ -93,14 +93,14 @@ class Series:
 
     @cached_property
     def present(self) -> list[Since]:
-        """Every kind of failure of the newest record with the first record of its unbroken presence."""
+        """Every kind of failure of the newest record, with the first record of its unbroken presence."""
         return [Since(cluster, *self._since(cluster)) for cluster in self.newest.clusters]
 
     def _since(self, cluster: Cluster) -> tuple[Record, int]:
         first, runs = self.records[-1], 1
         for record in reversed(self.records[:-1]):
             result = [case for each in cluster.cases if (case := record.by_id.get(each.id)) is not None]
-            if not result:  # another shard, or a run of a few cases: it tells nothing
+            if not result:  # another shard, or a run of a few cases, without these cases
                 continue
             if all(case.ok for case in result):
                 break
@@ -109,7 +109,7 @@ class Series:
 
     @cached_property
     def flaky(self) -> list[Flaky]:
-        """Cases whose verdict changed between records of equal catalogue, seed, versions and options."""
+        """Cases with different statuses in records of equal catalogue, seed, versions and options."""
         groups: defaultdict[object, list[Record]] = defaultdict(list)
         for record in self.records:
             head = record.header
@@ -141,7 +141,7 @@ def _flaky(records: Sequence[Record]) -> list[Flaky]:
 
 
 def series_of(records: Sequence[Record]) -> list[Series]:
-    """Records by what may be compared, each series the oldest first, the series with the newest record first."""
+    """Group records that can be compared. In a series the oldest record is first; the newest series is first."""
     groups: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda record: (record.header.started, record.path.name)):
         head = record.header
@@ -152,7 +152,8 @@ def series_of(records: Sequence[Record]) -> list[Series]:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """Every record below a folder, and a sentence for each .jsonl file that is none. A link to a record counts once."""
+    """Return every record below a folder, and a note for each .jsonl file that is no record.
+    A link to a record is not read twice."""
     if not folder.is_dir():
         raise OracleError(f"{folder}: not a folder; history reads the run records (.jsonl) below one")
     records, notes = [], []
@@ -160,7 +161,7 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
         try:
             records.append(read(path, brief=True))
         except OracleError as error:
-            if not path.match("index-*.jsonl"):  # of outputs that a run recorded
+            if not path.match("index-*.jsonl"):  # such a file belongs to outputs that a run recorded
                 notes.append(str(error))
     if not records:
         raise OracleError(f"{folder}: no run record (.jsonl) below it" + "".join(f"\n  {note}" for note in notes))
@@ -187,7 +188,7 @@ STYLES = ("trend-0", "trend-1", "trend-2", "trend-3")  # solid, dashed, dotted, 
 
 
 def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]) -> Panel:
-    """The share of cases that each layer accepts, from none at the ground to all at the top."""
+    """Return a picture of the share of cases that each layer accepts, from none (bottom) to all (top)."""
     drawn = [axis()]
     for style, values in zip(STYLES, trend.values(), strict=False):
         drawn.append(_line(values, style))
@@ -196,7 +197,7 @@ def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]
 
 
 def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:
-    """The worst error, logarithmic from a hundredth of the bound to a hundred times it; the rule marks the bound."""
+    """Return a picture of the worst error, logarithmic from 0.01 to 100 times the bound; the rule marks the bound."""
     points = [None if v is None else _log(v) for v in values]
     first, last = (percent(values[place]) if values else NONE for place in (0, -1))
     text = _("worst error of the bound: {before} → {last}", before=first, last=last)
@@ -204,14 +205,14 @@ def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:
 
 
 def _log(value: Number) -> float:
-    """0 at a hundredth of the bound, 0.5 at it, 1 at a hundred times."""
+    """Return 0 at a hundredth of the bound, 0.5 at the bound, 1 at a hundred times the bound."""
     if not math.isfinite(value):
         return 1.0
     return 0.0 if value <= 0.01 else min(1.0, (math.log10(value) + 2) / 4)
 
 
 def _line(points: Sequence[float | None], style: str) -> str:
-    """A line over equally spaced records, broken where a record says nothing, with a dot for every record."""
+    """Return a line over equally spaced records with a dot for each, broken at a record without a value."""
     step = (WIDTH - 2 * LEFT) / max(1, len(points) - 1)
     path, dots, pen = "", "", "M"
     for place, point in enumerate(points):

@@ -1,8 +1,7 @@
 """The HTML report: one self-contained file in two languages that opens from ``file://`` without a network.
 
-The verdict, the matrix, the failures and the pictures are rendered here and can be read with scripts off. The case list
-lives as columns in a JSON block and is drawn a page at a time by the script; full views exist for cases that did not
-pass.
+The verdict, the matrix, the failures and the pictures are rendered here and can be read without scripts. The case list
+is stored as columns in a JSON block; the script draws it page by page. Only cases that did not pass have full views.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from ..language.translate import CHINESE, ENGLISH, LANGUAGES, Language, Phrase, 
 from ..summary import Summary, columns, command_for, suffix
 from .pictures import bars, grid_paths, map_parts, pictures
 
-# A page in two languages: every text stands in the page's own language, the script has the other one.
+# A page in two languages: every text is written in the page's own language, and the script has it in the other one.
 #
-# ``<i-t>`` marks a text to exchange, ``data-t`` names the attributes of an element to exchange. The table from one
-# language to the other is gathered while the page is rendered, so it holds exactly what the page says.
+# ``<i-t>`` marks a text to exchange; ``data-t`` names the attributes of an element to exchange. The table from one
+# language to the other is collected while the page is rendered, so it contains exactly the page's texts.
 
 
 class Bilingual:
-    """Renders texts in one language and remembers them in the other. One per page."""
+    """Render texts in one language and collect them in the other. One object per page."""
 
     def __init__(self, base: Language) -> None:
         self.base, self.other = base, CHINESE if base is ENGLISH else ENGLISH
@@ -49,24 +48,24 @@ class Bilingual:
         self.phrases: dict[str, str] = {}
 
     def pair(self, text: Text | str) -> tuple[str, str | None]:
-        """A text here, and in the other language: None where the table tells it."""
+        """Return a text in the page's language and in the other; None instead of the latter if the table has it."""
         here, there = self.base.say(text), self.other.say(text)
         if isinstance(text, Phrase):
             self._know(text)
             return here, there if self.base is CHINESE and here != there else None
         if here == there or self.swap.setdefault(here, there) == there:
             return here, None
-        return here, there  # two English texts with one Chinese: this one says itself what the other is
+        return here, there  # one text here has two translations: this element carries its own
 
     def _know(self, phrase: Phrase) -> None:
-        """Keep the forms that the script needs for this phrase and its parts."""
-        for part in sorted(_parts(phrase.message)):  # the same page from the same record
+        """Keep the translations that the script needs for this phrase and its parts."""
+        for part in sorted(_parts(phrase.message)):  # sorted: the same record must give the same page
             form = CHINESE.form(part)
             if form is not None:
                 self.phrases[shape(part)] = form
 
     def t(self, message: str | Text, /, **params: object) -> Markup:
-        """A text that the language switch exchanges."""
+        """Return a text that the language switch exchanges."""
         text = Text(message, params=params) if isinstance(message, str) else message
         here, there = self.pair(text)
         if here == self.other.say(text):
@@ -76,31 +75,31 @@ class Bilingual:
         return Markup("<i-t{}{}>{}</i-t>").format(kind, kept, here)
 
     def tn(self, singular: str, plural: str, n: int, /, **params: object) -> Markup:
-        """A text about a number of things."""
+        """Return a text about a number of things."""
         return self.t(Text(singular, plural, n, params))
 
     def p(self, text: str) -> Markup:
-        """A sentence of the record."""
+        """Return a sentence of the record."""
         return self.t(Phrase(text))
 
     def ta(self, attribute: str, message: str | Text, /, **params: object) -> Markup:
-        """An attribute that the language switch exchanges, with its name."""
+        """Return an attribute, with its name, that the language switch exchanges."""
         here, _ = self.pair(Text(message, params=params) if isinstance(message, str) else message)
         return Markup('{0}="{1}" data-t="{0}"').format(attribute, here)
 
     def for_script(self, texts: Iterable[Text]) -> dict[str, Any]:
-        """What the script needs: this page's language, its texts in the other, the script's own and the record's."""
+        """Return the script's data: the page's language, its texts in the other, the script's texts, the record's."""
         words = {text.message: CHINESE.say(text) for text in texts}
         return {"base": self.base.code, "swap": self.swap, "words": words, "phrases": self.phrases}
 
 
 def _parts(text: str) -> set[str]:
-    """A phrase and what it is made of, as Language.phrase takes it apart."""
+    """Return a phrase and its parts, as Language.phrase splits it."""
     result: set[str] = set()
     left = [text]
     while left:
         part = left.pop()
-        if part not in result:  # many ways lead to one part: without this a reason of forty took for ever
+        if part not in result:  # many ways lead to one part: without this check a reason with forty parts never ends
             result.add(part)
             for mark in ("; ", ": "):
                 first, separator, rest = part.partition(mark)
@@ -108,7 +107,7 @@ def _parts(text: str) -> set[str]:
     return result
 
 
-# The case list as columns: what is the same in all runs once, then what each run found. The script reads it.
+# The case list as columns: first the data that all runs share, then the results of each run. The script reads it.
 
 REASON = 400
 
@@ -128,7 +127,7 @@ class Strings:
 
 
 class CaseTable:
-    """The cases of all runs, (label, summary) each; rows in the order of first appearance."""
+    """The cases of all runs, each run as (label, summary). Rows are in the order of first appearance."""
 
     def __init__(self, runs: Sequence[tuple[str, Summary]]) -> None:
         self.runs = runs
@@ -139,11 +138,11 @@ class CaseTable:
         self.layers = known({*LAYERS, *result})
 
     def rows_of(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the row of each of some cases."""
+        """Return the row numbers of the given cases."""
         return {case_id: row for row, case_id in enumerate(self.cases) if case_id in ids}
 
     def columns(self) -> dict[str, Any]:
-        """Return the block the script reads; numbers that are not finite are strings."""
+        """Return the block that the script reads; numbers that are not finite are strings."""
         prefixes, families, ops, dtypes, reasons = Strings(), Strings(), Strings(), Strings(), Strings()
         cases: dict[str, list[Any]] = {"prefix": [], "family": [], "tail": [], "op": [], "dtype": []}
         for case in self.cases.values():
@@ -167,7 +166,7 @@ class CaseTable:
         }
 
     def _run(self, label: str, summary: Summary, reasons: Strings) -> dict[str, Any]:
-        """What one run found. ``layers`` has a bit for each layer that rejects the case."""
+        """Return the results of one run. ``layers`` has a bit for each layer that rejects the case."""
         cluster_of = {case.id: cluster.number for cluster in summary.clusters for case in cluster.cases}
         names = ("status", "err", "share", "ms", "reason", "cluster", "layers")
         columns: dict[str, list[Any]] = {name: [] for name in names}
@@ -190,12 +189,12 @@ class CaseTable:
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
         if all(value is None for value in columns["share"]):
-            columns["share"] = []  # a record without it
+            columns["share"] = []  # the record has no shares
         return {"label": label, "replay": suffix(summary.record.header), **columns}
 
 
 def three(value: Number | None) -> Number | str | None:
-    """Three significant digits, which is what the list shows."""
+    """Return a number with three significant digits, as the list shows it."""
     if value is None:
         return None
     if not math.isfinite(value):
@@ -206,7 +205,7 @@ def three(value: Number | None) -> Number | str | None:
 
 # The report itself.
 
-FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
+FULL_VIEWS = 500  # full case views in the file, divided evenly among the clusters; the record has the others
 CLUSTERS = 100
 MEMBERS = 12
 EXCUSED = 60
@@ -215,7 +214,7 @@ LABEL = {
     "used": _("error / allowed"), "share": _("kernel's own share"), "time": _("time"), "golden": _("golden"),
     "backend": _("backend"), "device": _("device"), "worker": _("worker"), "authority": _("on the authority of"),
 }  # fmt: skip
-# What the script says by itself; its catalogue is part of the page.
+# The script's own texts; their translations are part of the page.
 SCRIPT = (
     _("status"), _("case"), _("type"), _("error / allowed"), _("time"), _("share"), _("{found} of {all} cases"),
     _(". Not understood: {words}"),
@@ -227,7 +226,7 @@ SCRIPT = (
 
 @dataclass(frozen=True)
 class RunView:
-    """One record as the template sees it. ``label`` is unique in the report; ``alone``: it is the only run."""
+    """One record for the template. ``label`` is unique in the report; ``alone``: it is the only run."""
 
     number: int
     label: str
@@ -240,12 +239,12 @@ class RunView:
 
     @property
     def atoms(self) -> tuple[str, ...]:
-        """What a link to cases of this run adds to its filter."""
+        """The filter atoms that a link to cases of this run needs."""
         return () if self.alone else (atom("run", self.label),)
 
     @cached_property
     def shown(self) -> dict[str, CaseRecord]:
-        """The cases with a full view: in turn one of each cluster, the simplest first, and one expected failure."""
+        """The cases with a full view: one of each cluster in turn, the simplest first, and expected failures."""
         queues = [[c.simplest, *(x for x in c.cases if x is not c.simplest)] for c in self.summary.clusters]
         queues += [list(group.cases) for group in self.summary.excused if group.status == "xfail"]
         in_turn = (case for row in zip_longest(*queues) for case in row if case is not None)
@@ -253,7 +252,7 @@ class RunView:
 
     @cached_property
     def inline(self) -> frozenset[str]:
-        """Cases whose full view stands in the failures section already."""
+        """Cases that already have a full view in the failures section."""
         return frozenset(cluster.simplest.id for cluster in self.summary.clusters[:CLUSTERS])
 
     @property
@@ -264,7 +263,7 @@ class RunView:
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
-    """Return the report as one HTML text, first seen in ``language``; with several records each against the first."""
+    """Return the report as one HTML text, first shown in ``language``. Further records are compared with the first."""
     if not records:
         raise OracleError("a report needs at least one run record")
     runs = runs_of(records)
@@ -293,7 +292,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
 
 
 def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[], object], **values: Any) -> str:
-    """Render a template with this project's style and script; ``data()`` is called last, for the script's block."""
+    """Render a template with this project's style and script. ``data()`` is called last, for the script's block."""
     code = asset("common.js") + asset(script)
     environment = _environment()
     environment.globals.update(t=page.t, tn=page.tn, p=page.p, ta=page.ta)
@@ -313,7 +312,7 @@ def _wrapped(code: str) -> str:
 
 
 def runs_of(records: Sequence[Record]) -> list[RunView]:
-    """Views of records with labels that tell them apart."""
+    """Return views of records, with labels that distinguish them."""
     labels = [record.label for record in records]
     unique = [f"{x} ({r.path.stem})" if labels.count(x) > 1 else x for x, r in zip(labels, records, strict=True)]
     unique = [f"{x} #{i}" if unique.count(x) > 1 else x for i, x in enumerate(unique, 1)]
@@ -331,7 +330,7 @@ def _title(runs: Sequence[RunView]) -> Text:
 
 
 def kinds(clusters: Sequence[Cluster]) -> Text:
-    """How many cases failed in how many ways, and what makes a way (``clusters.clusters``)."""
+    """Say how many cases failed, in how many groups or kinds, and what defines those (``clusters.clusters``)."""
     cases = _n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters))
     if all(cluster.group is not None for cluster in clusters):
         groups = _n("{n} group", "{n} groups", len(clusters))
@@ -341,23 +340,23 @@ def kinds(clusters: Sequence[Cluster]) -> Text:
 
 
 def json_block(value: object) -> str:
-    """JSON that may stand inside a script element: no "<", so neither ``</script>`` nor ``<!--`` can occur."""
+    """Return JSON for a script element: it has no "<", so neither ``</script>`` nor ``<!--`` can occur."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def query(*atoms: str) -> str:
-    """The address of the case list with a filter."""
+    """Return the address of the case list with a filter."""
     return "#q=" + quote(" ".join(atoms), safe="")
 
 
 def atom(name: str, *values: str) -> str:
-    """A filter atom; a value with spaces or commas is quoted."""
+    """Return a filter atom; a value with spaces or commas is quoted."""
     return f"{name}:" + ",".join(f'"{v}"' if any(c in v for c in ' ,"') or not v else v for v in values)
 
 
 def syllables(name: str) -> Markup:
-    """A name in camel case that breaks between its words only."""
+    """Return a name in camel case that breaks only between its words."""
     parts: list[str] = []
     for before, char in zip(" " + name, name, strict=False):
         if (char.isupper() and before.islower()) or not parts:
@@ -388,5 +387,5 @@ def _environment() -> jinja2.Environment:
 
 
 def asset(name: str) -> str:
-    """A file of the templates, as text."""
+    """Return a file of the templates as text."""
     return (resources.files("oracle.reporting") / "templates" / name).read_text(encoding="utf-8")

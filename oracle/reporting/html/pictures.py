@@ -1,7 +1,7 @@
-"""Pictures of one run as small multiples: how errors spread, what they grow with, and where the time goes.
+"""Pictures of one run as small multiples: the spread of errors, what errors depend on, and where the time goes.
 
-Drawn as inline SVG with the page's own colours, so that both themes and print are right; shape and place say what
-colour says (bars beyond the bound are outlined, the backend's line is dashed). Every panel says its figures in words.
+They are inline SVG in the page's own colours, so both themes and print are right. Shape and position repeat the meaning
+of colours: bars beyond the bound are outlined, the backend's line is dashed. Every panel has its figures as text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..language.translate import Text, _
 from ..language.words import percent, seconds
 from ..summary import Summary
 
-PANELS = 120  # of one picture; the operators beyond are told in its note
+PANELS = 120  # of one picture; further operators are omitted
 WIDTH, HEIGHT, LEFT, BOTTOM = 180, 74, 4, 12
 BINS = 10  # below the bound
 EDGES = (1.0, 2.0, 10.0)
@@ -42,7 +42,7 @@ GROWTH = _("Line: the worst case of each power of two; dashed: the median. The r
 
 @dataclass(frozen=True)
 class Panel:
-    """One small picture of an operator and, mostly, a type; ``caption``: the contents in words."""
+    """One small picture of an operator and usually a dtype; ``caption``: its contents as text."""
 
     op: str
     dtype: str
@@ -54,7 +54,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """One question and a panel for each operator and type; ``legend``: a mark and what it means."""
+    """One question, and a panel for each operator and dtype; ``legend``: marks with their meanings."""
 
     title: Text
     note: Text
@@ -63,7 +63,7 @@ class Picture:
 
 
 def pictures(summary: Summary) -> list[Picture]:
-    """All pictures for which the record has the figures."""
+    """Return all pictures for which the record has the figures."""
     groups = _groups(summary)
     result = [
         _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
@@ -80,7 +80,7 @@ Groups = dict[tuple[str, str], list[CaseRecord]]
 
 
 def _groups(summary: Summary) -> Groups:
-    """Judged cases by operator and type, types in the usual order."""
+    """Return judged cases by operator and dtype, dtypes in the usual order."""
     result: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
     for case in summary.record.cases:
         if case.budget_used is not None:
@@ -90,7 +90,7 @@ def _groups(summary: Summary) -> Groups:
     return {key: result[key] for key in sorted(result, key=lambda key: (ops.index(key[0]), rank[key[1]]))}
 
 
-# how errors spread ----------------------------------------------------------------------------------------------------
+# the spread of errors -------------------------------------------------------------------------------------------------
 
 
 def _error(values: Sequence[float]) -> Text:
@@ -119,7 +119,7 @@ def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title
 
 
 def _bin(value: float) -> int:
-    """0 exact, 1 to 10 the tenths of the bound, then to 2 times, to 10 times, beyond, not finite."""
+    """Return the bin: 0 exact, 1 to 10 tenths of the bound, then up to 2 times, up to 10 times, beyond, not finite."""
     if value <= 0:
         return 0
     if value <= 1:
@@ -143,7 +143,7 @@ def _ulps(groups: Groups) -> Picture:
 
 
 def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
-    """Bars with logarithmic heights; those from ``over`` on are outlined, and a rule stands before them."""
+    """Return bars with logarithmic heights; bars from ``over`` on are outlined, and a rule is drawn before them."""
     step = (WIDTH - 2 * LEFT) / len(counts)
     top = math.log1p(max(counts))
     ground = HEIGHT - BOTTOM
@@ -161,12 +161,12 @@ def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
 
 
 def axis() -> str:
-    """The line at the ground of a panel."""
+    """Return the line at the bottom of a panel."""
     return f'<path class="line" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - LEFT}"/>'
 
 
 def mark(height: float) -> str:
-    """A rule across a panel, at the bound."""
+    """Return a rule across a panel, at the bound."""
     return f'<path class="rule" d="M{LEFT} {height:.1f}H{WIDTH - LEFT}"/>'
 
 
@@ -177,7 +177,7 @@ def _tick(x: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{HEIGHT - 2}" text-anchor="{anchor}">{shown}</text>'
 
 
-# what errors grow with ------------------------------------------------------------------------------------------------
+# what errors depend on ------------------------------------------------------------------------------------------------
 
 
 def _reduced(first: str, last: str, at: str, worst: str) -> Text:
@@ -191,7 +191,7 @@ def _magnitude(first: str, last: str, at: str, worst: str) -> Text:
 
 
 def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, str, str, str], Text]) -> Picture:
-    """Worst and median error by a figure of the case, in powers of two; only where it varies."""
+    """Return worst and median error by a figure of the case, in powers of two; only if the figure varies."""
     panels = []
     for (op, dtype), cases in groups.items():
         points = [(x, ranked(case.budget_used)) for case in cases
@@ -211,7 +211,7 @@ def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, st
 
 
 def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
-    """Values by the power of two of their figure, in order."""
+    """Group values by the power of two of their figure, in order."""
     result: defaultdict[int, list[float]] = defaultdict(list)
     for x, y in points:
         result[math.floor(math.log2(x))].append(y)
@@ -219,13 +219,13 @@ def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
 
 
 def height_of(value: float, low: float = 0.0, high: float = 1.0) -> float:
-    """Where a value between two others is drawn, from the ground of a panel to its top."""
+    """Return the height in a panel, from bottom to top, of a value between two others."""
     ground = HEIGHT - BOTTOM
     return ground - (ground - 6) * (min(max(value, low), high) - low) / (high - low)
 
 
 def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: float) -> str:
-    """Lines over powers of two, one mark where there is a single one."""
+    """Return lines over powers of two."""
     places = sorted({x for points, _kind in lines for x in points})
     span = max(1, places[-1] - places[0])
     drawn = []
@@ -240,7 +240,7 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
 
 
 def elements(case: CaseRecord) -> int | None:
-    """How many elements a case has: what the record says, else the shape in its id."""
+    """Return how many elements a case has: from the record, else from the shape in its id."""
     if count := case.elements or (case.detail.total if case.detail else None):
         return count
     match = _SHAPE.search(case.id)
@@ -275,7 +275,7 @@ def _time(summary: Summary) -> Picture:
 
 @dataclass(frozen=True)
 class MapPart:
-    """A stretch of the error map with one level: 0 no error ... 4 far beyond the bound, 5 not finite."""
+    """A part of the error map with one level: 0 no error ... 4 far beyond the bound, 5 not finite."""
 
     start: int
     length: int
@@ -283,7 +283,7 @@ class MapPart:
 
 
 def level_of(value: Number) -> int:
-    """The level of an error in units of its bound."""
+    """Return the level of an error in units of its bound."""
     return 5 if not math.isfinite(value) else sum(value > limit for limit in (0.0, 0.5, 1.0, 10.0))
 
 
@@ -299,7 +299,7 @@ def map_parts(values: Sequence[Number]) -> list[MapPart]:
 
 
 def grid_paths(grid: ErrorGrid) -> Iterator[tuple[int, str]]:
-    """One path per level, a rectangle for every stretch of blocks of a row that have it; level 0 is the ground."""
+    """Yield one path per level, with a rectangle for each part of a row of blocks; level 0 is the background."""
     paths: dict[int, list[str]] = {}
     for row in range(grid.height):
         for part in map_parts(grid.values[row * grid.width : (row + 1) * grid.width]):
@@ -310,7 +310,7 @@ def grid_paths(grid: ErrorGrid) -> Iterator[tuple[int, str]]:
 
 
 def bars(histogram: Mapping[str, Number]) -> Iterator[tuple[str, Number, float]]:
-    """Buckets with their share of the longest bar; logarithmic, for one wrong element in a million must show."""
+    """Yield buckets with their share of the longest bar: logarithmic, so that one error in a million is visible."""
     top = max((math.log1p(n) for n in histogram.values()), default=0.0)
     for name, n in histogram.items():
         yield name, n, (math.log1p(n) / top if top else 0.0)

@@ -1,9 +1,9 @@
-"""What reports say, in English and in Chinese.
+"""The texts of reports, in English and in Chinese.
 
-A ``Text`` is a sentence that has not been put into a language yet: its English form and what goes into its places.
-``str()`` gives the English; ``CHINESE.say(text)`` looks it up in the gettext catalogue under ``locale/``
-(``python tools/messages.py`` keeps that in step with the sources). What the record itself says in English (a pattern, a
-likely cause, a layer's reason) is a ``Phrase``: it is looked up with its figures taken out.
+A ``Text`` is a sentence before its translation: its English form and the values for its places. ``str()`` gives the
+English; ``CHINESE.say(text)`` looks it up in the gettext catalogue under ``locale/`` (``python tools/messages.py``
+keeps the catalogue in step with the sources). An English text of the record (a pattern, a likely cause, a layer's
+reason) is a ``Phrase``: it is looked up without its figures.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from importlib import resources
 from itertools import count
 from string import Formatter
 
-# Sentences that records hold in English, for the catalogues: patterns, likely causes, rules and reasons.
+# English sentences in records, for the catalogues: patterns, likely causes, rules and reasons.
 #
-# In ``PHRASES`` ``#`` stands for a figure, an index or an ordinal. In ``SENTENCES`` a word in braces stands for names,
-# types or a sentence of its own; ``{name}`` for one name alone. What is in neither is shown in English; nothing is
-# lost.
+# In ``PHRASES``, ``#`` stands for a figure, an index or an ordinal. In ``SENTENCES``, a word in braces stands for
+# names, types or another sentence; ``{name}`` stands for one name. A sentence in neither list is shown in English.
 
 
 def N_(text: str) -> str:  # gettext's name for "to be translated where it is shown"
@@ -187,20 +186,20 @@ SENTENCES: tuple[str, ...] = (
 
 
 DOMAIN = "aclnn-oracle"
-# What a phrase leaves out: an index, an ordinal, a number that is no part of a word (float32) or of a version, and the
-# N that stands for numbers that differ.
+# The figures of a phrase: an index, an ordinal, a number that is no part of a word (float32) or of a version, and N,
+# which stands for differing numbers.
 FIGURE = re.compile(
     r"\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|"
     r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|N)(?![\w])"
 )
 
 NAME = r"[A-Za-z_]\w*"
-FIGURES = ("low", "high", "least", "most", "step", "left")  # places of sentences in which a figure stands
-PLACE = 10**15  # and above: figures that stand for the first figure of a phrase, the second ...
+FIGURES = ("low", "high", "least", "most", "step", "left")  # places of sentences that contain a figure
+PLACE = 10**15  # PLACE + k stands for figure k of a phrase
 
 
 class Text:
-    """A sentence with ``{name}`` places; with ``plural`` and ``n``, one form for one and one for many."""
+    """A sentence with ``{name}`` places; with ``plural`` and ``n``, it has a singular and a plural form."""
 
     __slots__ = ("message", "n", "params", "plural")
 
@@ -217,14 +216,14 @@ class Text:
         return f"<{type(self).__name__} {str(self)!r}>"
 
     def put(self, form: str, language: Language) -> str:
-        """Fill the places of a form of this sentence, each in the same language."""
+        """Fill the places of a form of this sentence, all in the same language."""
         if not self.params:
             return form
         return form.format(**{name: language.word(value) for name, value in self.params.items()})
 
 
 class Listing(Text):
-    """Several texts one after the other."""
+    """A list of texts, separated by commas."""
 
     __slots__ = ("parts",)
 
@@ -234,29 +233,29 @@ class Listing(Text):
 
 
 class Phrase(Text):
-    """A text of the record, which is English; a catalogue may know the sentence with its figures taken out."""
+    """An English text of the record; a catalogue may have a translation of it without its figures."""
 
     __slots__ = ()
 
 
 def _(message: str, /, **params: object) -> Text:
-    """Mark and make a sentence."""
+    """Mark a sentence for translation and return it."""
     return Text(message, params=params)
 
 
 def _n(singular: str, plural: str, n: int, /, **params: object) -> Text:
-    """Mark and make a sentence about a number of things; ``{n}`` is the number."""
+    """Mark a sentence about a number of things and return it; ``{n}`` is the number."""
     return Text(singular, plural, n, params)
 
 
 @lru_cache(maxsize=20_000)
 def shape(text: str) -> str:
-    """A text with ``#`` for every figure."""
+    """Return a text with ``#`` for every figure."""
     return FIGURE.sub("#", text)
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
-    """What finds a sentence of the record: anything may stand in its places, one name alone in ``{name}``."""
+    """Return a pattern that finds a sentence of the record: any text fits its places, in ``{name}`` only one name."""
     parts = [(re.escape(before), place) for before, place, _, _ in Formatter().parse(sentence)]
     forms = {"name": NAME, **dict.fromkeys(FIGURES, r"\S+")}
     places = {place: rf"(?P<{place}>{forms.get(place, '(?:(?!; ).)+')})" for _, place in parts if place}
@@ -265,7 +264,7 @@ def _pattern(sentence: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Language:
-    """A language reports can be written in."""
+    """A language of reports."""
 
     code: str
     tag: str  # of HTML's lang attribute
@@ -288,7 +287,7 @@ class Language:
         return {} if self.code == "en" else {shape(text): self._catalogue.gettext(text) for text in PHRASES}
 
     def say(self, text: Text | str) -> str:
-        """A text in this language; a plain string is taken as it is."""
+        """Return a text in this language; a plain string is returned unchanged."""
         if isinstance(text, str):
             return text
         if isinstance(text, Listing):
@@ -300,20 +299,20 @@ class Language:
         return text.put(self._catalogue.ngettext(text.message, text.plural, text.n), self)
 
     def word(self, value: object) -> str:
-        """What goes into a place: a text in this language, a whole number with its thousands marked, or a string."""
+        """Return the value for a place: a text in this language, an integer with commas, or a string."""
         if isinstance(value, Text):
             return self.say(value)
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
     @cached_property
     def sentences(self) -> list[tuple[re.Pattern[str], str]]:
-        """The record's own sentences about names, as patterns, and their translations."""
+        """The record's own sentences about names, as patterns with their translations."""
 
         return [] if self.code == "en" else [(_pattern(text), self._catalogue.gettext(text)) for text in SENTENCES]
 
-    @lru_cache(maxsize=4096)  # noqa: B019  a part is met again in every larger one: exponentially often
+    @lru_cache(maxsize=4096)  # noqa: B019  a part occurs in every larger part: exponentially often
     def phrase(self, text: str) -> str:
-        """Translate what a record says, by parts where the whole is not known; "" where nothing of it is."""
+        """Translate a text of the record, by parts if the whole is unknown; "" if no part is known."""
         form = self.phrases.get(shape(text))
         if form is not None:
             return form.format(*FIGURE.findall(text))
@@ -328,7 +327,7 @@ class Language:
 
     @lru_cache(maxsize=4096)  # noqa: B019  as above
     def form(self, text: str) -> str | None:
-        """A whole sentence of the record translated, with ``{0}`` for its first figure, as a page's script needs it."""
+        """Translate a whole sentence of the record, with ``{0}`` for its first figure, for a page's script."""
         form = self.phrases.get(shape(text))
         if form is not None or not any(pattern.fullmatch(text) for pattern, _ in self.sentences):
             return form

@@ -1,4 +1,4 @@
-"""How figures and statuses are put into words, the same in every format."""
+"""Figures and statuses as words, the same in every format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NONE = "–"
 
 
 def verdict(record: Record) -> Text:
-    """Say how a run ended, and how many cases each layer rejects where any does, expected or not."""
+    """Say how a run ended, and how many cases each layer rejects, expected or not."""
     judged = scores(record.cases)
     rejected = [_("{layer} {n}", layer=Phrase(name), n=n - a) for name, (a, n) in judged.items() if n > a]
     ended = _ended(record)
@@ -85,7 +85,7 @@ def _list(parts: list[tuple[str, int]]) -> Text:
 
 
 def equation(record: Record) -> str:
-    """Return ``planned = 1,200 pass + 4 fail``: nothing is ever lost. The words are those of the record."""
+    """Return ``planned = 1,200 pass + 4 fail``: every planned case is counted. The words are the record's."""
     parts = [f"{n:,} {status}" for status in reversed(ORDER) if (n := record.counts[status])]
     return f"{record.planned:,} planned = {' + '.join(parts) or '0'}"
 
@@ -96,8 +96,8 @@ def judged(record: Record) -> Text:
 
 
 def percent(fraction: Number | None) -> str:
-    """A fraction as a percentage of three digits, from ten times on as a multiple. Only what is exactly 0 or 1 reads as
-    0 % or 100 %."""
+    """Return a fraction as a percentage of three digits, or from ten on as a multiple. Only an exact 0 or 1 gives 0 %
+    or 100 %."""
     if fraction is None:
         return NONE
     if not math.isfinite(fraction):
@@ -114,7 +114,7 @@ def percent(fraction: Number | None) -> str:
 
 
 def seconds(value: Number | None) -> str:
-    """A duration in the unit people say it in."""
+    """Return a duration in the usual unit for its size."""
     if value is None or not math.isfinite(value):
         return NONE
     if value < 1e-3:
@@ -130,19 +130,19 @@ def seconds(value: Number | None) -> str:
 
 
 def figure(value: Number | None) -> str:
-    """A number as it should be read back: shortest exact decimal; nan, inf and -inf as words."""
+    """Return a number that can be read back: shortest exact decimal; nan, inf and -inf as words."""
     if value is None:
         return NONE
     return f"{value:d}" if isinstance(value, int) else repr(float(value))
 
 
 def short(value: Number) -> str:
-    """A measured figure to six digits: enough to compare, few enough to read."""
+    """Return a measured figure with six digits: enough to compare, and short to read."""
     return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
 
 
 def index(value: tuple[int, ...]) -> str:
-    """An element's index, written as one indexes an array; a scalar has none."""
+    """Return an element's index, as code writes it."""
     return f"[{', '.join(map(str, value))}]"
 
 
@@ -152,5 +152,5 @@ def clip(text: str, limit: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Text for a terminal: one line, without control characters."""
+    """Return a text for a terminal: one line, without control characters."""
     return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
