@@ -1,6 +1,6 @@
 """The sub-commands of ``aclnn-oracle``, one file each: ``add_parser(subparsers)`` registers it.
 
-Only the module of the command that was asked for is imported: most bring half the package with them.
+Only the module of the requested command is imported: most of them import half of the package.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ COMMANDS = {
 
 
 def note(text: str) -> None:
-    """Say on standard error what takes long."""
+    """Print a remark about slow work to standard error."""
     print(f"aclnn-oracle: {text}", file=sys.stderr)
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add ``--cluster`` to a command whose work can be shared out."""
+    """Add ``--cluster`` to a command with work that can be shared."""
     text = "share the work out to the workers of this Dask scheduler (extra cluster), e.g. tcp://head:8786"
     parser.add_argument("--cluster", metavar="ADDRESS", help=text)
 
@@ -57,7 +57,7 @@ def at_least(option: str, value: int, least: int = 1) -> None:
 
 
 def whole(word: str) -> int:
-    """Return a number of at least 0 as an option gives it, for argparse."""
+    """Return a number of at least 0 from an option's text, for argparse."""
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number of at least 0")
     return int(word)

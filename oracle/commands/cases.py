@@ -1,4 +1,4 @@
-"""``aclnn-oracle list`` and ``aclnn-oracle show``: what cases there are, and one of them looked at. Nothing runs."""
+"""``aclnn-oracle list`` and ``aclnn-oracle show``: list the cases, and show one of them. No case runs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from . import Subparsers, at_least, note
 from .golden import catalogue_files, matching
 from .run import find_case
 
-Rows: TypeAlias = list[tuple[str, str, int, float]]  # a dtype, a tier, its cases and seconds
-SHOWN = 8  # first values of a tensor
+Rows: TypeAlias = list[tuple[str, str, int, float]]  # a dtype, a tier, the number of cases, the seconds
+SHOWN = 8  # first values of a tensor that are printed
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -65,13 +65,13 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def list_cases(args: argparse.Namespace) -> int:
-    """Print the table or the ids; OracleError where no case is chosen."""
+    """Print the table or the ids. Raises OracleError if no case is chosen."""
     only, soc = {operator_named(name).name for name in args.op}, soc_of(args.soc)
     if not any((args.files, args.expression, args.where, args.ids, args.by == "family", args.tier == HUGE,
                 soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
         _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
         return 0
-    chosen_by((), args.where)  # a wrong word is refused before files are read
+    chosen_by((), args.where)  # raises an error for a wrong word before files are read
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
     if not args.files:  # the cases of other files are not kept
         keep(paths, args.tier, note)
@@ -92,7 +92,7 @@ def list_cases(args: argparse.Namespace) -> int:
 
 
 def _counted(counts: Counts, only: set[str], tier: str, by: str) -> dict[str, Rows]:
-    """The rows of a tier and of the tiers that it contains, of some operators (none named: of all)."""
+    """Return the rows of a tier and of the tiers that it contains, for some operators (none named: all)."""
     within, rows = TIERS[: TIERS.index(tier) + 1], dict[str, Rows]()
     for op in only or counts:
         for dtype, tiers in counts[op].items():
@@ -102,7 +102,7 @@ def _counted(counts: Counts, only: set[str], tier: str, by: str) -> dict[str, Ro
 
 
 def _show(rows: Mapping[str, Rows], by: str) -> None:
-    """Print a row each: number of cases, seconds, the commonest types, the tiers."""
+    """Print one row each: number of cases, seconds, the commonest dtypes, the tiers."""
     width = max(map(len, (*rows, "in all")))
     print(f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers")
     for name, result in rows.items():
@@ -123,7 +123,7 @@ def _row(name: str, rows: Rows, width: int) -> str:
 
 
 def show_case(args: argparse.Namespace) -> int:
-    """Print the case, and save its data where asked to."""
+    """Print the case, and save its data if requested."""
     at_least("--seed", args.seed, 0)
     case, soc = find_case(args.case, args.catalogue), platform(soc_of(args.soc)).soc
     for line in _shown(case, soc, args.seed):
@@ -166,7 +166,7 @@ def _shown(case: Case, soc: str, seed: int) -> Iterator[str]:
 
 
 def _statistics(array: Array) -> str:
-    """Smallest, largest and mean of the finite values, how many are not finite or zero, and the first ones."""
+    """Return minimum, maximum and mean of finite values, the counts of non-finite ones and zeros, and first values."""
     if not array.size:
         return "empty"
     flat = array.reshape(-1)

@@ -1,4 +1,4 @@
-"""``aclnn-oracle convert``: our cases as ATK JSON or TTK CSV, and either of those as another."""
+"""``aclnn-oracle convert``: write our cases as ATK JSON or TTK CSV, or either of these formats as the other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def convert(args: argparse.Namespace) -> int:
-    """Read, write, and say what was left out. Returns 0 if anything was written, 1 if nothing was."""
+    """Read and write cases, and print the omissions. Return 0 if any case was written, 1 if none was."""
     from ..catalogue import select
     from ..interop.foreign import LIMIT
     from ..interop.write import write

@@ -1,4 +1,4 @@
-"""``aclnn-oracle coverage``: what the catalogue covers of the ecosystem standard, and how much its goldens can tell."""
+"""``aclnn-oracle coverage``: the catalogue's coverage of the ecosystem standard, and the information in its goldens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..catalogue.data.case import Case
     from ..catalogue.measure import Dimension, Information
 
-LARGEST = 1 << 16  # elements of an output that is measured
+LARGEST = 1 << 16  # elements; larger outputs are not measured
 _SHOWN = 8  # holes named in the text table
 
 
@@ -60,7 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def show_coverage(args: argparse.Namespace) -> int:
-    """Print the table; exit status 1 where --require is not met."""
+    """Print the table; exit status 1 if --require is not met."""
     from ..catalogue.measure import NOT_GENERATED, coverage, information
     from ..power.conditions import THREES, interactions
     from ..power.values import NOT_COUNTED, values
@@ -87,7 +87,7 @@ def show_coverage(args: argparse.Namespace) -> int:
 
 
 def _require_sense(args: argparse.Namespace) -> None:
-    """Raise OracleError for a figure that cannot be, and for an option that another one, or its absence, makes idle."""
+    """Raise OracleError for an impossible number, and for an option that has no effect with the other options."""
     gates = {"--require": args.require, "--require-threes": args.require_threes}
     for option, percent in gates.items():
         if percent is not None and not 0 <= percent <= 100:
@@ -136,7 +136,7 @@ def _table(table: list[Dimension], form: str, not_generated: Sequence[str]) -> s
 
 
 def _floor(percent: float) -> str:
-    """Never round up to 100."""
+    """Return a percentage as text, never rounded up to 100."""
     return "100" if percent == 100 else f"{int(percent * 10) / 10:.1f}"
 
 

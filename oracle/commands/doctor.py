@@ -1,4 +1,4 @@
-"""``aclnn-oracle doctor`` and ``aclnn-oracle emulator``: can this machine's NPU be used, and one that is emulated."""
+"""``aclnn-oracle doctor`` and ``aclnn-oracle emulator``: check this machine's NPU, and build an emulated one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _add_doctor(subparsers: Subparsers) -> None:
 
 
 def _examine(args: argparse.Namespace) -> int:
-    """Print the findings as they are made; return 1 if any failed."""
+    """Print each finding as soon as it is made; return 1 if any failed."""
     from ..doctor import examine, pack, worst
 
     asked = platform(args.soc).soc if args.soc is not None else ""
@@ -65,7 +65,7 @@ def _examine(args: argparse.Namespace) -> int:
 
 
 def _missed(asked: str, there: str) -> Finding:
-    """What is said where --soc asks for another device than the one that is here."""
+    """Return the finding for a --soc that is not the device on this machine."""
     from ..doctor import failed
 
     if there:
@@ -74,13 +74,13 @@ def _missed(asked: str, there: str) -> Finding:
 
 
 def _soc(findings: list[Finding]) -> str:
-    """The --soc name that the examination found, "" where it met no device."""
+    """Return the --soc name that the examination found; "" if it found no device."""
     text = next((finding.text for finding in findings if finding.topic == "SoC"), "")
     result = re.search(r"--soc (\w+)", text)
     return result[1] if result else ""
 
 
-# ``aclnn-oracle emulator``: build the emulated CANN, print what to export.
+# ``aclnn-oracle emulator``: build the emulated CANN, and print the variables to export.
 
 
 def _add_emulator(subparsers: Subparsers) -> None:
@@ -110,7 +110,7 @@ def _with_headers(tree: Path) -> Path:
 
 
 def _env(args: argparse.Namespace) -> int:
-    """Print exports that serve C++ programs and torch_npu alike, building the tree first where it is not there."""
+    """Print exports for both C++ programs and torch_npu. Build the tree first if it does not exist."""
     tree = _with_headers(build(args.directory))
     for name, value in environment(tree, soc=args.soc, torch_npu=True).items():
         print(f"export {name}={shlex.quote(value)}")

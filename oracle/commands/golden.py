@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
 
 
-# What chooses the fixtures to write, by its name in the arguments; an argument that is not given is None or empty.
+# The arguments that choose the fixtures to write, with their options; an argument that is not given is None or empty.
 CHOOSING = {
     "tier": "--tier", "soc": "--soc", "seed": "--seed", "format": "--format", "op": "--op", "expression": "-k",
     "where": "--where",
@@ -64,7 +64,7 @@ def _add_golden(subparsers: Subparsers) -> None:
 
 
 def golden(args: argparse.Namespace) -> int:
-    """Write or verify; return 0, or 1 when something differs."""
+    """Write or verify; return 0, or 1 if something differs."""
     at_least("--jobs", args.jobs)
     at_least("--seed", args.seed or 0, 0)
     given = {option: getattr(args, name) for name, option in CHOOSING.items()}
@@ -89,7 +89,7 @@ def _verify(directory: Path, pool: Workers) -> int:
 def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", soc_of(args.soc)
     only = {operator_named(name).name for name in args.op}
-    platform(soc)  # before anything is expanded
+    platform(soc)  # checks the SoC before any case is expanded
     require_empty(args.directory)
     paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)
     fits = matching(args.expression)
@@ -113,9 +113,9 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
 
 
 def matching(expression: str | None) -> Callable[[Case], bool]:
-    """Return what tells the cases that ``run -k EXPRESSION`` would choose, all without one. Raises OracleError for what
-    is no expression: before anything is expanded."""
-    from _pytest.mark.expression import Expression  # pytest's own reading of -k; it has no public name
+    """Return a function that says whether ``run -k EXPRESSION`` would choose a case; without one, all are chosen.
+    Raises OracleError for an invalid expression, before any case is expanded."""
+    from _pytest.mark.expression import Expression  # pytest's parser of -k; it has no public name
 
     if expression is None:
         return lambda case: True
@@ -127,7 +127,7 @@ def matching(expression: str | None) -> Callable[[Case], bool]:
 
 
 def _in(case: Case) -> ExpressionMatcher:
-    """Answer whether a word of an expression stands in a case's id, in its file's name or in one of its markers."""
+    """Return a function that says whether a case's id, file name or markers contain a word of an expression."""
     names = [name.lower() for name in (case.id, Path(case.source.rpartition(":")[0]).name, *case.marks)]
 
     def contains(word: str, /, **_attributes: str | int | bool | None) -> bool:
@@ -137,7 +137,7 @@ def _in(case: Case) -> ExpressionMatcher:
 
 
 def catalogue_files(paths: list[Path]) -> list[Path]:
-    """Return catalogue files for files and folders; OracleError for what is neither."""
+    """Return catalogue files for files and folders. Raises OracleError for any other path."""
     result: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -153,7 +153,7 @@ def catalogue_files(paths: list[Path]) -> list[Path]:
 
 
 def _progress(word: str) -> Progress | None:
-    """Return a progress line for people; nothing where the output is not a terminal."""
+    """Return a function that shows progress; None if the output is not a terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -189,7 +189,7 @@ def _add_export(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file. OracleError for an unknown operator, or where a golden.py is there already."""
+    """Write the file. Raises OracleError for an unknown operator, or if a golden.py already exists."""
     from ..interop.golden_py import golden_py
 
     chosen = [operator_named(name) for name in args.op or ()] or list(OPERATORS.values())

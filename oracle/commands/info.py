@@ -30,10 +30,10 @@ from ..standards import STANDARDS
 from ..system.process import BLOCK, ENGINE, THREADS, Variable, version_of
 from . import Subparsers
 
-# Products of the public documents on which none of the operators is supported; no SoC of this project.
+# Products in the public documents that support none of the operators; they are no SoCs of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
 FRAMEWORKS = ("torch", "torch_npu", "mindspore")  # built-in backends that need the package of their name
-_PREFIX = "ACLNN_ORACLE_"  # of every variable of this package
+_PREFIX = "ACLNN_ORACLE_"  # begins the name of every variable of this package
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -48,7 +48,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def show_info(args: argparse.Namespace) -> int:
-    """Print everything, or all about one operator."""
+    """Print everything, or the details of one operator."""
     if args.operator_name is not None:
         for line in _operator(operator_named(args.operator_name)):
             print(line)
@@ -71,7 +71,7 @@ def show_info(args: argparse.Namespace) -> int:
 
 
 def _operator(op: Operator) -> Iterator[str]:
-    """An operator as its page declares it."""
+    """Yield the lines about an operator, as its page declares it."""
     yield f"{op.name}   (case ids begin with {op.slug}/; page {op.checks.__module__})"
     page = (sys.modules[op.checks.__module__].__doc__ or "").strip()
     yield from (f"  {line}".rstrip() for line in page.splitlines())
@@ -121,7 +121,7 @@ def _backends() -> Iterator[str]:
 def _state(name: str) -> str:
     """Say whether a backend loads, and how many devices it sees.
 
-    Of a framework it says that it is installed: to load one takes seconds, which is for a run or the doctor.
+    A framework is only reported as installed: loading it takes seconds, and only a run or the doctor needs that.
     """
     if name == "replay":
         return "ready: --backend-option path=DIR, a folder made by --record-outputs"
@@ -143,7 +143,7 @@ def _state(name: str) -> str:
 
 
 def _variables() -> Iterator[str]:
-    """Yield what counts of each variable and where it comes from, and what is set in vain."""
+    """Yield each variable's value and whether it is set, and set variables that are not used."""
     counting: dict[Variable, Callable[[], object]] = {ENGINE: asked_for, BLOCK: block_size, THREADS: thread_count}
     for variable, value in counting.items():
         try:
@@ -190,7 +190,7 @@ def _operators() -> Iterator[str]:
 def _catalogue() -> Iterator[str]:
     folder = default_dir()
     counts, problems = dict(of_builtin()), {}
-    for name in OPERATORS.folders():  # of operators from outside
+    for name in OPERATORS.folders():  # operators from outside
         try:
             counts.update(counted(load_catalogue(OPERATORS.catalogue_file(OPERATORS[name]))))
         except OracleError as error:

@@ -30,7 +30,7 @@ from ..standards.base import OUTPUT_TYPES, Array, OutputType
 from ..system import npy
 from . import Subparsers
 
-LINES = 40  # of a folder's failures
+LINES = 40  # printed for a folder's failures
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -71,7 +71,7 @@ def judge_files(args: argparse.Namespace) -> int:
     actual = _typed(stored, kind, args.actual)
     golden = _load(args.golden)
     golden = _typed(golden, _named(args.golden) or kind, args.golden)
-    stated = _named(args.golden) is not None and actual.itemsize <= 4  # float64 is what a golden has
+    stated = _named(args.golden) is not None and actual.itemsize <= 4  # a float64 output needs a float64 golden
     if not stated and _coarser(golden.dtype, actual.dtype):
         raise OracleError(
             f"{args.golden}: the golden holds {golden.dtype}, which is coarser than {args.actual}'s {actual.dtype}; "
@@ -89,7 +89,7 @@ _CHANGED = "was changed since the fixtures were written: its sha256 is not the m
 
 
 def _judge_folder(args: argparse.Namespace) -> int:
-    """Judge results against fixtures into a record; 0 if every case passed."""
+    """Judge results against fixtures into a record; return 0 if every case passed."""
     for option, value in (("--dtype", args.dtype), ("--third", args.third)):
         if value is not None:
             raise OracleError(f"{option}: of a folder of fixtures every case says its own; leave it out")
@@ -132,7 +132,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
         if record.detail is not None:
             record = replace(record, detail=replace(record.detail, replay=again))
         recorder.case(dumps(record))
-    recorder.explain([replace(group, shrink="") for group in groups(recorder.record())])  # no device to ask again
+    recorder.explain([replace(group, shrink="") for group in groups(recorder.record())])  # no device for more calls
     recorder.end()
     whole = recorder.record()
     for line in failures(whole, ENGLISH, LINES) or [str(verdict(whole))]:
@@ -144,7 +144,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
 
 
 def _coarser(golden: np.dtype[Any], actual: np.dtype[Any]) -> bool:
-    """Whether both are floats, and a golden's are of fewer bytes than what it should judge."""
+    """Return whether both are floats, and the golden's have fewer bytes than the actual's."""
     floats = {kind.numpy for kind in OUTPUT_TYPES.values() if kind.format}
     return {golden.newbyteorder("="), actual.newbyteorder("=")} <= floats and golden.itemsize < actual.itemsize
 
@@ -162,9 +162,9 @@ def _options(pairs: list[str]) -> dict[str, str]:
 
 
 def _load(path: Path) -> Array:
-    """Read one array; pickled objects are refused."""
+    """Read one array. Raises OracleError for pickled objects."""
     try:
-        size = path.stat().st_size  # 0 of a pipe or a device, which may be endless
+        size = path.stat().st_size  # 0 for a pipe or a device, which may be endless
         errors.require_memory(2 * size, str(path))
         return npy.loads(errors.read_bytes(path, size or errors.MANIFEST_BYTES), str(path))
     except OracleError:
@@ -174,7 +174,7 @@ def _load(path: Path) -> Array:
 
 
 def _named(path: Path) -> OutputType | None:
-    """Return the dtype that a file's name gives after a double underscore."""
+    """Return the dtype in a file's name, after a double underscore; None if there is none."""
     return next((OUTPUT_TYPES[part] for part in path.stem.split("__")[1:] if part in OUTPUT_TYPES), None)
 
 
@@ -191,9 +191,9 @@ def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
 
 
 def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
-    """Give stored bits (uint16, uint8 or void) the ml_dtypes type they stand for, int8 holds int4 by value; leave every
-    other array alone."""
-    if kind.numpy.isbuiltin == 1:  # NumPy's own: the file names it
+    """Return stored bits (uint16, uint8 or void) with their ml_dtypes type; int8 stores int4 by value. Return any other
+    array unchanged."""
+    if kind.numpy.isbuiltin == 1:  # a NumPy type: the file names it
         return stored
     if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
         typed = stored.view(kind.numpy)
@@ -211,7 +211,7 @@ def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
 
 
 def _no_values(bits: Array, kind: OutputType) -> Array:
-    """Return the bytes that hold no integer of fewer bits, neither as its bits alone nor with its sign extended."""
+    """Return the bytes that are no integer of fewer bits, neither as plain bits nor with the sign extended."""
     width = ml_dtypes.iinfo(kind.numpy).bits
     extended = 0x100 - (1 << (width - 1)) if kind.kind == "int" else 0x100
     return np.asarray(bits[(bits >= 1 << width) & (bits < extended)])

@@ -1,4 +1,4 @@
-"""``aclnn-oracle new-operator``: the two files of an operator, ready to be changed into one's own."""
+"""``aclnn-oracle new-operator``: write the two files of an operator, to be changed into the user's own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Write the files; the exit status."""
+    """Write the files; return the exit status."""
     name: str = args.name
     if not re.fullmatch(r"aclnn[A-Z][A-Za-z0-9]*", name):
         rule = "aclnn, a capital, and then letters and digits only, as in aclnnMyThingBackward"

@@ -1,4 +1,4 @@
-"""``aclnn-oracle power``: what a catalogue detects, and whether it ever flags a right kernel."""
+"""``aclnn-oracle power``: which wrong kernels a catalogue detects, and whether it ever rejects a right kernel."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
 from . import INTERRUPTED, Subparsers, add_cluster, whole
 
-LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
+LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels run on it
 SEEDS = range(5)
 BUILT_IN = "built-in"  # the name of the whole catalogue
-PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
-NAMED, MISNAMED = 0.90, 0.03  # shares of kernels whose condition is to be right, and may be wrong
+PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # required of the diagnosis and of the shrinker
+NAMED, MISNAMED = 0.90, 0.03  # share of kernels that must get the right condition, and that may get a wrong one
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Summary], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
@@ -180,7 +180,7 @@ def show_power(args: argparse.Namespace) -> int:
 
 
 def _show_huge(args: argparse.Namespace) -> int:
-    """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
+    """Score the cases beyond 32 bits on kernels with places that wrap there; return the exit status."""
     from ..power import measure
 
     names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
@@ -205,7 +205,7 @@ def _show_huge(args: argparse.Namespace) -> int:
 
 
 def _check_combination(args: argparse.Namespace) -> None:
-    """Refuse options that mean nothing beside others. Raises OracleError."""
+    """Raise OracleError for options that have no meaning with other options."""
     ways = [f"--{name}" for name in ("kernels", "diagnosis", "scripts") if getattr(args, name)]
     if len(ways) > 1:
         raise OracleError(f"{' and '.join(ways)}: give one of them")
@@ -219,7 +219,7 @@ def _check_combination(args: argparse.Namespace) -> None:
 
 
 def _given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
-    """Yield -o and those of some options that the command line gives."""
+    """Yield each of the named options, and -o, that the command line gives."""
     given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
     for option, value in {**given, "-o": args.output}.items():
         if value is not None and value is not False and value not in ("", []):
@@ -292,7 +292,7 @@ def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
 
 
 def _settings_on(args: argparse.Namespace) -> Settings:
-    """The settings on --soc, else on the default one."""
+    """Return the settings for --soc, else for the default SoC."""
     return _settings(args) if args.soc is None else replace(_settings(args), soc=platform(args.soc).soc)
 
 
@@ -320,7 +320,7 @@ def _only(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _catalogues(args: argparse.Namespace) -> tuple[bool, list[str]]:
-    """Whether the built-in catalogue, all of it or some operators', is scored, and the names of what is."""
+    """Return whether the built-in catalogue, or a part of it, is scored, and the names of the scored catalogues."""
     if args.files:
         return False, [path.name for path in args.files]
     built_in, outside = default_files(_only(args))
@@ -328,7 +328,7 @@ def _catalogues(args: argparse.Namespace) -> tuple[bool, list[str]]:
 
 
 def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
-    """Load a tier of files of any kind, else of the catalogue; of the operators of ``--op`` alone."""
+    """Return a tier's cases from files of any kind, else from the catalogue; with ``--op``, only these operators'."""
     only = _only(args)
     if not args.files:
         return load_default(only, tier=tier)
@@ -346,7 +346,7 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
 
 
 def _look_elsewhere(score: Score, files: list[Path]) -> None:
-    """Ask the built-in catalogue which of its cases notice what survived cases that are not its own."""
+    """Find the built-in catalogue's cases that notice kernels which survived cases from elsewhere."""
     known = catalogues()
     if {path.resolve() for path in files} <= {path.resolve() for path in known}:
         return
@@ -354,7 +354,7 @@ def _look_elsewhere(score: Score, files: list[Path]) -> None:
     operators = {defect.op for defect in score.survivors}
     try:
         others = [case for path in known if operator_of(path) in operators for case in load(path)]
-    except OracleError as error:  # the score stands all the same
+    except OracleError as error:  # the score is valid without this
         print(f"what survived was not tried on the built-in catalogue: {error}", file=sys.stderr)
         return
     others = [case for case in select(others, tier="standard") if case.id not in own]
@@ -380,7 +380,7 @@ def _command(args: argparse.Namespace) -> str:
 
 
 def _progress() -> Progress:
-    """Tell on stderr what is done: one line that is overwritten on a terminal, a line each elsewhere."""
+    """Return a function that prints progress to stderr: on a terminal one line that is overwritten, else new lines."""
     terminal = sys.stderr.isatty()
 
     def tell(what: str, done: int, count: int) -> None:

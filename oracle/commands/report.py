@@ -68,7 +68,7 @@ _OF_DIFF = {".txt": "text", ".md": "md", ".json": "json"}  # a suffix -> the for
 
 
 def _format_of_diff(path: Path | None) -> str:
-    """Return the format that a file's suffix says. Raises OracleError for another suffix."""
+    """Return the format for a file's suffix. Raises OracleError for another suffix."""
     suffix = "" if path is None else path.suffix
     if suffix not in ("", *_OF_DIFF):
         raise OracleError(f"-o {path}: diff writes {', '.join(_OF_DIFF)}; `aclnn-oracle report OLD NEW -o {path}` "
@@ -91,12 +91,12 @@ def _positive(text: str) -> float:
 
 
 def run_report(args: argparse.Namespace) -> int:
-    """Write the report in every format asked for; OracleError for a bad record or suffix."""
+    """Write the report in every requested format. Raises OracleError for a bad record or suffix."""
     outputs = [(path, args.format or format_of(path)) for path in args.output]
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
     names = {name for _, name in outputs} or {args.format}
-    brief = all(RENDERERS[name].has_languages for name in names)  # what people read
+    brief = all(RENDERERS[name].has_languages for name in names)  # these formats are for people
     records = [_explained(path, args.salvage, brief) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
@@ -111,7 +111,7 @@ def run_report(args: argparse.Namespace) -> int:
 
 
 def _explained(path: Path, salvage: bool, brief: bool) -> Record:
-    """A record with the groups of its failures. Finding groups takes the inputs of passing cases too."""
+    """Return a record with the groups of its failures. To find groups, the inputs of passing cases are needed too."""
     record = read(path, salvage=salvage, brief=brief)
     if brief and not (record.groups or record.ok):
         record = read(path, salvage=salvage)
@@ -119,7 +119,7 @@ def _explained(path: Path, salvage: bool, brief: bool) -> Record:
 
 
 def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
-    """The records of the cases that a choice leaves: those that one of their lines fits."""
+    """Return the records with the chosen cases only: a case is kept in both if one of its lines fits."""
     if words is None:
         return list(records)
     where = Where.of(words, recorded=True)
@@ -135,9 +135,9 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
 
 
 def run_diff(args: argparse.Namespace) -> int:
-    """Print or write the difference; 1 when something newly fails, or is no longer judged."""
+    """Print or write the difference; return 1 if a case newly fails, or an operator is no longer judged."""
     form = args.format or _format_of_diff(args.output)
-    brief = args.where is None  # a choice may look at inputs
+    brief = args.where is None  # a choice may depend on inputs
     old, new = _chosen([read(path, brief=brief) for path in (args.old, args.new)], args.where)
     result = diff.Difference(old, new, args.budget_factor, args.budget_floor)
     language = LANGUAGES[args.lang]
@@ -172,7 +172,7 @@ def _add_history(subparsers: Subparsers) -> None:
 
 
 def run_history(args: argparse.Namespace) -> int:
-    """Write the page; 0 whatever the records say. OracleError where there is no record or no place to write."""
+    """Write the page; return 0 for any records. Raises OracleError without a record or a place to write."""
     from ..reporting.html import history
 
     _require_html(args.output)
@@ -187,7 +187,7 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def _require_html(path: Path) -> None:
-    """Raise OracleError for a file whose suffix is not HTML's; what is no file, as /dev/stdout, needs none."""
+    """Raise OracleError for a file without an HTML suffix; a path that is no file, such as /dev/stdout, needs none."""
     html = RENDERERS["html"]
     if not path.name.lower().endswith(html.suffixes) and (path.is_file() or not path.exists()):
         known = ", ".join(f"{suffix} ({html.title})" for suffix in html.suffixes)
@@ -222,7 +222,7 @@ def _add_merge(subparsers: Subparsers) -> None:
 
 
 def run_merge(args: argparse.Namespace) -> int:
-    """Write the joined record; 0 if the whole run ended well."""
+    """Write the joined record; return 0 if the whole run ended well."""
     inputs = {path.resolve() for path in args.records}
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
@@ -236,7 +236,7 @@ def run_merge(args: argparse.Namespace) -> int:
     counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)
     print(f"{args.output}: {whole.planned} planned ({counts})")
     for part in parts:
-        for note in part.notes[1:]:  # what is unusual about it; the first says which shard it is
+        for note in part.notes[1:]:  # its unusual facts; the first note only names its shard
             print(f"{part.path}: {note}")
     for note in whole.notes:
         print(note)
@@ -258,7 +258,7 @@ def _add_baseline(subparsers: Subparsers) -> None:
 
 
 def run_baseline(args: argparse.Namespace) -> int:
-    """Write the file, without entries where no case failed; 0. Raises OracleError for a run that did not end."""
+    """Write the file, without entries if no case failed; return 0. Raises OracleError for a run that did not end."""
     record = explained(read(args.record))
     if record.stopped:
         then = "go on with it by --resume, else later failures count as new"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..catalogue.expand.ecosystem import Volume
     from ..settings.settings import Settings
 
-# pytest's options whose value is a word of its own: it must not be taken for a path.
+# pytest's options with a value as a separate word: this word must not be read as a path.
 _TAKE_VALUE = (
     "-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--tx", "--rootdir", "--junitxml", "--dist",
     "--junit-xml", "--durations", "--durations-min", "--color", "--capture", "--show-capture", "--deselect", "--ignore",
@@ -120,7 +120,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     values = vars(args)
     Project.near(Path.cwd()).fill(values)
     rest = _without_ids(args.rest, values)
-    settings = settings_of(values)  # wrong values are refused here, in one line
+    settings = settings_of(values)  # wrong values raise an error here, in one line
     require_known(settings.backend)
     language_of(values)
     if values["oracle_report"] is not None:
@@ -135,7 +135,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
         )
     arguments = [*_load_plugin(), *spell(values, prefixed=True)]
     if _names_paths(rest):
-        # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none
+        # pytest warns that it cannot rewrite asserts of imported modules; this package is imported, and has no asserts
         ignored = "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
         arguments += [*rest, "-W", ignored]
     else:
@@ -154,7 +154,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
         _link(report.parent, {name: path for name, path in latest.items() if _stamp(path) != before[name]})
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         print(f"aclnn-oracle: {_NOTHING_CHOSEN}", file=sys.stderr)
-    if status == pytest.ExitCode.USAGE_ERROR:  # bad input, as every other command answers it
+    if status == pytest.ExitCode.USAGE_ERROR:  # bad input: the same status as in every other command
         return BAD_INPUT
     if invocation.failed_enough:
         return int(pytest.ExitCode.TESTS_FAILED)
@@ -163,8 +163,8 @@ def run_catalogue(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _interrupted_by_schedulers() -> Iterator[None]:
-    """Within, SIGTERM is Ctrl-C, so that the record gets its end and the report is written."""
-    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else somebody ignores or handles it
+    """Treat SIGTERM like Ctrl-C in this context, so that the record gets its end and the report is written."""
+    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else other code ignores or handles it
     if not usual or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -179,8 +179,8 @@ _ID = re.compile(r"[a-z][a-z0-9_]*/[^\s\[\]]+(?:\[.*\])?\Z", re.DOTALL)
 
 
 def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
-    """Return the words for pytest: case ids among them, also those of files of ids and of standard input (``-``), and a
-    word of -k that pytest does not read, become options of ours. Raises OracleError for an id that no case has."""
+    """Return the words for pytest. Case ids, also in files of ids and on standard input (``-``), become our options.
+    So does a word of -k that pytest cannot parse. Raises OracleError for an id that no case has."""
     from ..operators import OPERATORS
     from ..operators.answers.registry import register
 
@@ -189,7 +189,7 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
     ids: list[str] = []
     rest: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
-        if before == "-k" and "=" in word and " " not in word:  # `=` is none of pytest's expressions
+        if before == "-k" and "=" in word and " " not in word:  # pytest's expressions have no `=`
             rest.pop()
             given = values["oracle_where"]
             values["oracle_where"] = shlex.join([*shlex.split(given or ""), f"id:{word}"])
@@ -218,7 +218,7 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
 
 
 def _refuse_workers(words: Sequence[str]) -> None:
-    """Raise OracleError for a number of workers that is none, or more than a machine can have: each takes 100 MB."""
+    """Raise OracleError for a bad number of workers, or for more than a machine can have: each takes 100 MB."""
     most = max(64, 4 * (os.cpu_count() or 1))
     for before, word in zip(["", *words], words, strict=False):
         count = word if before == "-n" else re.sub(r"^(-n|--numprocesses=)", "", word)
@@ -231,7 +231,7 @@ def _refuse_workers(words: Sequence[str]) -> None:
 
 
 def _ids_in(text: str, where: str) -> list[str]:
-    """The ids of a text, one a line; what follows # is a remark."""
+    """Return the ids in a text, one per line; a line that begins with # is a remark."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     for line in lines:
         if not _ID.match(line):
@@ -250,12 +250,12 @@ def _require_ids(ids: Sequence[str]) -> None:
         known = {case.id for file in _files_of(slug) for case in load(file)}
         for case_id in own:
             if case_id not in known:
-                find_case(case_id)  # of the huge tier, or an error that names the closest
+                find_case(case_id)  # finds a case of the huge tier, or raises an error with the closest ids
 
 
 def _refuse_others(words: Sequence[str], settings: Settings) -> None:
-    """Say of a record, and of other files that hold no cases, what they are: pytest would call them missing. Of a
-    catalogue say what is wrong in it: pytest would print a banner after that. Raises OracleError."""
+    """Raise OracleError for a record, for another file without cases, and for an error in a catalogue.
+    Without this, pytest would report the first two as missing, and print a banner after the third."""
     from ..catalogue import is_catalogue, load
     from ..interop import is_foreign_catalogue
 
@@ -275,14 +275,14 @@ def _refuse_others(words: Sequence[str], settings: Settings) -> None:
             )
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
         if path.suffix in (".yaml", ".yml") and path.is_file() and is_catalogue(path):
-            load(path, settings.generated, settings.tier)  # the collection expands nothing again
+            load(path, settings.generated, settings.tier)  # the result is kept, so the collection does not repeat it
 
 
 def _free_name(settings: Settings) -> Path:
-    """A report's name in reports/ that no run has had: the time, the backend with its options, the SoC."""
+    """Return an unused report name in reports/: the time, the backend with its options, the SoC."""
     words = [settings.backend, *(value for _key, value in settings.backend_options), settings.soc]
     words += [f"shard{settings.shard.number}of{settings.shard.count}"] if settings.shard else []
-    now = datetime.now().strftime("%Y%m%d-%H%M%S-%f")  # runs that begin in the same second have names of their own
+    now = datetime.now().strftime("%Y%m%d-%H%M%S-%f")  # runs that begin in the same second get different names
     stem = "-".join([now, *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
     path, number = Path("reports", f"{stem}.html"), 1
     while path.exists() or path.with_suffix(".jsonl").exists():
@@ -292,7 +292,7 @@ def _free_name(settings: Settings) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is written; None where there is none."""
+    """Return values that change when a file is written; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -301,28 +301,28 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _link(folder: Path, latest: Mapping[str, Path]) -> None:
-    """Let names in a folder lead to what this run wrote; a copy where there are no links."""
+    """Make names in a folder point to this run's files; copy the files if links are not possible."""
     for name, path in latest.items():
-        if path.name == name:  # a copy's own run was resumed
+        if path.name == name:  # the resumed record is itself such a copy
             continue
-        made = folder / f".{name}.{os.getpid()}"  # and moved there in one step: another run may do the same now
+        made = folder / f".{name}.{os.getpid()}"  # moved into place in one step: another run may do the same now
         try:
             made.symlink_to(os.path.relpath(path, folder))
-        except OSError:  # a file system or a user without links
+        except OSError:  # the file system or the user cannot make links
             shutil.copyfile(path, made)
         made.replace(folder / name)
 
 
 def _load_plugin() -> list[str]:
-    """The installed entry point loads the plug-in; in a checkout that is not installed this must."""
+    """Return options that load the plug-in if no installed entry point does, as in a checkout."""
     installed = any(point.name == "aclnn_oracle" for point in entry_points(group="pytest11"))
     return [] if installed and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ["-p", "oracle.plugin"]
 
 
 def _without_asserts(rest: Sequence[str]) -> list[str]:
-    """Options for a run in which there is nothing but catalogues: no assert of a test is rewritten, which would compile
-    all of this package anew in every process, and Hypothesis is not imported for its line at the end. What the command
-    line says of them itself comes later and counts."""
+    """Return options for a run of catalogues only.
+    pytest rewrites no asserts: that would compile this whole package again in every process. Hypothesis is not imported
+    for its line at the end. Options on the command line come later and override these."""
     options = ["--assert=plain"]
     if not any("hypothesis" in word for word in rest):
         options += ["-p", "no:hypothesispytest"]
@@ -330,7 +330,7 @@ def _without_asserts(rest: Sequence[str]) -> list[str]:
 
 
 def _names_paths(rest: Sequence[str]) -> bool:
-    """Whether any argument is a path: a word that exists and is no option's value."""
+    """Return whether any argument is a path: a word that exists and is not an option's value."""
     for before, word in zip(["", *rest], rest, strict=False):
         if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
             return True
@@ -338,7 +338,7 @@ def _names_paths(rest: Sequence[str]) -> bool:
 
 
 def _default_catalogue(rest: Sequence[str]) -> list[str]:
-    """The built-in catalogue; pytest's cache and node ids belong to where the command runs, not to the package."""
+    """Return the built-in catalogue. pytest's cache and node ids belong to the current folder, not to the package."""
     from ..catalogue import default_dir
 
     folder = default_dir()
@@ -378,7 +378,7 @@ def replay_case(args: argparse.Namespace) -> int:
 
 
 def _shrink(case: Case, settings: Settings) -> int:
-    """Reduce a failing case; its script alone goes to standard output, everything else to standard error."""
+    """Reduce a failing case. Only its script goes to standard output; all other text goes to standard error."""
     if settings.backend == "replay":
         raise OracleError(
             "--shrink asks the device for smaller calls, and a recording has none: give the device itself"
@@ -406,7 +406,7 @@ def _shrink(case: Case, settings: Settings) -> int:
 
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
-    """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
+    """Return the case with an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue.plan.asked import after, case_before
     from ..operators.answers.registry import operator_named
 
@@ -424,20 +424,20 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
 
 
 def _files_of(slug: str) -> list[Path]:
-    """The files of the operator whose cases' ids begin with a slug, or with what it may have been meant to be. Raises
-    OracleError where there is no such operator."""
+    """Return the catalogue files of the operator with the given slug, or with the closest one. Raises OracleError if
+    there is no such operator."""
     from ..catalogue.loader import catalogues_of
     from ..operators.answers.registry import OPERATORS, unknown_operator
 
     known = [operator.slug for operator in OPERATORS.values()]
-    meant = closest(slug, known)  # itself, where there is such an operator
+    meant = closest(slug, known)  # the slug itself, if there is such an operator
     if not meant:
         raise unknown_operator(slug)
     return catalogues_of(meant[0])
 
 
 def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
-    """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
+    """Yield cases that may have an id: the ordinary tiers, then the huge one, which is expanded only if needed."""
     from ..catalogue import load, load_all
     from ..catalogue.data.case import HUGE
     from ..interop import is_foreign_catalogue, load as load_foreign

@@ -1,4 +1,4 @@
-"""``aclnn-oracle search``: calls that no catalogue holds."""
+"""``aclnn-oracle search``: calls that are in no catalogue."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def search(args: argparse.Namespace) -> int:
-    """Search, write what was found, and say so; the exit status. OracleError for bad input."""
+    """Search, write and print the results; return the exit status. Raises OracleError for bad input."""
     from ..operators import OPERATORS
     from ..place import Bench
     from ..search import Search
@@ -91,7 +91,7 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _tell(state: Searched) -> None:
-    """Tell on stderr how far an operator is."""
+    """Print the progress on an operator to stderr."""
     line = (
         f"{state.op}: {state.calls:,} calls, {len(state.visited):,} conditions and pairs, {len(state.failures)} failing"
     )
@@ -99,7 +99,7 @@ def _tell(state: Searched) -> None:
 
 
 def _written(found: Search, settings: Settings, folder: Path) -> int:
-    """Write families and the record; print a summary. The exit status."""
+    """Write families and the record, and print a summary; return the exit status."""
     from ..operators import OPERATORS
     from ..reporting.formats import save
     from ..search import catalogue_text
@@ -135,7 +135,7 @@ def _why(condition: str) -> str:
 
 
 def _record(found: Search, settings: Settings, path: Path) -> None:
-    """Write a run record of the failing calls, as they are after reduction."""
+    """Write a run record of the failing calls in their reduced form."""
     from ..record.writer import RecordWriter, dumps
     from ..run.session import header_of, versions
 

@@ -60,7 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def show_sweep(args: argparse.Namespace) -> int:
-    """Sweep, and print what was found; the exit status."""
+    """Sweep and print the results; return the exit status."""
     from ..model.aclnn import platform
     from ..operators import OPERATORS
     from ..operators.answers.registry import register
@@ -92,7 +92,7 @@ def show_sweep(args: argparse.Namespace) -> int:
     if args.restart:
         Progress.forget(state)
     progress = Progress.load(state, identity)
-    progress.save(state)  # what cannot be written is told before the work
+    progress.save(state)  # a file that cannot be written is reported before the work
     try:
         watch = _Watch(state, rows, quiet=args.quiet)
         known = partial(register, OPERATORS.added)
@@ -115,7 +115,7 @@ def show_sweep(args: argparse.Namespace) -> int:
 
 @lru_cache(maxsize=2)
 def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...]) -> Pairs:
-    """What is swept, made once in every process that takes part."""
+    """Return the swept pairs, made once in every process that takes part."""
     from ..sweep.pairs import pairs
 
     return pairs(op, dtype, soc, dict(attributes))
@@ -125,8 +125,8 @@ def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...
 def _device(
     backend: str | None, options: tuple[tuple[str, str], ...], operators: tuple[str, ...], soc: str
 ) -> _Device | None:
-    """The device to judge, opened once by every process that takes part, in a process of its own as in a run; None
-    where the golden is proved."""
+    """Return the device to judge, opened once by every process that takes part, in its own process as in a run; None
+    if the golden is proved."""
     from ..case.execute import backend_of
     from ..guest.process import Apart
     from ..settings.settings import Settings
@@ -141,13 +141,13 @@ def _device(
 
 @dataclass(frozen=True)
 class _Device:
-    """A backend whose faults end the sweep with one line."""
+    """A backend. Its faults end the sweep with one line."""
 
     backend: Backend
     name: str
 
     def run(self, call: Call) -> Status:
-        """Run a call. Raises OracleError where the backend does not take it, or answers no status."""
+        """Run a call. Raises OracleError if the backend does not support it, or answers no status."""
         from ..case.execute import Stopwatch, answer, unsupported
 
         try:
@@ -161,7 +161,7 @@ class _Device:
 
 
 def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:
-    """What must be the same for a sweep to go on from its file."""
+    """Return the values that must be the same for a sweep to continue from its file."""
     from ..run.session import versions
 
     identity = {"op": args.op, "dtype": args.dtype, "soc": soc, "backend": args.backend or "golden"}
@@ -179,7 +179,7 @@ def _state_file(args: argparse.Namespace, soc: str) -> Path:
 
 
 class _Watch:
-    """Called after every block: saves the progress every 5 seconds and shows it twice a second."""
+    """Save the progress every 5 seconds and show it twice a second; called after every block."""
 
     def __init__(self, state: Path, rows: int, *, quiet: bool) -> None:
         self.state, self.rows, self.quiet = state, rows, quiet

@@ -1,4 +1,4 @@
-"""Whether a machine can run the suite on an NPU, and if not, what to do: findings, each with its remedy."""
+"""Check whether a machine can run the suite on an NPU: findings, each with its remedy."""
 
 from __future__ import annotations
 

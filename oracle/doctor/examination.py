@@ -1,4 +1,4 @@
-"""The whole examination, in the order in which things are needed: the machine first; and what to send to somebody."""
+"""The whole examination, in the order of dependencies (the machine first), and the archive to send to somebody."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from ..system.cache import home
 from ..system.process import version_of
 from .probe import Finding, calls, failed, known, ok, probe, warning
 
-# What can be seen without calling CANN: its folder and version, the driver, the devices' files, the packages.
+# Checks without calls of CANN: its folder and version, the driver, the devices' files, the packages.
 
-# What a report may show of the environment, and nothing else.
+# The only variables of the environment that a report may show.
 NAMED = (*VARIABLES, "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH", "LD_LIBRARY_PATH", VISIBLE, "ASCEND_VISIBLE_DEVICES")
 DRIVER = Path("/usr/local/Ascend/driver/version.info")
 FIRMWARE = Path("/usr/local/Ascend/firmware/version.info")
 SET_ENV = "`source <CANN>/set_env.sh` of an installed CANN"
-SMI_LIMIT = 30.0  # seconds npu-smi may take: with a sick driver it hangs
+SMI_LIMIT = 30.0  # seconds for npu-smi: with a broken driver it hangs
 
 
 def present() -> bool:
-    """Whether anything of an NPU is here: a device, a driver, a CANN or its variables."""
+    """Return whether any part of an NPU's software or hardware is here: a device, a driver, a CANN or its variables."""
     if device_files() or DRIVER.is_file() or any(os.environ.get(name) for name in VARIABLES):
         return True
     try:
@@ -45,7 +45,7 @@ def present() -> bool:
 
 
 def found_toolkit() -> tuple[Finding, Toolkit | None]:
-    """Return where CANN is and which version, or what to set."""
+    """Return the folder and version of CANN, or what to set."""
     try:
         result = find_toolkit()
     except OracleError as error:
@@ -58,7 +58,7 @@ def found_toolkit() -> tuple[Finding, Toolkit | None]:
 
 
 def environment(emulated: bool) -> Iterator[Finding]:
-    """Yield what is wrong with the variables; nothing where they are right."""
+    """Yield the problems of the environment variables."""
     opp = os.environ.get("ASCEND_OPP_PATH", "").strip()
     if not opp:
         yield warning("ASCEND_OPP_PATH", "is not set: CANN does not find its kernels", SET_ENV)
@@ -73,7 +73,7 @@ def environment(emulated: bool) -> Iterator[Finding]:
 
 
 def driver() -> Iterator[Finding]:
-    """Yield the driver's and the firmware's version and whether they fit, and the devices' files and health."""
+    """Yield the driver's and the firmware's versions and whether they fit, and the devices' files and health."""
     versions = info(DRIVER)
     files = device_files()
     if not versions and not files:
@@ -91,7 +91,7 @@ def driver() -> Iterator[Finding]:
 
 
 def info(path: Path) -> dict[str, str]:
-    """Return the KEY=VALUE lines of an installed package's version.info, keys in small letters; {} without it."""
+    """Return the KEY=VALUE lines of a package's version.info, keys in lower case; {} if there is no such file."""
     try:
         text = path.read_text(errors="replace")
     except OSError:
@@ -140,7 +140,7 @@ def _files(files: list[Path]) -> Iterator[Finding]:
 
 
 def _health() -> Iterator[Finding]:
-    """Yield what npu-smi says of the devices' health."""
+    """Yield the devices' health, as npu-smi reports it."""
     if shutil.which("npu-smi") is None:
         yield warning("npu-smi", "not found", "it comes with the driver; in a container, mount /usr/local/bin/npu-smi")
         return
@@ -165,7 +165,7 @@ def _health() -> Iterator[Finding]:
 def packages(npu: bool) -> Iterator[Finding]:
     """Yield the versions of Python and its packages, and whether torch and torch_npu fit.
 
-    Only where there is something of an NPU (``npu``) is a torch_npu missed.
+    A missing torch_npu is reported only if this machine has a part of an NPU (``npu``).
     """
     result = {name: version_of(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
     needed = ", ".join(f"{name} {result[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if result[name])
@@ -187,21 +187,21 @@ def packages(npu: bool) -> Iterator[Finding]:
 
 
 def _release(text: str) -> str:
-    """The x.y.z that torch and torch_npu have in common."""
+    """Return the version x.y.z, in which torch and torch_npu must agree."""
     result = re.match(r"\d+\.\d+\.\d+", text)
     return result[0] if result else text
 
 
-# What to send to somebody: findings, a smoke record and logs, without data and with shortened paths.
+# The archive to send to somebody: findings, a smoke record and logs, without data and with shortened paths.
 
 SMOKE_LIMIT = 1200.0  # seconds of the smoke run
-LOGS, LOG_BYTES = 3, 200_000  # how many of the newest logs, and how much of each one's end
+LOGS, LOG_BYTES = 3, 200_000  # the number of newest logs, and the bytes from the end of each
 
 
 def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: str = "", emulate: bool = False) -> None:
     """Write a .tar.gz: doctor.txt, environment.txt, the logs and, with a backend, the record of a smoke run.
 
-    Raises OracleError where it cannot be written.
+    Raises OracleError if it cannot be written.
     """
     lines = [line for finding in findings for line in finding.lines()]
     members = {"doctor.txt": "\n".join(lines) + "\n", "environment.txt": "".join(_environment())}
@@ -220,7 +220,7 @@ def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: s
 
 
 def shortened(text: str) -> str:
-    """Replace the folders that say who and where somebody is: home, this folder, the temporary one."""
+    """Replace folders that show a person's name or place: home, the current folder, the temporary folder."""
     here, temporary = str(Path.cwd()), tempfile.gettempdir()
     for folder, short in sorted({here: ".", str(home()): "~", temporary: "<tmp>"}.items(), key=lambda p: -len(p[0])):
         if len(folder) > 1:
@@ -234,7 +234,7 @@ def _environment() -> Iterator[str]:
 
 
 def _logs() -> Iterator[tuple[str, str]]:
-    """The newest logs of CANN's, the end of each."""
+    """Yield the ends of CANN's newest logs."""
     folder = Path(os.environ.get("ASCEND_PROCESS_LOG_PATH", "") or home() / "ascend" / "log")
     result = [path for path in folder.rglob("*.log") if path.is_file()] if folder.is_dir() else []
     for path in sorted(result, key=lambda path: path.stat().st_mtime)[-LOGS:]:
@@ -242,7 +242,7 @@ def _logs() -> Iterator[tuple[str, str]]:
 
 
 def _smoke(backend: str, soc: str, *, emulate: bool) -> dict[str, str]:
-    """Run the smoke tier and return its record and what it printed last."""
+    """Run the smoke tier; return its record and the end of its output."""
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "smoke.jsonl"
         command = [sys.executable, "-m", "oracle.cli", "run", "--backend", backend, "--soc", soc, "--tier", "smoke"]
@@ -261,7 +261,7 @@ def _smoke(backend: str, soc: str, *, emulate: bool) -> dict[str, str]:
 
 
 def examine(*, emulate: bool = False) -> Iterator[Finding]:
-    """Yield findings as they are made. ``emulate``: the environment is that of the emulated CANN."""
+    """Yield each finding as soon as it is made. ``emulate``: the environment is that of the emulated CANN."""
     npu = present()
     yield from packages(npu)
     if not npu:
@@ -291,7 +291,7 @@ def examine(*, emulate: bool = False) -> Iterator[Finding]:
 
 
 def _instead() -> Finding:
-    """What can be done on a machine without an NPU."""
+    """Return the finding that names the possible backends on a machine without an NPU."""
     backends = "backends cpu and torch" if importlib.util.find_spec("torch") is not None else "backend cpu"
     try:
         return ok("instead", f"{backends}, and the emulated CANN: --emulate builds it with {find_compiler()}")

@@ -1,6 +1,6 @@
-"""CANN itself, called in a process of its own: libraries, devices, memory, operators, and calls of them.
+"""Calls of CANN in a separate process: libraries, devices, memory, operators, and calls of the operators.
 
-The process writes one JSON line before and after each step, so that one that dies or hangs names its step.
+The process writes a JSON line before and after each step. If it dies or hangs, the last line names the step.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ..place import Bench
 from ..record.types import CaseRecord
 from ..settings.settings import Settings
 
-# One line of the doctor: what was looked at, how it is, and what to do where it is not well.
+# One line of the doctor: the topic, its state, and the remedy for a problem.
 
 State = Literal["ok", "warning", "failed"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """``failed``: something that is there is broken. ``warning``: it is missing, or worth a look."""
+    """A finding of the doctor. ``failed``: an existing part is broken. ``warning``: a part is missing, or check it."""
 
     state: State
     topic: str
@@ -47,7 +47,7 @@ class Finding:
     remedy: str = ""
 
     def lines(self) -> Iterable[str]:
-        """Yield the finding for a terminal, the remedy below it."""
+        """Yield the finding for a terminal, with the remedy below it."""
         yield f"{self.state:<8} {self.topic:<26} {self.text}"
         if self.remedy:
             yield f"{'':<8} {'':<26} -> {self.remedy}"
@@ -66,18 +66,18 @@ def failed(topic: str, text: str, remedy: str = "") -> Finding:
 
 
 def worst(findings: Iterable[Finding]) -> State:
-    """Return the worst state there is; ok for no findings."""
+    """Return the worst state; ok if there are no findings."""
     order: tuple[State, ...] = ("ok", "warning", "failed")
     return max((finding.state for finding in findings), key=order.index, default="ok")
 
 
-# One right and one refused call per operator and backend, each in a process that may die.
+# One right and one refused call per operator and backend, each in a process that is allowed to die.
 
-CALL_LIMIT = 120.0  # seconds per call: kernels are loaded at the first
+CALL_LIMIT = 120.0  # seconds per call: the first call loads kernels
 
 
 def calls(backend: str, soc: str, *, emulate: bool, ops: Iterable[str]) -> Iterator[Finding]:
-    """Yield the verdict on each operator's first right call, and on one that must be refused."""
+    """Yield the verdict on each operator's first right call, and on one call that must be refused."""
     options = (("jit_compile", "0"),) if backend == "torch_npu" else ()
     settings = Settings(backend=backend, backend_options=options, soc=soc, timeout=CALL_LIMIT, emulate=emulate)
     bench = Bench(settings)
@@ -101,12 +101,12 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: Iterable[str]) -> Itera
 
 
 def known(emulated: bool) -> tuple[str, ...]:
-    """Return the operators that a CANN is to have: the emulated one has kernels of some."""
+    """Return the operators that a CANN should have: the emulated one has kernels only for some."""
     return tuple(op for op in operators() if not emulated or op in served())
 
 
 def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
-    """Return an operator's first smoke case that must succeed, and its first that must be refused."""
+    """Return an operator's first smoke case that must succeed, and its first case that must be refused."""
     planned = select(_smoke(op), tier="smoke", soc=soc)
     right = [case for case in planned if case.computes(soc)]
     refused = [case for case in planned if case.expected(soc) == "ACLNN_ERR_PARAM_INVALID"]
@@ -129,16 +129,16 @@ def _smoke(op: str) -> tuple[Case, ...]:
     return tuple(load_default((op,), None, "smoke"))
 
 
-# CANN itself, called in a process of its own: libraries, devices, memory, operators' symbols, a forced reset.
+# Calls of CANN in a separate process: libraries, devices, memory, operators' symbols, a forced reset.
 
-LIMIT = 120.0  # seconds a step may take: a device's first opening takes long
+LIMIT = 120.0  # seconds per step: the first opening of a device takes long
 MEGABYTE = 2**20
 ACLNN_ERR_PARAM_INVALID = 161002
-LITTLE = 1 << 30  # free device memory below this is worth a warning
+LITTLE = 1 << 30  # bytes of free device memory; less gives a warning
 
 
 def probe() -> tuple[list[Finding], str]:
-    """Return what calling CANN shows, and the SoC's name ("" if none was told)."""
+    """Return the findings from calls of CANN, and the SoC's name ("" if CANN reported none)."""
     command = [sys.executable, "-c", "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
                "from oracle.doctor.probe import serve; serve()", json.dumps(sys.path)]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -179,9 +179,9 @@ def _forward(process: subprocess.Popen[str], lines: Queue[str]) -> None:
 
 
 def serve() -> None:
-    """The process's life: each step's findings, as lines of JSON on the stdout that it began with."""
+    """Run the steps in the separate process; write each step's findings as JSON lines to its original stdout."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # the output of a library must not mix with the answers
 
     def say(**text: object) -> None:
         out.write(json.dumps(text) + "\n")
@@ -213,7 +213,7 @@ def serve() -> None:
 
 
 def _operators(cann: Cann) -> Iterator[Finding]:
-    """Which library holds each operator's two functions."""
+    """Yield the library of each operator's two functions."""
     homes: dict[str, list[str]] = {}
     wanted = known(cann.emulated)
     if without := [op for op in operators() if op not in wanted]:
@@ -240,7 +240,7 @@ def _operators(cann: Cann) -> Iterator[Finding]:
 
 
 def _devices(cann: Cann) -> Iterator[Finding]:
-    """The devices this process sees, what they are, and what each has free."""
+    """Yield the devices that this process sees, with their type and free memory."""
     count = cann.device_count()
     if count == 0:
         yield failed("devices", "CANN sees none", remedy(207004))
@@ -282,7 +282,7 @@ def _memory(cann: Cann) -> tuple[int, int]:
 
 
 def _refusal(cann: Cann) -> Iterator[Finding]:
-    """What CANN says of a wrong call: its words are the reason in every record."""
+    """Yield CANN's answer to a wrong call: its text is the reason in every record."""
     soc = soc_of(cann.soc_name())
     for op in known(cann.emulated):
         case = cases(op, soc)[1]
@@ -305,7 +305,7 @@ def _refusal(cann: Cann) -> Iterator[Finding]:
 
 
 def _reset(cann: Cann) -> Iterator[Finding]:
-    """A device that is reset by force must open again: after a kernel's fault everything hangs on it."""
+    """Check that a device opens again after a forced reset: recovery from a kernel's fault depends on that."""
     cann.call("aclrtSetDevice", 0)
     stream = c_void_p()
     cann.call("aclrtCreateStream", byref(stream))
