@@ -122,7 +122,7 @@ def _of_all(judgements: Mapping[str, Judgement], worst: str) -> Judgement:
 def judge_values(
     reference: Reference, actual: Array, settings: Settings, third: Array | None = None
 ) -> tuple[Comparison, dict[str, Judgement]]:
-    """Judge an output's values alone, by every layer (the standard only where it is enabled)."""
+    """Judge an output's values alone, by every layer (the standard only if it is enabled)."""
     compared = verdict.compare(reference, actual, saturates=settings.saturates)
     layers = {"structure": verdict.values_structure(compared, actual.shape)}
     if reference.given:  # no bound is known: the figures of a verdict would be those of a rounding
@@ -164,7 +164,7 @@ def _is_left(output: Output, result: object) -> bool:
 
 
 def _output(name: str, given: Output, actual: object, unwritten: Array | None) -> Iterator[Judgement]:
-    """Yield what is wrong with a written output's type, shape, guards and coverage."""
+    """Yield the problems of a written output's type, shape, guards and coverage."""
     yield from diagnosis.of_array(name, actual, given.view)
     if not isinstance(actual, np.ndarray):
         return
@@ -197,7 +197,7 @@ class Outcome:
     budget_used: float | None = None
     detail: Detail = field(default_factory=Detail)
     measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the names in the record
-    notes: tuple[str, ...] = ()  # what the device changed in the process
+    notes: tuple[str, ...] = ()  # the device's changes in its process
 
 
 def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[str, Any]:

@@ -212,17 +212,18 @@ class Memory:
             self._storage[name][...] = np.frombuffer(self._saved[name], np.uint8)
 
     def changed_inputs(self) -> list[str]:
-        """Return the names of inputs whose storage, guards included, was changed."""
+        """Return the names of inputs with a changed storage, guards included."""
         return [n for n, storage in self._storage.items() if storage.tobytes() != self._saved[n]]
 
 
 # ``--golden-cache DIR``: inputs, golden and bounds of cases, kept from one run to the next.
 #
-# The name of an entry depends on everything that decides its content: the case with its id, the seed and the scheme of
-# seeds, the SoC, the CANN version, the versions of the computing libraries, and the code of this package. Any change
-# gives another name, so an entry is never out of date. An entry with an old name is not read any more. If the folder is
-# full, the entry that was read longest ago goes first. An entry is written to a temporary file and then moved, so that
-# many processes can share a folder. Its checksum is verified on reading; a damaged entry is computed again.
+# The name of an entry depends on everything that decides its content: the case with its id, the seed, the scheme of
+# seeds, the SoC and the CANN version. It also depends on the versions of the computing libraries and on this package's
+# code. Any change gives another name, so an entry is never out of date. Entries with old names are not read any more.
+# If the folder is full, the entry that was read longest ago goes first. An entry is written to a temporary file in the
+# same folder and then moved, so that many processes can share it. Its checksum is verified on reading; a damaged entry
+# is computed again.
 #
 # Operators from outside are not kept: this module does not know what their pages import.
 

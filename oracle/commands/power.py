@@ -346,7 +346,7 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
 
 
 def _look_elsewhere(score: Score, files: list[Path]) -> None:
-    """Find the built-in catalogue's cases that notice kernels which survived cases from elsewhere."""
+    """Find the built-in catalogue's cases that notice kernels which survived other cases."""
     known = catalogues()
     if {path.resolve() for path in files} <= {path.resolve() for path in known}:
         return

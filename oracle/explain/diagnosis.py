@@ -204,7 +204,7 @@ def _told_of(findings: Findings, text: Explanation) -> str:
 
 
 def _kept(findings: Findings) -> Iterator[str]:
-    """The output is right plus its old content, or most elements are not finite after an old NaN or infinity."""
+    """Claim that the old content is added: right values plus it, or mostly NaN and infinity where it was not finite."""
     before, dtype = findings.before, str(findings.actual.dtype)
     if before == 0 or dtype not in FORMATS or not np.isfinite(findings.golden).all():
         return
@@ -224,7 +224,7 @@ def _kept(findings: Findings) -> Iterator[str]:
 
 
 def _permuted(findings: Findings) -> Iterator[str]:
-    """The right values are in other places: far from their own, but equal after sorting."""
+    """Claim that the right values are in other places: far from their own, but equal after sorting."""
     a, g = findings.actual, findings.golden
     if a.size > 1 << 20 or np.count_nonzero(findings.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
         return
@@ -252,7 +252,7 @@ def _has_views(findings: Findings) -> bool:
 
 
 def _ignored_offsets(findings: Findings) -> Iterator[str]:
-    """Zeros lie where the ignored index, read as a class, would point to: in other rows, or outside the tensor."""
+    """Claim that zeros lie where the ignored index, read as a class, points: in other rows or outside the tensor."""
     call = findings.call
     if call is None:
         return
@@ -281,7 +281,7 @@ def _ignored_rows(findings: Findings) -> Iterator[str]:
 
 
 def _stores(findings: Findings) -> Iterator[str]:
-    """Nearly every element is the value with another rounding than to nearest."""
+    """Claim that nearly every element is the value with another rounding than to nearest."""
     dtype = str(findings.actual.dtype)
     if dtype not in ("float16", "bfloat16") or findings.bad.size < 8 or not _errors_below(findings, 2.0**-6):
         return
@@ -301,7 +301,7 @@ def _stores(findings: Findings) -> Iterator[str]:
 
 
 def _unrounded(findings: Findings) -> Iterator[str]:
-    """The host rounds to the operands' dtype and casts the result to the output's: the device omits the first step."""
+    """Claim that the device omits the host's rounding to the operands' dtype before the cast to the output's."""
     kind = findings.reference.coarser
     if kind in ("", str(findings.actual.dtype)):
         return
@@ -313,7 +313,7 @@ def _unrounded(findings: Findings) -> Iterator[str]:
 
 
 def _narrow(findings: Findings) -> Iterator[str]:
-    """float32 results have only the digits of a 16-bit dtype."""
+    """Claim that float32 results have only the digits of a 16-bit dtype."""
     if findings.actual.dtype != np.float32 or not _errors_below(findings, 2.0**-6):
         return
     good = np.isfinite(findings.actual) & (findings.actual != 0)
@@ -339,7 +339,7 @@ def _errors_below(findings: Findings, limit: float) -> bool:
 
 
 def _clamp(findings: Findings) -> Iterator[str]:
-    """Some elements are wrong by one large factor and others by less, as if a divisor had a lower limit."""
+    """Claim a clamp: some elements are wrong by one large factor and others by less, as if a divisor had a limit."""
     if findings.call is not None and not is_elementwise(OPERATORS[findings.call.op].computes):
         return  # no element is divided by a value that an operand makes small
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
@@ -382,7 +382,7 @@ def _in_rows_of_one(findings: Findings) -> bool:
 
 
 def _stale(findings: Findings) -> Iterator[str]:
-    """Some elements have the right values of elements a fixed distance before them."""
+    """Claim that some elements have the right values of elements a fixed distance before them."""
     g, a = findings.golden.reshape(-1), findings.actual.reshape(-1)
     where = np.flatnonzero(findings.bad)
     if 2 * where.size > a.size or where.size < 2 or len(np.unique(a[where])) < 2 or not np.isfinite(a[where]).all():

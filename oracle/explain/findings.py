@@ -69,7 +69,7 @@ def spreads(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(own) <= len(shape) and all(n in (1, m) for n, m in zip(lead, shape, strict=True))
 
 
-# The places of the bad elements in words: the simplest description that fits all of them exactly.
+# Descriptions of the places of the bad elements: the simplest description that fits all of them exactly.
 
 LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
 
@@ -99,7 +99,7 @@ def _tail(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
-    """The same stretch at the end of every row; the last axis is tried first."""
+    """Describe the same stretch at the end of every row; the last axis is tried first."""
     for axis in reversed(range(bad.ndim)):
         rows = np.moveaxis(bad, axis, -1).reshape(-1, bad.shape[axis])
         line = rows[0]
@@ -108,7 +108,7 @@ def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _slices(bad: Array, _: Array | None) -> Iterator[str]:
-    """Whole slices of one axis: one slice, a stretch, or every nth."""
+    """Describe whole slices of one axis: one slice, a stretch, or every nth."""
     for axis in range(bad.ndim):
         other = tuple(i for i in range(bad.ndim) if i != axis)
         any_, all_ = bad.any(axis=other), bad.all(axis=other)
@@ -123,7 +123,7 @@ def _slices(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
-    """Every nth index of ``size`` from the first to the end; or one contiguous stretch."""
+    """Describe every nth index of ``size`` from the first to the end; or one contiguous stretch."""
     steps = np.diff(where)
     if not steps.size or (steps != steps[0]).any():
         return
@@ -135,7 +135,7 @@ def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
 
 
 def _period(where: Array, size: int, many: str) -> Iterator[str]:
-    """Several indices in every period of ``size``, the same in each of at least two periods."""
+    """Describe several indices in every period of ``size``, the same in each of at least two periods."""
     mask = np.zeros(size, bool)
     mask[where] = True
     for period in range(3, size // 2 + 1):
@@ -145,7 +145,7 @@ def _period(where: Array, size: int, many: str) -> Iterator[str]:
 
 
 def _lane(bad: Array, _: Array | None) -> Iterator[str]:
-    """One remainder modulo a vector length in the flattened tensor, in most of its vectors."""
+    """Describe one remainder modulo a vector length in the flattened tensor, in most of its vectors."""
     where = np.flatnonzero(bad)
     if where.size < 3:
         return
@@ -160,7 +160,7 @@ def _flat_progression(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
-    """Rows of the last axis that are all bad, in no regular order."""
+    """Describe rows of the last axis that are completely bad, in no regular order."""
     if bad.ndim >= 2:
         rows = bad.reshape(-1, bad.shape[-1])
         whole = rows.all(axis=1)

@@ -37,8 +37,8 @@ GONE = ("crash", "timeout")
 ASKED = 3  # groups that get further calls
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
-CLEAR, FULL = 0.9, 0.98  # one bug: so many cases under a condition fail, and so many failures are under it
-WORSE = 3.0  # a common condition may have so many times the exceptions of the groups' own conditions
+CLEAR, FULL = 0.9, 0.98  # one bug: least share of a condition's cases that fail, and of the failures under it
+WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class Asking:
         return [group_of(part, record) for part in result]
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
-        """Return a part with the condition that its failures, the passing cases and their neighbours show, if it fits
-        the cases of the record as well as the part's own condition."""
+        """Return a part with the condition that its failures, the passing cases and their neighbours show. The
+        condition must fit the cases of the record as well as the part's own condition."""
         if part.status != "fail":  # after a crash every call needs a new process, which takes too long
             return part
         number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))

@@ -62,9 +62,9 @@ def neighbour(
     failing: Case, others: Sequence[Case], draw: random.Random, name: str, about: Collection[str] = ()
 ) -> Case | None:
     """Return a neighbour of a failing call; None if the drawn change gives no valid call.
-    The change is one of: the length or number of axes, the axis attribute, a tensor's layout, offset or dtype, an
-    optional tensor absent, an operand's broadcasting, an attribute's value, parts of one of ``others``. ``about``: the
-    parameters to change, if the change is in one parameter."""
+    It changes the length or number of axes, the axis attribute, a tensor's layout, offset or dtype, or an operand's
+    broadcasting. Or it removes an optional tensor, changes an attribute, or takes parts of one of ``others``.
+    ``about``: the parameters to change, if the change is in one parameter."""
     op, chance = OPERATORS[failing.op], draw.uniform(OF_PARAMETERS if about else 0.0, 1.0)
     key = draw.choice([*(k for k in failing.plans if k in about)] or [*failing.plans])
     main, along = failing.inputs[op.main], op.attribute("axis")
@@ -317,8 +317,8 @@ class Known:
     calls: int = 0  # run in addition to the first ones
 
     def ask(self, *, seed: int = 0, calls: int = CALLS, until: float = math.inf) -> None:
-        """Run neighbours of the failing calls and add their results. ``calls``: at most so many. ``until``: a time of
-        the monotonic clock."""
+        """Run neighbours of the failing calls and add their results. ``calls``: the most calls to run. ``until``:
+        a time of the monotonic clock."""
         draw = random.Random(seed)
         named = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-"
         try:

@@ -22,7 +22,7 @@ MANY_SIZES = 4  # distinct magnitudes that prove a factor without a name
 
 
 def negated(findings: Findings) -> Iterator[str]:
-    """Every number except zeros has the other sign. If only some have it, their common properties decide."""
+    """Claim a wrong sign if every number except zeros has it; if only some have it, their common properties decide."""
     value, actual = findings.reference.value, findings.actual.astype(np.float64)
     signed = np.isfinite(value) & (findings.golden != 0)
     opposite = near(findings.actual, -findings.golden, OPPOSITE) | (np.abs(actual + value) <= findings.reference.bound)
@@ -32,8 +32,8 @@ def negated(findings: Findings) -> Iterator[str]:
 
 
 def some_negated(findings: Findings) -> Iterator[str]:
-    """Some numbers have the other sign, in a formula with results that are not all plus or minus one number. There a
-    wrong comparison explains it."""
+    """Claim a wrong sign if some numbers have it, in a formula with results that are not all plus or minus one number.
+    There a wrong comparison explains it."""
     g, a = findings.golden[findings.bad], findings.actual[findings.bad]
     if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or findings.call is None:
         return
@@ -54,7 +54,7 @@ def _are_apart(findings: Findings, where: Array) -> bool:
 
 
 def factor(findings: Findings) -> Iterator[str]:
-    """Every number except zeros is wrong by the same factor, which has a name."""
+    """Claim that every number except zeros is wrong by the same factor, which has a name."""
     times, near_to = _common_factor(findings)
     if not times:
         return
@@ -72,7 +72,7 @@ def factor(findings: Findings) -> Iterator[str]:
 
 
 def any_factor(findings: Findings) -> Iterator[str]:
-    """Every number is wrong by the same factor without a name; numbers of many magnitudes prove it."""
+    """Claim that every number is wrong by the same factor without a name; numbers of many magnitudes prove it."""
     times, _ = _common_factor(findings)
     if times and _sizes(findings) >= MANY_SIZES and not _of_one_value(findings):
         yield f"all wrong by the factor {times:.6g}"

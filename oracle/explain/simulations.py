@@ -290,7 +290,7 @@ OF_STEPS = 1 << 14  # elements: a formula is computed several hundred times
 ROUNDED = "rounded step"  # no operand has this name
 STEP = symbol(ROUNDED)
 NARROW = ("float16", "bfloat16")
-MOST = 0.9  # share of elements that must be predicted: a device may sometimes round elsewhere
+MOST = 0.9  # share of elements that must be predicted: a device may round some at other steps
 ALIKE = 3.0  # errors within this factor have the same size
 MOST_OFF = 16.0  # largest error, in units of the usual error
 TOGETHER = 0.4  # correlation of neighbouring errors that have a common cause
@@ -389,8 +389,8 @@ def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
 
 
 class Computation(NamedTuple):
-    """A call of a formula of elementwise operations: its operator restricted to the failed output, the operands in
-    float32, and the graphs of the formula and of the orders of right kernels."""
+    """A call of a formula of elementwise operations. ``op``: its operator, restricted to the failed output. The
+    operands are in float32. ``graphs``: of the formula and of the orders of right kernels."""
 
     call: Call
     op: Operator

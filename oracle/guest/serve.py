@@ -40,7 +40,7 @@ from .wire import Place, Wire, mapped, there
 # Changes by a device in its process: after such a change the process is not used for another call.
 #
 # The state is noted once, when the backend is loaded, and compared after every call. If a fresh process shows the same
-# change after its first call, the change is the device's habit (a thread of its runtime, a setting of its library) and
+# change after its first call, it is the device's habit: a thread of its runtime, or a setting of its library. A habit
 # is ignored.
 
 _SPACES: dict[str, Any] = {
@@ -326,7 +326,7 @@ def status_of(returned: Any) -> Status:
         return SUCCESS
     if isinstance(returned, Status) and type(returned.code) is int:
         return returned
-    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results, whose repr has many lines
+    if isinstance(returned, (dict, list, tuple, np.ndarray)):  # results; their repr has many lines
         text = f"run() returned a {type(returned).__name__}; it must write into call.outputs"
         raise TypeError(f"{text} and return an oracle.Status, or None for success")
     try:

@@ -198,8 +198,8 @@ class CaseRecord:
     """One case line.
 
     ``budget_used``: the worst error, 1 at the strict bound. ``kernel_share``: its excess over the unavoidable rounding,
-    divided by the loss that a right kernel is allowed. If values were judged: ``elements`` of the output; ``reduced``:
-    how many of them enter one result, if more than one; ``magnitude``: the golden's largest finite absolute value;
+    divided by the loss that a right kernel is allowed. If values were judged: ``elements`` of the output.
+    ``reduced``: how many enter one result, if more than one. ``magnitude``: the golden's largest finite absolute value.
     ``ulps``: how many elements lie how many ULPs from the golden. ``notes``: the device's changes in its process.
     ``authority``: the source of the broken rule, or else of the case. ``inputs`` and ``outputs``: every tensor in words
     (``float32[16,20000] normal strided:2``), ``attrs``: the attributes. With these, a reader finds the common

@@ -20,8 +20,8 @@ from .language.translate import ENGLISH, Language
 class Format:
     """One format: its title, its file suffixes, and the function that makes its text from records.
 
-    The function's module is imported at its first call: a run needs the suffixes at its beginning, but the text only at
-    its end and in only one of its processes. A format for programs is the same in every language.
+    The function's module is imported at its first call. A run needs the suffixes at its beginning, but the text only at
+    its end, and in one process. A format for programs is the same in every language.
     """
 
     title: str

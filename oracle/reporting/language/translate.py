@@ -28,7 +28,7 @@ def N_(text: str) -> str:  # gettext's name for "to be translated where it is sh
 
 
 PHRASES: tuple[str, ...] = (
-    # what is unusual about a record (record/reader.py)
+    # notes about an unusual record (record/reader.py)
     N_("The record has no last line: the run died after # of # planned cases."),
     N_("# lines cannot be read and are left out, the first of them line #."),
     N_("The run ended, but # of # planned cases have no line."),
@@ -41,14 +41,14 @@ PHRASES: tuple[str, ...] = (
     N_("the number of reduced rows"),
     N_("the number of elements before the reduced axis"), N_("the axis counted from the end"), N_("negative"),
     N_("not negative"), N_("positive"), N_("zero"), N_("first"), N_("last"), N_("middle"),
-    # how a tensor lies (model/classes.py)
+    # the layout of a tensor (model/classes.py)
     N_("in order"), N_("not contiguous"), N_("expanded"), N_("of one element"), N_("along the last axis"),
     N_("along all but the last"), N_("along all but the first"), N_("along all but a middle axis"),
     N_("a strided last axis"), N_("gaps between rows"), N_("axes out of order"), N_("stride 0 outside"),
     N_("stride 0 inside"), N_("stride 0 everywhere"), N_("otherwise"),
-    # layers, as they stand before a colon
+    # layers, before a colon
     N_("structure"), N_("standard"), N_("strict"),
-    # where the bad elements lie (explain/findings.py)
+    # the places of the bad elements (explain/findings.py)
     N_("all"), N_("the only element"), N_("one element, #"), N_("scattered: # of #"), N_("ignored rows (# of #)"),
     N_("tail from element # of #"), N_("tail of every row from # of # along axis #"), N_("one row: # of #"),
     N_("one index of axis #: # of #"), N_("one contiguous block of rows: # to # of #"),
@@ -56,7 +56,7 @@ PHRASES: tuple[str, ...] = (
     N_("# of every # rows, the first # of #"), N_("# of every # elements, the first # of #"),
     N_("# of every # indices of axis #, the first # of #"), N_("every # row from #"), N_("every # element from #"),
     N_("every # index of axis # from #"), N_("one lane: element # of every #"), N_("whole rows: # of #"),
-    # what would explain them
+    # causes
     N_("what the output held before the call is part of the result: it is added to or scaled, not written anew"),
     N_("elements that are to be 0 are not written: what the output held before the call stands there"),
     N_("the same call passes when it is run again: a race, or state across calls"),
@@ -89,14 +89,14 @@ PHRASES: tuple[str, ...] = (
     N_("zero for every element: the subnormal numbers of an operand are flushed to zero"),
     N_("float32 operands are cut to # fraction bits: digits are lost"),
     N_("a clamp at another constant: some elements are wrong by one factor, #, others by less"),
-    # what a tensor is read or written as if it were
+    # wrong readings and writings, after "as if"
     N_("its first element stood for all"), N_("its first row stood for all"),
     N_("its elements stood in reverse order"), N_("it stood in memory in reverse order"),
     N_("its elements were shifted by one place"), N_("its elements were shifted by one place, to the front"),
     N_("it repeated at the flat index modulo its size"), N_("it were aligned with the leading axes"),
     N_("it were contiguous: its strides are ignored"), N_("its strides were #, not #"),
     N_("it had no offset: # elements too early"), N_("they were contiguous: their strides are ignored"),
-    # how often a mean's terms are counted
+    # wrong divisors of a mean
     N_("the size of the output"), N_("axis #"), N_("all but the first axis"), N_("all but the last axis"),
     N_("one too many"), N_("one too few"), N_("the rank"), N_("the number of samples that are not ignored"),
     # rules
@@ -152,7 +152,7 @@ SENTENCES: tuple[str, ...] = (
     N_("{name} or {names}"), N_("{name} and {names}"),
     N_("signal {count} ({value})"), N_("source ({value})"),
     N_("{name} is {value} at every wrong element that is shown"),
-    # where an operator fails (explain/conditions.py); the longer sentence stands before the one that it begins with
+    # conditions of failures (explain/conditions.py); a longer sentence comes before its own beginning
     N_("no case shows where between {low} and {high} {subject} begins to matter"),
     N_("{some}, and {others}"),
     N_("{subject} is longer than {least} and no longer than {most} and {rest}"),
