@@ -190,7 +190,7 @@ def complexity(number: int) -> float:
 
 MOST = 3  # subjects in a conjunction
 LONGEST = 5  # conditions in a conjunction: two of one subject are one range, or a range and a step
-VARIED = 8  # the best conjunctions, for which equivalent conditions are also tried
+VARIED = 8  # best conjunctions; equivalent conditions are also tried in them
 BEAM = 32  # conjunctions that the search keeps in each step
 FEWEST = 2  # failures that a claimed condition must cover
 LEAST_PRECISION = 0.5  # share of the cases under the condition that must fail

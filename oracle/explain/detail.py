@@ -207,7 +207,7 @@ def _number(value: Any) -> float:
 
 
 def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
-    """Return the operands of one element of an output, by name; empty if the element sums many of an operand's."""
+    """Return the operands of one element of an output, by name; without operands that are summed over many elements."""
     if call is None or call.op not in OPERATORS:
         return {}
     op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
