@@ -69,7 +69,9 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
     return round_near_midpoint(high, low, error, fmt, slack)
 
 
-def round_near_midpoint(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
+def round_near_midpoint(
+    high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any
+) -> tuple[Array, Array, Array]:
     """Return value and interval of numbers given as pairs. If the side of the midpoint is known, this is a single
     number next to the midpoint. If only a format's own number is near, it is that number. Else the error is
     ``slack``."""

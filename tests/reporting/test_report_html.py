@@ -223,6 +223,12 @@ def test_a_single_wrong_element_in_a_million_has_a_bar() -> None:
     assert shares["nan"] == 0
 
 
+def test_a_picture_with_too_many_panels_says_so() -> None:
+    few, many = (pictures.Picture("t", "n", [pictures.Panel("op", "", "", "")] * n) for n in (120, 121))
+    assert (len(few.shown), few.omitted) == (120, None)
+    assert (len(many.shown), str(many.omitted)) == (120, "The first 120 of 121 are shown.")
+
+
 def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(OracleError, match="at least one"):
         html.render([])

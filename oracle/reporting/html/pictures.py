@@ -20,7 +20,7 @@ from ..language.translate import Text, _
 from ..language.words import percent, seconds
 from ..summary import Summary
 
-PANELS = 120  # of one picture; further operators are omitted
+PANELS = 120  # of one picture
 WIDTH, HEIGHT, LEFT, BOTTOM = 180, 74, 4, 12
 BINS = 10  # below the bound
 EDGES = (1.0, 2.0, 10.0)
@@ -60,6 +60,17 @@ class Picture:
     note: Text
     panels: Sequence[Panel]
     legend: Sequence[tuple[str, Text]] = ()
+
+    @property
+    def shown(self) -> Sequence[Panel]:
+        return self.panels[:PANELS]
+
+    @property
+    def omitted(self) -> Text | None:
+        """A sentence on the panels that are not shown, if there are any."""
+        if len(self.panels) <= PANELS:
+            return None
+        return _("The first {shown} of {count} are shown.", shown=PANELS, count=len(self.panels))
 
 
 def pictures(summary: Summary) -> list[Picture]:
@@ -115,7 +126,7 @@ def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title
             counts = Counter(_bin(value) for value in values)
             bars = [counts[place] for place in range(BINS + len(EDGES) + 2)]
             panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), caption(values)))
-    return Picture(title, note, panels[:PANELS])
+    return Picture(title, note, panels)
 
 
 def _bin(value: float) -> int:
@@ -139,7 +150,7 @@ def _ulps(groups: Groups) -> Picture:
             text = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),
                      list=", ".join(f"{name}: {counts[name]:,}" for name in names if counts[name]))  # fmt: skip
             panels.append(Panel(op, dtype, _bars([counts[name] for name in ULPS], 2, ("0", ">65536")), text))
-    return Picture(_("Distance from the golden in ULP"), ELEMENTS, panels[:PANELS])
+    return Picture(_("Distance from the golden in ULP"), ELEMENTS, panels)
 
 
 def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
@@ -207,7 +218,7 @@ def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, st
         drawing = mark(height_of(1.0, 0.0, scale)) + _lines(lines, 0.0, scale)
         drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
         panels.append(Panel(op, dtype, drawing, caption(names[0], names[1], names[2], percent(worst[at]))))
-    return Picture(title, GROWTH, panels[:PANELS])
+    return Picture(title, GROWTH, panels)
 
 
 def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
@@ -270,7 +281,7 @@ def _time(summary: Summary) -> Picture:
     legend = [('<path class="line worst" d="M0 5H20"/>', _("golden")),
               ('<path class="line median" d="M0 5H20"/>', _("backend"))]  # fmt: skip
     note = _("The median of each power of two of elements; both scales are logarithmic.")
-    return Picture(_("Time against elements"), note, panels[:PANELS], legend)
+    return Picture(_("Time against elements"), note, panels, legend)
 
 
 @dataclass(frozen=True)
