@@ -1,4 +1,4 @@
-"""The operators, and what the world asks of them: golden, validate, reference, compute."""
+"""The operators and the public functions on them: golden, validate, reference, compute."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """``oracle.operators()`` is public, and importing this sub-package puts it under that very name."""
+    """Make ``oracle.operators()`` callable: it is public, and the import of this sub-package puts it under the same
+    name."""
 
     def __call__(self) -> tuple[str, ...]:
         return operators()

@@ -1,4 +1,4 @@
-"""The public functions on a call: golden, reference, compute, and whether it writes."""
+"""The public functions on a call: golden, reference, compute, written, writes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .validation import as_attribute, bind, takes_no_more, validate
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
-_FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
+_FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # the types of nearly all operands
 INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.is_whole and d.numpy.kind in "iub")
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
@@ -47,11 +47,11 @@ COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex
 def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded outputs of one call, by their aclnn names.
 
-    Inputs are arrays (any NumPy view), attributes numbers. An output may be given as a dtype, a TensorSpec or an array,
-    which is not written to; otherwise, and where it is None, it has the documented dtype. ``golden(call)`` answers for
-    a whole Call, with the formats and null pointers that validate(call) sees. ``cann``: whose rules, the newest
-    release's where left out. Raises OracleError for a call that validate() rejects, for one whose result is unspecified
-    or not served, and for one that succeeds without writing its output.
+    Inputs are arrays (any NumPy view), attributes are numbers. An output can be a dtype, a TensorSpec or an array,
+    which is not written to. Without an output, or with None, it has the documented dtype. ``golden(call)`` takes a
+    whole Call, with the formats and null pointers that validate(call) sees. ``cann``: the release that gives the rules;
+    default: the newest. Raises OracleError if validate() rejects the call, if its result is unspecified or not served,
+    or if it succeeds without writing its output.
     """
     if isinstance(op, Call):
         takes_no_more(op, soc, cann, params)
@@ -104,7 +104,7 @@ def _accepted(op: str, soc: str, status: Status) -> None:
 
 
 def served(op: Operator, args: Arguments) -> None:
-    """Refuse inputs the operator takes and no golden is made of. Raises Unserved."""
+    """Refuse inputs that the operator accepts and that have no golden. Raises Unserved."""
     for parameter in op.attributes:
         if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
             raise Unserved(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
@@ -125,7 +125,7 @@ def served(op: Operator, args: Arguments) -> None:
 
 
 def _whole(op: Operator, args: Arguments) -> Expression | None:
-    """What a kernel of an integer type computes; None where the formula leaves the integers."""
+    """Return the graph that a kernel of an integer type computes; None if the formula leaves the integers."""
     means = op.reduction is not None and args[op.reduction.name] == MEAN
     if means or not is_elementwise(op.computes):
         return None
@@ -133,7 +133,7 @@ def _whole(op: Operator, args: Arguments) -> Expression | None:
 
 
 def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
-    """Refuse numbers that an integer type of the kernel does not hold. Raises Unserved."""
+    """Refuse numbers that the kernel's integer type cannot represent. Raises Unserved."""
     limits = np.iinfo(kind)
     for parameter in op.attributes:
         value = args.get(parameter.name)
@@ -146,14 +146,14 @@ def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
 
 
 def defined(op: Operator, args: Arguments) -> None:
-    """Refuse a call that passes the checks and does something that no source describes. Raises OracleError."""
+    """Refuse a call that passes the checks but has an unspecified result. Raises OracleError."""
     problem = op.undefined(args) if op.undefined is not None else None
     if problem is not None:
         raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and what it does is not specified")
 
 
 def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
-    """Complete the output from what the caller said of it."""
+    """Return the output's spec, completed from the given dtype, TensorSpec or array."""
     given, like = args[op.output], args[op.main]
     if isinstance(given, (np.ndarray, TensorSpec)):
         return spec_of(given)
@@ -165,7 +165,7 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
             raise OracleError(f"{op.name}: {parameter.name} {_short(value)}; it must be an array")
     shape = op.output_shape(args)
     if given is None and find(like.dtype) is None:
-        return TensorSpec.of(np.broadcast_to(np.empty((), like.dtype), shape))  # validate() says what is wrong with it
+        return TensorSpec.of(np.broadcast_to(np.empty((), like.dtype), shape))  # validate() reports the problem
     try:
         return TensorSpec(shape, _usual_dtype(op, args) if given is None else given)
     except OracleError as error:
@@ -173,7 +173,7 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
 
 
 def _usual_dtype(op: Operator, args: Arguments) -> str:
-    """The documented dtype; of integers that a kernel takes as floats, that of the kernel."""
+    """Return the documented dtype, or the kernel's dtype if the documented one is an integer type."""
     result = op.output_dtype(args)
     whole = dtype_of(result).numpy in INTEGERS
     return op.host_type({**args, op.output: TensorSpec((), result)}, platform(DEFAULT_SOC)) if whole else result
@@ -184,13 +184,13 @@ def _short(value: Any) -> str:
 
 
 def is_computable(dtype: str, *, whole: bool) -> bool:
-    """Whether an output of a dtype has a golden; of integers where the kernel's type is one too (``whole``)."""
+    """Return whether an output dtype has a golden. ``whole``: the kernel's type is an integer, so integers have one."""
     return dtype in COMPUTABLE or (whole and dtype_of(dtype).numpy in INTEGERS)
 
 
 def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
-    """Allocate the output; OracleError for a dtype whose cast the sources do not show. ``whole``: the kernel's type is
-    an integer."""
+    """Allocate the output. Raises OracleError for a dtype whose cast the sources do not show. ``whole``: the kernel's
+    type is an integer."""
     if spec.dtype is not None and is_computable(spec.dtype.name, whole=whole):
         return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
@@ -200,8 +200,9 @@ def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
 
 
 def written(call: Call) -> tuple[str, ...]:
-    """Return the outputs that a call which succeeds writes: not those that it does not ask for, nor those that the host
-    leaves as they are, as on an empty input, where it returns before the kernel and may have filled some."""
+    """Return the outputs that a successful call writes. It does not write outputs that it does not request, nor those
+    that the host leaves unchanged. On an empty input the host returns before the kernel and fills some outputs or
+    none."""
     op, given, target = operator(call.op), call.arguments, platform(call.soc, call.cann)
     asked = [each for each in op.each if call.outputs.get(each.output) is not None and not each.skips(given)]
     ends = op.ends_early(given)
@@ -209,12 +210,12 @@ def written(call: Call) -> tuple[str, ...]:
 
 
 def writes(call: Call) -> bool:
-    """Whether a call that succeeds writes any output."""
+    """Return whether a successful call writes any output."""
     return bool(written(call))
 
 
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
-    """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
+    """Fill ``out`` with the golden and return the sink; with ``judged`` the sink has the data that a verdict needs."""
     ready = _ready(op, args, target)
     _know_classes(op, ready, target)
     wanted = op.output_shape(ready)
@@ -258,12 +259,12 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
 
 
 def computes_integers(op: Operator, args: Arguments, target: Platform) -> bool:
-    """Whether the kernel's type is an integer, so that nothing is rounded."""
+    """Return whether the kernel's type is an integer. Then no value is rounded."""
     return dtype_of(op.host_type(args, target)).numpy in INTEGERS
 
 
 def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) -> Reference:
-    """Fill ``out`` with what a kernel of an integer type computes, which is exact, and return the reference."""
+    """Fill ``out`` with the result of a kernel of an integer type, which is exact, and return the reference."""
     values, unknown = _of_integers(op, _ready(op, args, target), target)
     whole = out.dtype in INTEGERS
     out[...] = values if whole else _rounded(values, out.dtype)
@@ -271,8 +272,8 @@ def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) ->
 
 
 def _of_integers(op: Operator, args: Arguments, target: Platform) -> tuple[Array, Array | None]:
-    """What a kernel of an integer type computes, as int64 in the output's shape, and the elements on which its answer
-    is not known."""
+    """Return the result of a kernel of an integer type as int64 in the output's shape, and a mask of the elements whose
+    result is unspecified."""
     graph = _whole(op, args)
     assert graph is not None
     assert is_elementwise(op.computes)
@@ -289,8 +290,9 @@ def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
 
 
 def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
-    """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors. Integers are
-    cast to the kernel's type, unless that is one; where the page does not tell it, to float32."""
+    """Return the arguments prepared for computing. Arrays get the native byte order; with a scalar output, scalars
+    become one-element vectors. Integers are cast to the kernel's type, except if that is an integer type. If the page
+    does not give the kernel's type, they are cast to float32."""
     ready = dict(args)
     scalar = not op.output_shape(args)
     computed = dtype_of(op.host_type(args, target)).numpy
@@ -307,7 +309,7 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
 
 
 def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Integers rounded once to a float type: by way of float64, which holds all that 16 bits do not end below."""
+    """Round integers once to a float type, through float64: it represents every integer within float16's range."""
     if dtype == np.float32:
         return whole.astype(np.float32)
     result = np.empty(whole.shape, dtype)
@@ -316,14 +318,14 @@ def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def references(call: Call) -> dict[str, Reference]:
-    """Return golden, unrounded value and strict bound of every output of a call that must succeed, by its name."""
+    """Return golden, unrounded value and strict bound of every output of a successful call, by output name."""
     return {name: reference(call, name) for name in operator(call.op).outputs if call.outputs.get(name) is not None}
 
 
 @ieee_arithmetic
 def reference(call: Call, output: str = "") -> Reference:
-    """Return golden, unrounded value and strict bound of an output, the first one unless it is named, of a call that
-    must succeed."""
+    """Return golden, unrounded value and strict bound of one output of a successful call. The default output is the
+    first."""
     op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = call.arguments
     spec, whole = _written_to(op, call), computes_integers(op, args, target)
@@ -364,7 +366,7 @@ def reference(call: Call, output: str = "") -> Reference:
 
 
 def _asked(call: Call, output: str) -> Operator:
-    """The operator of a call, as it would be if it had the asked output alone."""
+    """Return the operator of a call, reduced to the requested output."""
     result = operator(call.op)
     return result.of(output) if output else result
 
@@ -378,11 +380,11 @@ def _written_to(op: Operator, call: Call) -> TensorSpec:
 
 @ieee_arithmetic
 def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> Array:
-    """Return what a device of the call's SoC would write to an output, the first one unless it is named, in its dtype.
+    """Return the output, in its dtype, that a device of the call's SoC would write. The default is the first output.
 
-    ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
-    rounded to the kernel type. Kernels flush subnormal numbers where the SoC's instructions do. Then the host's
-    rounding, the cast to the output, and the SoC's overflow mode.
+    ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same kernel with every
+    intermediate rounded to the kernel type. Kernels flush subnormal numbers if the SoC's instructions do. Then follow
+    the host's rounding, the cast to the output, and the SoC's overflow mode.
     """
     op, target = _asked(call, output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
@@ -414,8 +416,8 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
 
 @ieee_arithmetic
 def sketch(call: Call) -> dict[str, Array]:
-    """Return every output of a call that must succeed, by its name, in float64 and without a proof: what the SoC's
-    public kernel gives when no intermediate is narrower. Outputs that nothing is written to are left out."""
+    """Return every output that a successful call writes, by name, in float64 and without a proof. The values are those
+    of the SoC's public kernel when no intermediate is narrower than float64. Unwritten outputs are omitted."""
     target = platform(call.soc, call.cann)
     result: dict[str, Array] = {}
     for name in written(call):
@@ -433,8 +435,8 @@ def sketch(call: Call) -> dict[str, Array]:
 def device_kernel(
     op: Operator, args: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()
 ) -> Array:
-    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
-    ``flushing``: operations whose subnormal float32 results become 0."""
+    """Return the result of a SoC's public kernel on arrays, before any store. Every intermediate has the type
+    ``compute``. ``flushing``: operations whose subnormal float32 results become 0."""
     if is_elementwise(op.computes):
         operands, shape, out = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, _platform_of(form))
@@ -455,20 +457,20 @@ def device_kernel(
     if isinstance(op.computes, Formula):
         operands, axes = formula_operands(op, args), op.reduced_axes(args)
         result = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
-        # A sum of all rows is the same for each.
+        # A sum over all rows has the same value for each row.
         return result.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else result
     shape = op.output_shape(args) or (1,)
     return op.computes.value(args, shape).astype(compute)
 
 
 def _platform_of(form: str) -> Platform:
-    """A platform whose kernels have a form."""
+    """Return a platform whose kernels have the given form."""
     kernel, _, cann = form.partition("@")
     return platform(next((p.soc for p in PLATFORMS.values() if p.kernel == kernel), DEFAULT_SOC), cann)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:
-    """On products that saturate, a store to float16 clips to the largest finite value."""
+    """Clip to the largest finite value before a store to float16, on products that saturate."""
     if not target.saturates or dtype != "float16":
         return values
     largest = FORMATS["float16"].max

@@ -1,7 +1,7 @@
-"""Answers made of a call's answers: of its parts, of what the operator takes, of what a verdict compares with.
+"""Large calls in parts, properties that an operator's checks reveal, and the reference of a call by its parameters.
 
 An operator that works slice by slice along an axis gives the same values for a few slices at a time. So a call that is
-too large to be computed at once, or whose golden would be, is taken part by part.
+too large to compute at once, or whose golden is too large, is processed part by part.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .reference import Reference
 from .registry import OPERATORS, operator
 from .validation import as_attribute, bound, validate
 
-LARGE = 1 << 26  # elements; the largest output of a call that is computed at once
+LARGE = 1 << 26  # elements; calls with a larger output are processed in parts
 MOST = 1 << 21  # elements of a part, unless one slice has more
 
 
 def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape], a: Attributes) -> list[int]:
-    """Return the axes of the first output, and of every further one, along which the operator works slice by slice.
+    """Return the axes along which the operator works slice by slice: axes of the first output and of every further one.
 
-    ``inputs`` and ``outputs``: the shapes of the tensors that are given, by name.
+    ``inputs`` and ``outputs``: the shapes of the given tensors, by name.
     """
     shape = outputs[op.outputs[0]]
     if any(math.prod(own) > math.prod(shape) for own in inputs.values()):
-        return []  # terms of other places are summed
+        return []  # an output element sums terms from several places
     further = [op.axes_of(name, shape, own, a) for name, own in outputs.items()]
     return [axis for axis in op.slice_axes(shape, a, inputs) if all(axis in own for own in further)]
 
 
 def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Attributes) -> int | None:
-    """Return which axis of a tensor runs along an axis of the first output, whose shape is ``shape``; None if none.
+    """Return the axis of a tensor along ``axis`` of the first output, or None. ``shape``: the first output's shape.
 
-    A tensor that nobody reads is cut like the output where it has its shape.
+    A tensor that no kernel reads is cut like the output if it has the output's shape.
     """
     if own == shape and op.by_name[name].holds("nothing"):
         return axis
@@ -51,7 +51,7 @@ def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Att
 
 
 def part_of(call: Call, axis: int, piece: slice) -> Call:
-    """Return a call of the slices ``piece`` along an axis of the first output; its tensors are views."""
+    """Return the call restricted to the slices ``piece`` along an axis of the first output; its tensors are views."""
     op = OPERATORS[call.op]
     shape = call.outputs[op.outputs[0]].shape
 
@@ -67,8 +67,8 @@ def part_of(call: Call, axis: int, piece: slice) -> Call:
 
 
 def parts(call: Call, *, large: int = LARGE, most: int = MOST) -> Iterator[Call]:
-    """Yield a call with data in parts of about ``most`` elements where its output has more than ``large``; one that is
-    smaller, or that no axis allows to be cut, as it is."""
+    """Yield a call with data in parts of about ``most`` elements if its output has more than ``large``. Yield a smaller
+    call, or one without an axis to cut, unchanged."""
     op = OPERATORS[call.op]
     out: Array | None = call.outputs[op.outputs[0]]
     if out is None or out.size <= large:
@@ -85,18 +85,18 @@ def parts(call: Call, *, large: int = LARGE, most: int = MOST) -> Iterator[Call]
         yield part_of(call, axis, slice(start, start + step))
 
 
-# What an operator takes, found out from its declaration by asking its checks.
+# The calls that an operator accepts, found by running its checks.
 
-_SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # a main operand of one of these ranks is taken by any operator
+_SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # every operator accepts a main operand of one of these ranks
 
 
 def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
-    """Return the dtypes that all operands and outputs may have on a SoC."""
+    """Return the dtypes that all operands and outputs can have together on a SoC."""
     return tuple(dtype for dtype in DTYPES if any(_is_taken(op, soc, dtype, shape) for shape in _SHAPES))
 
 
 def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
-    """Return those of them that have a golden and that the SoC has: some checks look at no SoC."""
+    """Return the accepted dtypes that have a golden and that the SoC has. Some checks do not look at the SoC."""
     absent = () if platform(soc).bfloat16 else ("bfloat16",)
     return tuple(dtype for dtype in accepted_dtypes(op, soc) if dtype in FLOATS and dtype not in absent)
 
@@ -116,7 +116,7 @@ def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> boo
 
 
 def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """The parameters of a call without data."""
+    """Return the parameters of a call without data."""
     given = op.usual(shape)
     for parameter in op.inputs():
         if not parameter.optional:
@@ -125,16 +125,16 @@ def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
     return given | {each.output: TensorSpec(each.output_shape(given), each.dtype or dtype) for each in op.each}
 
 
-# What a verdict compares a device's outputs with, for a call by its parameters: ``oracle.reference``.
+# The values that a verdict compares a device's outputs with: ``oracle.reference``.
 
 
 def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Reference]:
     """Return golden, strict bound and unspecified elements of every output of a call, by their aclnn names.
 
-    Parameters are those of ``oracle.golden``. Each answer has, in the output's shape: ``golden`` in the output's dtype;
-    ``value``, float64, before the last rounding; ``bound``, float64, the |actual - value| that the strict layer allows,
-    the host's roundings included; ``unspecified``, bool, where right kernels disagree and no layer judges.
-    Raises OracleError where ``oracle.golden`` does.
+    The parameters are those of ``oracle.golden``. Each result has these arrays in the output's shape: ``golden`` in the
+    output's dtype; ``value``, float64, before the last rounding; ``bound``, float64, the |actual - value| that the
+    strict layer allows, including the host's roundings; ``unspecified``, bool, elements on which right kernels disagree
+    and that no layer judges. Raises OracleError in the same cases as ``oracle.golden``.
     """
     outputs, result = golden(op, soc=soc, cann=cann, **params), operator(op)
     given = {name: params.get(name) for name in result.by_name}
@@ -146,7 +146,7 @@ def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **
 
 
 def _whole(reference: Reference, golden: np.ndarray) -> Reference:
-    """The same with all arrays in the output's shape, those of an empty one too."""
+    """Return the same reference with all arrays in the output's shape, also for an output that is not written."""
     if not reference.written:
         nothing = np.zeros(golden.shape)
         return replace(reference, golden=golden, value=nothing, bound=nothing.copy(), unspecified=nothing.astype(bool))

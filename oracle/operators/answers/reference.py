@@ -1,4 +1,4 @@
-"""What a right device may answer, and class indices with which nobody knows what a call does."""
+"""The reference of a call, and the class indices that make a call's result unspecified."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..definition.roles import class_axis
 
 @dataclass
 class Reference:
-    """The golden and what the verdict needs around it.
+    """The golden and the further data that a verdict needs.
 
-    ``golden``: correctly rounded, in the output's dtype. ``value``: float64, the value before the last rounding, which
-    the accuracy standards compare with, in the row of the dtype ``coarser``. ``bound``: float64, the allowed
-    |actual - value| per element; ``lost``: the part that a right kernel may lose, the rest is the host's rounding.
+    ``golden``: correctly rounded, in the output's dtype. ``value``: float64, the value before the last rounding. The
+    accuracy standards compare with it, in the row of the dtype ``coarser``. ``bound``: float64, the allowed |actual -
+    value| per element. ``lost``: the part of the bound that a right kernel can lose; the rest is the host's rounding.
     ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that must be exactly zero. ``exact``:
     elements for which every right order of float32 operations is exact, so that only the golden is right.
-    ``undecided``: elements on which a comparison of rounded quantities decides, or the SoC's kernel is known to compute
-    something else: what the bound allows is right there in every layer. ``written``: False where the operator succeeds
-    without touching its output (empty input). ``on_the_way``: a type of fewer digits that the SoC's kernel rounds to
-    before its result, so that the accuracy standards judge that in the row of this type. ``given``: by a
-    page's function, whose error nobody derives, so that the strict layer does not judge it.
+    ``undecided``: elements on which a comparison of rounded quantities decides, or on which the SoC's kernel is known
+    to compute another value. There every layer accepts a value within the bound. ``written``: False if the operator
+    succeeds without writing its output (empty input). ``on_the_way``: a type of fewer digits to which the SoC's kernel
+    rounds before its result. The accuracy standards then judge in the row of this type. ``given``: a page's function
+    computes the value. Its error is not derived, so the strict layer does not judge it.
     """
 
     golden: Array
@@ -38,19 +38,19 @@ class Reference:
     written: bool = True
     lost: Array | None = None
     undecided: Array | None = None
-    coarser: str = ""  # the output's dtype, or the host's intermediate one where that has fewer digits
+    coarser: str = ""  # the output's dtype, or the host's intermediate dtype if that has fewer digits
     on_the_way: str = ""
     given: bool = False
 
 
-# Class indices with which nobody knows what a call does.
+# Class indices that make a call's result unspecified.
 
-AT_ONCE = 1 << 18  # samples that are looked at at once
+AT_ONCE = 1 << 18  # samples checked at a time
 
 
 def unknown_class(op: Operator, a: Arguments, target: Platform) -> str | None:
-    """Return which sample's class is neither one of those there are nor the ignored one, or beyond what the host makes
-    of it; None where there is none, or nothing of them is known."""
+    """Return a text that names a sample with an unspecified class; None if there is none. A class is unspecified if it
+    is neither an existing class nor the ignored one, or if the host's integer type cannot represent it."""
     if op.class_index is None:
         return None
     main, name = a[op.main].shape, op.class_index

@@ -1,8 +1,8 @@
-"""The operators: the pages of this package, and those that other packages bring.
+"""The registry of operators: the pages of this package and the pages of other packages.
 
-A page is a module of this folder named after its operator. From outside come the entry points of the group
-``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks. An
-entry point that cannot be registered is a warning: whoever does not ask for its operator goes on without it.
+A page is a module of ``oracle/operators`` named after its operator. Pages from outside come from entry points of the
+group ``aclnn_oracle.operators`` and from ``--operator module:NAME``; both are registered before the first look-up. An
+entry point that cannot be registered causes a warning, and the other operators work without it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _PAGES = __name__.rpartition(".answers")[0]  # the package of the pages
 
 
 class Registry(Mapping[str, Operator]):
-    """Operators by aclnn name: the package's own first, each page loaded when somebody asks."""
+    """Operators by aclnn name: first the package's own, loaded at the first look-up."""
 
     def __init__(self) -> None:
         self._found: dict[str, Operator] = {}
         self._folders: dict[str, Path] = {}
         self._loaded = self._loading = False
-        self._lock = threading.RLock()  # the first calls of a process may come from several threads
-        self._added: dict[str, str] = {}  # names of what was added, by module:NAME
-        self._unusable: list[str] = []  # what is wrong with each entry point that could not be registered
+        self._lock = threading.RLock()  # several threads can make a process's first calls
+        self._added: dict[str, str] = {}  # names of added operators, by module:NAME
+        self._unusable: list[str] = []  # the problem of each entry point that could not be registered
 
     def __getitem__(self, name: str) -> Operator:
         return (self._found if self._loaded else self._all())[name]
@@ -54,7 +54,7 @@ class Registry(Mapping[str, Operator]):
     def _all(self) -> dict[str, Operator]:
         if not self._loaded:
             with self._lock:
-                if not (self._loaded or self._loading):  # loading: a page's operator is compared with those before it
+                if not (self._loaded or self._loading):  # clash() asks while pages load
                     self._load()
         return self._found
 
@@ -79,22 +79,23 @@ class Registry(Mapping[str, Operator]):
             from multiprocessing import parent_process
 
             self._unusable.append(str(error))
-            if parent_process() is None and "PYTEST_XDIST_WORKER" not in os.environ:  # those before it have told
+            if parent_process() is None and "PYTEST_XDIST_WORKER" not in os.environ:  # the parent process has warned
                 warnings.warn(f"{error}; its operator is left out", OracleWarning, stacklevel=2)
 
     @property
     def brought(self) -> tuple[str, ...]:
-        """The names of what was added."""
+        """The names of the added operators."""
         return tuple(self._added.values())
 
     @property
     def unusable(self) -> tuple[str, ...]:
-        """What is wrong with the entry points whose operators are left out."""
+        """The problems of the entry points whose operators are omitted."""
         self._all()
         return tuple(self._unusable)
 
     def add(self, text: str) -> Operator:
-        """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
+        """Register the operator that ``module:NAME`` names. Raises OracleError if it is not an operator or clashes with
+        another."""
         self._all()
         result = self._outside(text, f"--operator {text}")
         self._added[text] = result.name
@@ -102,7 +103,7 @@ class Registry(Mapping[str, Operator]):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """What was added, as ``module:NAME``, for processes that must know it too."""
+        """The added operators as ``module:NAME``, for other processes that must register them too."""
         return tuple(self._added)
 
     def _outside(self, text: str, origin: str) -> Operator:
@@ -111,7 +112,7 @@ class Registry(Mapping[str, Operator]):
         known = self._found.get(result.name)
         if known is not None and not known.is_built_in and self._folders.get(result.name) == _folder(module):
             return known  # named twice
-        from ..definition.page_checks import accepted  # the pages of this package need none of it
+        from ..definition.page_checks import accepted  # not needed for the pages of this package
 
         self._add(accepted(replace(result, origin=origin)))
         self._folders[result.name] = _folder(module)
@@ -126,32 +127,32 @@ class Registry(Mapping[str, Operator]):
         self._found[page.name] = page
 
     def clash(self, name: str, slug: str) -> Operator | None:
-        """Return the operator that has a name or a slug, whatever the case of their letters."""
+        """Return the operator that has this name or this slug, compared without regard to case."""
         for known in self._all().values():
             if known.name.lower() == name.lower() or known.slug.lower() == slug.lower():
                 return known
         return None
 
     def remove(self, name: str) -> None:
-        """Forget an operator from outside."""
+        """Remove an operator from outside."""
         del self._folders[name], self._found[name]
         self._added = {text: added for text, added in self._added.items() if added != name}
 
     def catalogue_file(self, page: Operator) -> Path:
-        """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
+        """Return the YAML file of an operator from outside. Raises OracleError if there is none."""
         file = self._folders[page.name] / f"{page.slug}.yaml"
         if not file.is_file():
             raise OracleError(f"{page.origin}: its cases are missing: there is no {file}")
         return file
 
     def folders(self) -> Mapping[str, Path]:
-        """Return the folders of operators from outside, where their YAML files lie."""
+        """Return the folders of operators from outside. Their YAML files are there."""
         self._all()
         return self._folders
 
 
 def register(operators: Iterable[str]) -> None:
-    """Make operators from outside, as ``module:NAME``, known in this process. Raises OracleError for what is none."""
+    """Register operators from outside, each given as ``module:NAME``. Raises OracleError if one is not an operator."""
     for text in operators:
         OPERATORS.add(text)
 
@@ -162,14 +163,14 @@ def operators() -> tuple[str, ...]:
 
 
 def operator(name: str) -> Operator:
-    """Return an operator by its aclnn name; OracleError names the known ones."""
+    """Return an operator by its aclnn name. The OracleError for an unknown name suggests known names."""
     if not isinstance(name, str) or name not in OPERATORS:
         raise unknown_operator(name)
     return OPERATORS[name]
 
 
 def operator_named(name: str) -> Operator:
-    """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
+    """Return an operator by its aclnn name or by its slug. The OracleError for an unknown name suggests known names."""
     result = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
     if result is not None:
         return result
@@ -177,7 +178,7 @@ def operator_named(name: str) -> Operator:
 
 
 def unknown_operator(name: object) -> OracleError:
-    """Return the error for an operator that is not registered: which may be meant, or how one becomes known."""
+    """Return the error for an unregistered operator: it suggests a similar name or says how to register an operator."""
     begins = _letters(str(name)).removeprefix("aclnn")
     by_letters = {_letters(op.slug): op for op in OPERATORS.values()}
     likely = [known for known in by_letters if begins and known.startswith(begins)]
@@ -198,7 +199,7 @@ def _letters(name: str) -> str:
 
 @cache
 def pages() -> tuple[str, ...]:
-    """Return the modules of this package that are an operator's page, in alphabetical order."""
+    """Return the names of this package's modules that are operator pages, in alphabetical order."""
     result = (m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if not m.ispkg)
     return tuple(sorted(result))
 

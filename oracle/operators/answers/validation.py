@@ -1,4 +1,4 @@
-"""What GetWorkspaceSize answers: parameters are bound and described, then the operator's checks decide."""
+"""The status of GetWorkspaceSize: parameters are bound and described, then the operator's checks decide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .registry import operator
 
 
 def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
-    """Refuse parameters the operator does not have."""
+    """Refuse parameters that the operator does not have."""
     for name in params:
         if name not in op.by_name and name not in extra:
             raise OracleError(
@@ -28,12 +28,12 @@ def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -
 
 
 def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:
-    """Answer what GetWorkspaceSize answers, check by check in the source's order.
+    """Return the status of GetWorkspaceSize, decided check by check in the source's order.
 
-    Tensors, outputs included, are arrays or TensorSpec; None, or a tensor left out, is a null pointer.
-    ``workspaceSize=None`` and ``executor=None`` are null pointers too. A ``Call`` is answered for as a whole. ``cann``:
-    whose rules, the newest release's where left out. Raises OracleError only for an unknown operator, parameter, SoC or
-    version of CANN.
+    Tensors, including outputs, are arrays or TensorSpec. None, or an omitted tensor, is a null pointer.
+    ``workspaceSize=None`` and ``executor=None`` are null pointers too. ``validate(call)`` takes a whole Call. ``cann``:
+    the release that gives the rules; the default is the newest. Raises OracleError only for an unknown operator,
+    parameter, SoC or version of CANN.
     """
     if isinstance(op, Call):
         takes_no_more(op, soc, cann, params)
@@ -44,7 +44,7 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
 
 
 def takes_no_more(call: Call, soc: str, cann: str | None, params: Mapping[str, Any]) -> None:
-    """Refuse what is given beside a whole call. Raises OracleError."""
+    """Refuse parameters given in addition to a whole call. Raises OracleError."""
     more = [*params, *(["cann"] if cann not in (None, call.cann) else [])]
     more += ["soc"] if soc not in (DEFAULT_SOC, call.soc) else []
     if more:
@@ -54,12 +54,12 @@ def takes_no_more(call: Call, soc: str, cann: str | None, params: Mapping[str, A
 
 
 def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
-    """Return the check that decides what GetWorkspaceSize answers to parameters; None where every check passes."""
+    """Return the check that decides the status of GetWorkspaceSize; None if every check passes."""
     return decisions(op, (platform(soc, cann),), params)[0]
 
 
 def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -> list[Check | None]:
-    """Return the check that decides on each of some platforms."""
+    """Return the deciding check for each of the platforms."""
     result = operator(op)
     bind(result, params, POINTERS)
     for name in POINTERS:
@@ -73,12 +73,12 @@ def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -
 
 
 def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's arguments as checks get them: tensors described, attributes as C sees them."""
+    """Return a call's arguments as checks receive them: tensors described, attributes as C sees them."""
     return _described_all(op, params)[0]
 
 
 def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
-    """The arguments, and the answer to the first that is none."""
+    """Return the described arguments, and the status of the first invalid one."""
     args = Asked(op.name, {})
     wrong = None
     for parameter in op.parameters:
@@ -93,7 +93,7 @@ def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, A
 
 
 def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
-    """An attribute as C sees it."""
+    """Return an attribute as C sees it, and the status of an invalid one."""
     if parameter.c == "int64":
         if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
             return int(value), None
@@ -120,20 +120,20 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         wanted = "a bool"
     else:
         fits = isinstance(value, (bool, int, float, complex, np.number, np.bool_))
-        fits &= not isinstance(value, int) or -(2**63) <= value < 2**64  # C has no larger one
+        fits &= not isinstance(value, int) or -(2**63) <= value < 2**64  # C has no larger integer
         if fits and (parameter.c == "aclScalar" or not np.iscomplexobj(value)):
             return value, None
-        if isinstance(value, bfloat16):  # not one of NumPy's numbers
+        if isinstance(value, bfloat16):  # not a NumPy number
             return (value if parameter.c == "aclScalar" else float(value)), None
         if value is None and parameter.c == "aclScalar":
             return None, None
         wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")
-    said = "was not given" if value is None else f"is {reprlib.repr(value)}"  # an array in its place may be large
+    said = "was not given" if value is None else f"is {reprlib.repr(value)}"  # the value can be a large array
     return 0, invalid(f"{parameter.name} {said}; it must be {wanted}")
 
 
 def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
-    """A tensor that is given and not described yet."""
+    """Return the description of a given tensor, and the status of an invalid value."""
     if isinstance(value, (np.ndarray, np.generic)):
         return spec_of(np.asarray(value)), None
     return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")

@@ -1,9 +1,9 @@
-"""The checks validators are written with, and the promotion of types.
+"""The checks that validators are written with, and the promotion of types.
 
-The primitives are those of opbase's ``op_error_check.h``: shapes are view shapes and compared exactly (rank counts,
-() is not (1,)); a tensor is empty when a view dim is 0. A validator is a generator that yields one :class:`Check` per
-check in the source's order; the first that has an answer decides. A check's name says what is checked, the same for
-every call; it tells one check of an operator from every other.
+The primitives are those of opbase's ``op_error_check.h``. Shapes are view shapes and compared exactly (the rank
+matters, () is not (1,)); a tensor is empty if a view dim is 0. A validator is a generator that yields one
+:class:`Check` per check in the source's order; the first check with a status decides. A check's name states the checked
+property. It is the same for every call, and unique within an operator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float
 _BEYOND = (
     "float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu", "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn",
 )  # fmt: skip
-# Pairs whose reversed order has no common type.
+# Pairs that have no common type in the reversed order.
 _ONE_WAY = {
     ("uint16", "complex64"): "complex64", ("uint32", "complex64"): "complex64", ("uint64", "complex64"): "complex128",
     ("uint64", "complex128"): "complex128", ("uint16", "complex128"): "complex128",
@@ -36,7 +36,7 @@ _ONE_WAY = {
 
 
 def promoted(*names: str) -> str | None:
-    """Return the common dtype of some, taken from left to right; None (UNDEFINED) if there is none."""
+    """Return the common dtype of some dtypes, combined from left to right; None (UNDEFINED) if there is none."""
     common: str | None = names[0]
     for name in names[1:]:
         common = None if common is None else _of_two(common, name)
@@ -44,7 +44,7 @@ def promoted(*names: str) -> str | None:
 
 
 def promoted_type(*names: str) -> Callable[[Mapping[str, Any], Platform], str]:
-    """Return an operator's ``kernel_type``: the common dtype of these inputs, in this order, where they are given."""
+    """Return an operator's ``kernel_type``: the common dtype of the given inputs among ``names``, in this order."""
 
     def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
         return str(promoted(*[dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]))
@@ -76,7 +76,8 @@ def _of_two(a: str, b: str) -> str | None:
 
 
 def _of_complex(a: str, b: str) -> str | None:
-    """complex32 stands for float16, complex64 for float32, complex128 for float64; integers change nothing."""
+    """Return the common complex dtype. complex32 stands for float16, complex64 for float32, complex128 for float64;
+    integers do not change it."""
     parts = [_COMPLEX.get(name, name) for name in (a, b)]
     floats = [p for p in parts if p in FLOATING]
     if len(floats) == 1:
@@ -88,7 +89,7 @@ def _of_complex(a: str, b: str) -> str | None:
     return next(name for name, part in _COMPLEX.items() if part == real)
 
 
-# The checks validators are written with.
+# The checks that validators are written with.
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
 MAX_RANK = 8
@@ -97,8 +98,7 @@ PRIVATE_FORMATS = ("NC1HWC0", "NC1HWC0_C04", "NDC1HWC0", "FRACTAL_Z", "FRACTAL_Z
 
 
 class Check(NamedTuple):
-    """One check of a call: its name, its answer, None if it has nothing to say against the call, and on whose authority
-    it stands."""
+    """One check of a call: its name, its status (None if the call passes), and the authority behind it."""
 
     name: str
     status: Status | None
@@ -109,8 +109,8 @@ Checks = Iterator[Check]
 
 
 class Asked(dict[str, Any]):
-    """The arguments of a call as a function of a page, in one of its fields, asks for them: a name that is no
-    parameter's is an error. ``parameters``: all there are, where some have no value yet."""
+    """The arguments of a call for a function of a page (``field``). A look-up of a name that is no parameter's is an
+    error. ``parameters``: all parameters, if some have no value yet."""
 
     def __init__(self, operator: str, values: Args, field: str = "checks", parameters: Iterable[str] = ()) -> None:
         super().__init__(values)
@@ -124,49 +124,49 @@ class Asked(dict[str, Any]):
         raise OracleError(f"{text}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a parameter's value; the default where it has none yet."""
+        """Return a parameter's value; the default if it has none yet."""
         return self[name] if name in self or name not in self.parameters else default
 
 
 def source_only(made: Check) -> Check:
-    """A check that the source makes and no document mentions."""
+    """Mark a check that the source makes and no document mentions."""
     return made._replace(authority=SOURCE)
 
 
 def source_unless(documented: bool, made: Check) -> Check:
-    """A check that the source makes. ``documented``: whether the document has it for this call."""
+    """Mark a check that the source makes. ``documented``: whether the document has it for this call."""
     return made if documented else source_only(made)
 
 
 def check(name: str, problem: str | None) -> Check:
-    """A check of the operator's own: 161002 with the problem, if there is one."""
+    """Return a check of the operator's own: 161002 with the problem, if there is one."""
     return Check(name, None if problem is None else invalid(problem))
 
 
 def tiled(name: str, problem: str | None) -> Check:
-    """A check of the tiling behind a generated interface: 561002 with the problem, if there is one."""
+    """Return a check of the tiling behind a generated interface: 561002 with the problem, if there is one."""
     return Check(name, None if problem is None else Status(561002, problem))
 
 
 def unconfigured(platform: Platform, *socs: str) -> Check:
-    """A generated interface finds no kernel on a SoC that its definition does not have: 561003."""
+    """Check that the definition has the SoC: a generated interface finds no kernel on another one, 561003."""
     text = f"the definition has no kernel for {platform.soc}"
     return Check("a SoC of the definition", Status(561003, text) if platform.soc in socs else None)
 
 
 def launched(name: str, problem: str | None) -> Check:
-    """A check behind an interface written by hand, of a launch or of its tiling: 561103 with the problem, if there is
+    """Return a check behind a hand-written interface, of a launch or its tiling: 561103 with the problem, if there is
     one."""
     return Check(name, None if problem is None else Status(561103, problem))
 
 
 def not_null(a: Args, *names: str) -> Check:
-    """OP_CHECK_NULL: 161001 for the first null pointer."""
+    """Check for null pointers (OP_CHECK_NULL): 161001 for the first one."""
     return _not_null(a, names, nullptr)
 
 
 def not_null_inside(a: Args, *names: str) -> Check:
-    """CHECK_RET with ACLNN_ERR_INNER_NULLPTR: 561103 for the first null pointer."""
+    """Check for null pointers (CHECK_RET with ACLNN_ERR_INNER_NULLPTR): 561103 for the first one."""
     return _not_null(a, names, inner_nullptr)
 
 
@@ -176,7 +176,7 @@ def _not_null(a: Args, names: tuple[str, ...], answer: Callable[[str], Status]) 
 
 
 def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> bool:
-    """Whether a dtype is one of some. Raises OracleError, before it is not, where those are no tuple of dtypes."""
+    """Return whether a dtype is allowed. Raises OracleError, instead of False, if ``allowed`` is no tuple of dtypes."""
     if not isinstance(allowed, str) and dtype in allowed:
         return True
     text = f"{getattr(a, 'operator', 'a page')}: its checks ask whether the dtype of {what} is in {allowed!r}"
@@ -189,7 +189,7 @@ def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> b
 
 
 def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
-    """OP_CHECK_DTYPE_NOT_SUPPORT."""
+    """Check that a tensor's dtype is allowed (OP_CHECK_DTYPE_NOT_SUPPORT)."""
     spec: TensorSpec = a[name]
     if spec.dtype is not None and _among(a, name, spec.dtype.name, allowed):
         return check(f"dtype of {name}", None)
@@ -198,7 +198,7 @@ def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
 
 
 def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
-    """bfloat16 is refused on the products without it."""
+    """Refuse bfloat16 on the products without it."""
     spec: TensorSpec = a[name]
     refused = not platform.bfloat16 and spec.dtype is not None and spec.dtype.name == "bfloat16"
     problem = f"{name} has dtype bfloat16, which {platform.soc} does not support" if refused else None
@@ -206,7 +206,7 @@ def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
 
 
 def same_dtype(a: Args, name: str, other: str) -> Check:
-    """OP_CHECK_DTYPE_NOT_SAME."""
+    """Check that two tensors have one dtype (OP_CHECK_DTYPE_NOT_SAME)."""
     one, two = a[name], a[other]
     title = f"{name} and {other} of one dtype"
     if one.dtype is not None and one.dtype == two.dtype:
@@ -215,7 +215,7 @@ def same_dtype(a: Args, name: str, other: str) -> Check:
 
 
 def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check:
-    """The dtypes of some tensors must have a common one, and that must be in a list."""
+    """Check that the dtypes of some tensors have a common dtype and that it is allowed."""
     kinds = [a[name].dtype_name for name in names]
     common = promoted(*kinds)
     title = f"common dtype of {' and '.join(names)}"
@@ -228,12 +228,12 @@ def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check
 
 
 def can_cast(a: Args, source: str, target: str) -> Check:
-    """OP_CHECK_RESULT_DTYPE_CAST_FAILED: refuse complex to real, float to integer, anything but bool to bool."""
+    """Check a cast (OP_CHECK_RESULT_DTYPE_CAST_FAILED): refuse complex to real, float to integer, non-bool to bool."""
     return _cast(a[source].dtype, source, a[target].dtype, target)
 
 
 def can_cast_promoted(a: Args, names: tuple[str, ...], target: str) -> Check:
-    """The same for the common dtype of some tensors."""
+    """Check the cast of the common dtype of some tensors."""
     common = promoted(*(a[name].dtype_name for name in names))
     return _cast(DTYPES.get(common or ""), f"the common dtype of {' and '.join(names)}", a[target].dtype, target)
 
@@ -248,7 +248,7 @@ def _cast(source: DType | None, what: str, target: DType | None, name: str) -> C
 
 
 def castable(a: DType, b: DType) -> bool:
-    """CanCast of opbase. Its IsIntegralType does not count int4 and uint1, which it therefore lets through."""
+    """Return CanCast of opbase. Its IsIntegralType does not include int4 and uint1, so it accepts them."""
     integer, floating = ("int", "uint"), ("float", "narrow")
     if a.kind == "complex" and b.kind != "complex":
         return b.kind == "string"
@@ -258,14 +258,14 @@ def castable(a: DType, b: DType) -> bool:
 
 
 def scalar_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
-    """The dtype of an aclScalar must be in a list."""
+    """Check that the dtype of an aclScalar is allowed."""
     kind = scalar_type(a[name])
     problem = f"{name} is a scalar of dtype {kind}; supported: {', '.join(allowed)}"
     return check(f"dtype of {name}", None if _among(a, name, kind, allowed) else problem)
 
 
 def scalar_casts(a: Args, name: str, target: str = "float32") -> Check:
-    """The dtype of an aclScalar must cast to another: complex does not cast to real."""
+    """Check that the dtype of an aclScalar casts to another: complex does not cast to real."""
     kind = DTYPES.get(scalar_type(a[name]))
     fits = kind is not None and castable(kind, DTYPES[target])
     problem = f"{name} is a scalar of dtype {scalar_type(a[name])}, which does not cast to {target}"
@@ -281,48 +281,49 @@ def scalar_type(value: Any) -> str:
 
 
 def same_shape(a: Args, name: str, other: str) -> Check:
-    """OP_CHECK_SHAPE_NOT_EQUAL."""
+    """Check that two tensors have one shape (OP_CHECK_SHAPE_NOT_EQUAL)."""
     one, two = a[name].shape, a[other].shape
     problem = None if one == two else f"{name} has shape {one}, {other} has {two}; they must be equal"
     return check(f"{name} and {other} of one shape", problem)
 
 
 def same_format(a: Args, name: str, other: str) -> Check:
-    """Storage formats must be equal; which format is not asked."""
+    """Check that two storage formats are equal; any format is allowed."""
     one, two = a[name].format, a[other].format
     problem = None if one == two else f"{name} has format {one}, {other} has {two}; they must be equal"
     return check(f"{name} and {other} of one format", problem)
 
 
 def public_format(a: Args, name: str) -> Check:
-    """IsPrivateFormat: a storage format of CANN's own is refused."""
+    """Refuse a private storage format of CANN (IsPrivateFormat)."""
     result = a[name].format
     private = result in PRIVATE_FORMATS or result.startswith("FRACTAL_NZ_")
     return check(f"public format of {name}", f"{name} has the private format {result}" if private else None)
 
 
 def format_of_a_row(a: Args, name: str) -> Check:
-    """A generated interface takes these formats for ND, and finds no row of the definition for another."""
+    """Check the format: a generated interface reads these formats as ND, and finds no row of the definition for
+    another."""
     result = a[name].format
     text = f"{name} has the format {result}; no row of the definition has it, known are: {', '.join(FORMATS_OF_ROWS)}"
     return check(f"format of {name} in a row", None if result in FORMATS_OF_ROWS else text)
 
 
 def max_rank(a: Args, name: str) -> Check:
-    """OP_CHECK_MAX_DIM: at most 8 dims."""
+    """Check the rank (OP_CHECK_MAX_DIM): at most 8 dims."""
     rank = a[name].rank
     problem = None if rank <= MAX_RANK else f"{name} has rank {rank}; at most {MAX_RANK} is supported"
     return check(f"rank of {name}", problem)
 
 
 def has_axes(a: Args, *names: str) -> Check:
-    """Rank 0 is not among a document's ranks."""
+    """Refuse rank 0, which is not among a document's ranks."""
     without = next((name for name in names if not a[name].rank), None)
     return check("rank of at least 1", None if without is None else f"{without} has rank 0; the document begins with 1")
 
 
 def broadcasts_to(a: Args, name: str, target: str) -> Check:
-    """BroadcastInferShape(name, target) must give the target's own shape, so a higher rank fails too."""
+    """Check that BroadcastInferShape(name, target) gives the target's own shape; so a higher rank fails too."""
     own, wanted = a[name].shape, a[target].shape
     fits = broadcast_shape(own, wanted) == wanted
     problem = None if fits else f"{name} of shape {own} does not broadcast to {target}'s shape {wanted}"
@@ -330,14 +331,14 @@ def broadcasts_to(a: Args, name: str, target: str) -> Check:
 
 
 def one_element(a: Args, name: str) -> Check:
-    """A tensor of one element, of any rank."""
+    """Check that a tensor, of any rank, has one element."""
     spec = a[name]
     problem = f"{name} has shape {spec.shape}; it must have exactly one element"
     return check(f"{name} of one element", None if spec.size == 1 else problem)
 
 
 def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
-    """The shapes of some tensors must have a common one, and the output must have exactly that."""
+    """Check that some tensors have a common shape and that the output has exactly this shape."""
     common, given = together(a, names)
     title = f"{out} of the common shape of {' and '.join(names)}"
     if common is not None and a[out].shape == common:
@@ -349,7 +350,7 @@ def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
 
 
 def together(a: Args, names: Iterable[str]) -> tuple[tuple[int, ...] | None, str]:
-    """Return the common shape of some tensors, None if there is none, and what their shapes are, in words."""
+    """Return the common shape of some tensors, None if there is none, and a text of their shapes."""
     shapes = {name: a[name].shape for name in names}
     common: tuple[int, ...] | None = ()
     for shape in shapes.values():
@@ -358,7 +359,7 @@ def together(a: Args, names: Iterable[str]) -> tuple[tuple[int, ...] | None, str
 
 
 def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the common shape of two, right-aligned; None if there is none. 1 and 0 give 0."""
+    """Return the common shape of two right-aligned shapes; None if there is none. 1 and 0 give 0."""
     if one == other:
         return one
     rank = max(len(one), len(other))
@@ -368,27 +369,27 @@ def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, 
 
 
 def in_range(a: Args, name: str, low: int, high: int) -> Check:
-    """An attribute must lie in [low, high]."""
+    """Check that an attribute is in [low, high]."""
     value = a[name]
     problem = None if low <= value <= high else f"{name} is {value}; it must be in [{low}, {high}]"
     return check(f"range of {name}", problem)
 
 
 def is_empty(*specs: TensorSpec) -> bool:
-    """Whether any of the tensors has a view dim of 0."""
+    """Return whether any of the tensors has a view dim of 0."""
     return any(0 in spec.shape for spec in specs)
 
 
 def ends_if_empty(a: Args, *names: str, name: str = "an empty call succeeds") -> Check:
-    """The call ends with success here if any of the tensors is empty."""
+    """End the call here with success if any of the tensors is empty."""
     return Check(name, SUCCESS if is_empty(*(a[n] for n in names)) else None)
 
 
 def ends_if_all_empty(a: Args, *names: str) -> Check:
-    """The call ends with success here if all of the tensors are empty."""
+    """End the call here with success if all of the tensors are empty."""
     return Check("a call of empty outputs succeeds", SUCCESS if all(is_empty(a[n]) for n in names) else None)
 
 
 def float_types(platform: Platform) -> tuple[str, ...]:
-    """The float types of most operators on a SoC; bfloat16 is not on every product."""
+    """Return the float types of most operators on a SoC; some products lack bfloat16."""
     return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")

@@ -1,4 +1,4 @@
-"""What losses have in common: the shapes of their terms and results, the values of empty calls, class indices."""
+"""Functions that losses share: shapes of terms and results, values of empty calls, checks of class indices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .roles import Shape
 
 
 def common_shape(*names: str) -> Callable[[Arguments], Shape]:
-    """Return a function that gives the shape that some inputs broadcast to: what a loss has terms for. A null pointer
-    has no part in it, and a shape that does not broadcast to those before it neither."""
+    """Return a function that gives the shape that some inputs broadcast to, which is the shape of a loss's terms. It
+    ignores null pointers, and shapes that do not broadcast to the shapes before them."""
 
     def common(a: Arguments) -> Shape:
         shape: Shape = ()
@@ -29,23 +29,23 @@ def common_shape(*names: str) -> Callable[[Arguments], Shape]:
 
 
 def reduced_shape(*names: str) -> Callable[[Arguments], Shape]:
-    """Return a function that gives a loss's shape: its terms' without a reduction, else that of a scalar."""
+    """Return a function that gives a loss's shape: the shape of its terms without a reduction, else a scalar's."""
     common = common_shape(*names)
     return lambda a: common(a) if a["reduction"] == NONE else ()
 
 
 def size_of(common: Callable[[Arguments], Shape]) -> Callable[[Arguments], int]:
-    """Return a function that counts the elements of a shape."""
+    """Return a function that gives the number of elements of a shape."""
     return lambda a: math.prod(common(a))
 
 
 def filled(a: Arguments) -> float | None:
-    """What the host fills the output of an empty call with: the mean of nothing is NaN, its sum 0."""
+    """Return the value that the host fills the output of an empty call with: NaN for a mean, 0 for a sum."""
     return {MEAN: math.nan, SUM: 0.0}.get(a["reduction"])
 
 
 def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
-    """Inputs that broadcast together; the output has their common shape, or under a reduction none."""
+    """Check that inputs broadcast together and that the output has their common shape, or rank 0 under a reduction."""
     common, given = together(a, names)
     title = f"{out} of the common shape, or of rank 0 under a reduction"
     if common is None:
@@ -56,14 +56,14 @@ def loss_shape(a: Args, names: tuple[str, ...], out: str) -> Check:
 
 
 def broadcasting(a: Args, *names: str) -> Check:
-    """BroadcastInferShape of some inputs must give a shape."""
+    """Check that BroadcastInferShape of some inputs gives a shape."""
     common, given = together(a, names)
     title = f"{' and '.join(names)} broadcast"
     return check(title, f"{given}: these shapes do not broadcast" if common is None else None)
 
 
 def one_number(a: Arguments, out: str) -> str | None:
-    """Why a reduced loss cannot be written to an output whose shape no check looks at."""
+    """Return why a reduced loss does not fit its output, for an output whose shape no check looks at."""
     problem = f"{out} of shape {tuple(a[out].shape)} is to hold one number"
     return problem if a["reduction"] != NONE and math.prod(a[out].shape) != 1 else None
 
@@ -72,20 +72,22 @@ def one_number(a: Arguments, out: str) -> str | None:
 
 
 def widened(a: Arguments, platform: Platform) -> str:
-    """Before ascend950 the host promotes float16 to float32 for such a loss; otherwise it computes in self's dtype."""
+    """Return the dtype that the host computes such a loss in: self's dtype, but float32 for float16 before
+    ascend950."""
     name = dtype_of(a["self"].dtype).name
     return "float32" if name == "float16" and not platform.regbase else name
 
 
 def has_rank(a: Args, name: str, allowed: Mapping[int, str]) -> Check:
-    """The rank of a tensor must be one of some. ``allowed``: what a shape of each rank is called."""
+    """Check that the rank of a tensor is allowed. ``allowed``: a name for a shape of each allowed rank."""
     spec = a[name]
     problem = f"{name} has rank {spec.rank}; it must be {' or '.join(allowed.values())}"
     return check(f"rank of {name}", None if spec.rank in allowed else problem)
 
 
 def gradient_per_sample(a: Args, samples: Shape | None) -> Check:
-    """One gradient per sample without a reduction of several (None: there is one), otherwise one of rank at most 1."""
+    """Check gradOutput: one gradient per sample without a reduction of several samples (None: one sample), otherwise
+    one gradient of rank at most 1."""
     grad, problem = a["gradOutput"], None
     if a["reduction"] == NONE and samples is not None:
         problem = None if grad.shape == samples else f"gradOutput has shape {grad.shape}; it must be {samples}"

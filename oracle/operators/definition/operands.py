@@ -1,4 +1,4 @@
-"""A formula's operands from a call's arguments: arrays in the shape of its values, numbers, flags, places."""
+"""A formula's operands from a call's arguments: arrays in the shape of the formula's values, numbers, flags, places."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from .roles import HALF, PER_GROUP, ROWS, SAME, Shape, class_axis
 
 
 def constants(op: Operator, a: Arguments) -> dict[str, int]:
-    """Return a formula's operands that are constants, by symbol: flags and choices, and operands that are
-    absent."""
+    """Return a formula's constant operands by symbol: flags, choices and absent operands."""
     result: dict[str, int] = {}
     for parameter in op.parameters:
         value = a.get(parameter.name)
@@ -29,8 +28,8 @@ def constants(op: Operator, a: Arguments) -> dict[str, int]:
 
 
 def formula_operands(op: Operator, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
-    """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
-    it), numbers, the mean's divisor."""
+    """Return a formula's operands by symbol: arrays in the shape of its values, numbers, and the mean's divisor.
+    Without ``spread`` an array's shape only broadcasts to that shape."""
     assert isinstance(op.computes, Formula)
     shape = op.terms_shape(a)
     result: dict[str, Any] = {}
@@ -60,7 +59,7 @@ def formula_operands(op: Operator, a: Arguments, *, spread: bool = True) -> dict
 
 
 def _operand(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments, *, spread: bool) -> Array:
-    """An operand in the shape of the formula's values, or in one that broadcasts to it."""
+    """Return an operand in the shape of the formula's values, or in a shape that broadcasts to it."""
     main = tuple(a[op.main].shape) if op.reduces_groups else shape
     along = value if value.shape == main else _along(op, parameter, value, main, a)
     along = np.broadcast_to(along, main) if spread and along.shape != main else along
@@ -68,7 +67,7 @@ def _operand(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: 
 
 
 def _split(op: Operator, a: Arguments) -> tuple[int, int]:
-    """The axis along which an input has parts, and how many it has."""
+    """Return the axis along which an input has parts, and the number of parts."""
     axis = op.attribute("axis")
     assert axis is not None
     count = next(len(p.parts) for p in op.inputs() if p.parts)
@@ -76,28 +75,30 @@ def _split(op: Operator, a: Arguments) -> tuple[int, int]:
 
 
 def _parts(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> dict[str, Array]:
-    """The parts of an operand, by symbol; each as often as the formula's values have parts."""
+    """Return the parts of an operand by symbol. Each part is repeated until it has the shape of the formula's
+    values."""
     axis, count = _split(op, a)
     pieces = np.split(value, count, axis) if value.shape[axis] % count == 0 else [value] * count
     return {name: _again(piece, shape, axis) for name, piece in zip(parameter.parts, pieces, strict=True)}
 
 
 def _part_of_each(op: Operator, shape: Shape, a: Arguments) -> Array:
-    """For each of the formula's values the number of its part: 0, 1 ..."""
+    """Return the part number of each of the formula's values: 0, 1 ..."""
     axis, count = _split(op, a)
     number = np.repeat(np.arange(count), shape[axis] // count).astype(a[op.main].dtype)
     return np.broadcast_to(number.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape)
 
 
 def _places(shape: Shape, axes: tuple[int, ...]) -> Array:
-    """Each element's index along some axes, in a shape."""
+    """Return each element's index along some axes, as an array of a shape."""
     own = tuple(n if k in axes else 1 for k, n in enumerate(shape))
     return np.broadcast_to(np.arange(math.prod(own), dtype=np.float64).reshape(own), shape)
 
 
 def _along(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
-    """An operand with as many axes as the formula's values, its own where its role says that they run. Along an
-    axis that runs nowhere only the first element counts. One value per row, and per element, may have any shape."""
+    """Return an operand with as many axes as the formula's values. Its own axes run along the axes that its role gives.
+    Along an axis that its role does not map, only the first element is used. For the roles SAME, ROWS and PER_GROUP an
+    operand of the right size can have any shape."""
     if parameter.role is HALF:
         return _again(value, shape, _split(op, a)[0])
     if parameter.role in (SAME, ROWS, PER_GROUP):
@@ -108,20 +109,21 @@ def _along(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Ar
     own, axes = [1] * len(shape), op.axes_of(parameter.name, shape, value.shape, a)
     for axis, n in zip(axes, value.shape, strict=True):
         if axis is not None:
-            own[axis] *= n  # several axes may run along one: a weight of (2, 2) for four channels
+            own[axis] *= n  # several axes can run along one: a weight of (2, 2) for four channels
     value = value[tuple(slice(1) if axis is None else slice(None) for axis in axes)]
     return value.reshape(own)
 
 
 def _again(value: Array, shape: Shape, axis: int) -> Array:
-    """A part, one after the other along an axis as often as a shape has room for."""
+    """Return a part, repeated along an axis as often as the shape has room for it."""
     if value.shape == shape or not value.shape[axis]:
         return value
     return np.concatenate([value] * (shape[axis] // value.shape[axis]), axis)
 
 
 def _constant(parameter: Parameter, value: Any) -> float:
-    """An attribute as a formula gets it: a number as a float32, a flag, a choice or a class as an integer."""
+    """Return an attribute as a formula receives it: a number as a float32; a flag, a choice or a class as an
+    integer."""
     if parameter.role in ("flag", "ignore index"):
         return int(value)
     if parameter.role == "choice":
@@ -131,6 +133,6 @@ def _constant(parameter: Parameter, value: Any) -> float:
 
 
 def float32(value: Any) -> float:
-    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
+    """Return the float32 that the host makes of a scalar; a value that is too large becomes infinite."""
     with np.errstate(over="ignore"):
         return float(np.float32(value.real))

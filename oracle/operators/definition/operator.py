@@ -1,4 +1,4 @@
-"""What an operator declares, and what follows from it without knowing which operator it is."""
+"""An operator's declaration, and the properties that follow from it for any operator."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
 
 
 def slug_of(name: str) -> str:
-    """Return what case ids and files call an operator: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
+    """Return an operator's name in case ids and files: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.removeprefix("aclnn"))
     return words.lower()
 
 
 @dataclass(frozen=True)
 class Result:
-    """A further output. Its fields mean what the same fields of :class:`Operator` mean for the first output. Without
-    ``like``, ``dtype``, ``kernel_type``, ``filled`` and ``filling``, those of the first hold."""
+    """A further output. Its fields mean the same as the fields of :class:`Operator` for the first output. If ``like``,
+    ``dtype``, ``kernel_type``, ``filled`` or ``filling`` is empty, the first output's value applies."""
 
     shape: Callable[[Arguments], Shape]
     computes: Formula | Given
@@ -43,22 +43,22 @@ class Result:
     dtype: str = ""
     kernel_type: Callable[[Arguments, Platform], str] | None = None
     filled: Callable[[Arguments], float | None] | None = None
-    #: The products that fill it; all without it.
+    #: The products that fill it; default: all.
     filling: Callable[[Platform], bool] | None = None
-    #: Whether the host leaves it as it is in a call that writes the first.
+    #: Whether the host leaves it unchanged in a call that writes the first output.
     skipped: Callable[[Arguments], bool] | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the operator has instead that has this output alone."""
+        """The fields that replace the first output's in an operator that has this output alone."""
         return {name: value for name, value in vars(self).items() if value or name in ("terms", "kept")}
 
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """One aclnn operator: everything that is particular to it.
+    """One aclnn operator: all its particular properties.
 
-    What its functions get of a call are tensors (arrays, or descriptions of them) and attributes, by aclnn name.
+    Its functions receive a call's tensors (arrays, or descriptions of them) and attributes, by aclnn name.
     """
 
     #: The aclnn name, as ``aclnnSoftmaxBackward``.
@@ -69,78 +69,78 @@ class Operator:
     documented: tuple[str, ...]
     #: The checks of GetWorkspaceSize in the source's order.
     checks: Callable[[Args, Platform], Checks]
-    #: The inputs whose emptiness ends a call that passed the checks, nothing written (but ``filled``).
+    #: The inputs whose emptiness ends a call that passed the checks. It writes no output, except ``filled`` ones.
     empty: tuple[str, ...]
     #: The first output's formula with its kernels' orders; or a function (:class:`Given`).
     computes: Formula | Given
 
     # Further rules of the host.
 
-    #: What the document demands and the host does not check.
+    #: Demands of the document that the host does not check.
     demands: Callable[[Args, Platform], Checks] | None = None
-    #: Why nobody knows what a call does that passes the checks, else None. It gets the output's TensorSpec too.
+    #: Why the result of a call that passes the checks is unspecified, else None. It gets the output's TensorSpec too.
     undefined: Callable[[Arguments], str | None] | None = None
-    #: What such a call fills its output with, None where it writes nothing.
+    #: The value that a call ended by an empty input fills its output with; None if it writes no value.
     filled: Callable[[Arguments], float | None] | None = None
-    #: The products that fill it; all without it.
+    #: The products that fill it; default: all.
     filling: Callable[[Platform], bool] | None = None
-    #: The versions of CANN since which a check answers otherwise.
+    #: The versions of CANN that changed a check.
     changed: tuple[str, ...] = ()
     #: The file of the host's checks.
     source: str = ""
 
-    # The first output, where it is not of the main operand's shape and dtype (or of the common ones of MUTUAL inputs).
+    # The first output, if it has not the main operand's shape and dtype (or the common ones of MUTUAL inputs).
 
     #: Its shape.
     shape: Callable[[Arguments], Shape] | None = None
-    #: The input whose dtype it has unless a call says otherwise.
+    #: The input that gives its default dtype.
     like: str = ""
     #: Its fixed dtype, which does not follow the inputs'.
     dtype: str = ""
-    #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's. Asked
-    #: with every argument, outputs too.
+    #: The dtype that the host rounds a result to before the cast to the output; default: the main operand's. The
+    #: function receives every argument, also the outputs.
     kernel_type: Callable[[Arguments, Platform], str] | None = None
 
-    # What goes into the formula beside the operands, and where it changes.
+    # The formula's inputs in addition to the operands, and the points near which it changes.
 
-    #: What a mean divides by; without it the number of the main operand's elements.
+    #: The divisor of a mean; default: the number of the main operand's elements.
     mean: Callable[[Arguments], int] | None = None
-    #: The whole numbers that the host makes of class indices on a SoC; without it their own.
+    #: The integer type that the host casts class indices to on a SoC; default: their own.
     indices: Callable[[Platform], str] | None = None
-    #: Numbers that the host makes of the attributes for the kernel, by symbol.
+    #: Numbers that the host computes from the attributes for the kernel, by symbol.
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
-    #: Operand values, by symbol, near which the formula or a kernel changes its way; cases visit them.
+    #: Operand values, by symbol, near which the formula or a kernel changes its method; cases visit them.
     points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     # Sums: the formula gives more values than the output has elements.
 
     #: The shape of the formula's values. Values that share an element of the output are summed.
     terms: Callable[[Arguments], Shape] | None = None
-    #: The output's shape in their axes, 1 along an axis that is summed; without it the output lies at the right.
+    #: The output's shape in the axes of these values, 1 along a summed axis; default: the output is right-aligned.
     kept: Callable[[Arguments], Shape] | None = None
 
-    #: The dtype that terms have when they are added; without it the one that the host rounds a result to.
+    #: The dtype in which terms are added; default: the dtype that the host rounds a result to.
     added: str = ""
 
     # Several outputs.
 
     #: The outputs after the first, by name.
     further: Mapping[str, Result] = field(default_factory=dict)
-    #: Whether the host leaves an output as it is (see Result).
+    #: Whether the host leaves an output unchanged (see Result).
     skipped: Callable[[Arguments], bool] | None = None
-    #: The operator that has all outputs, where this one stands for one of them alone (see ``each``).
+    #: The operator with all outputs, if this one is reduced to one of them (see ``each``).
     whole: Operator | None = None
-    #: The output that this one stands for. Empty: the first.
+    #: The output that this one is reduced to. Empty: the first.
     written: str = ""
 
-    # What it is elsewhere, and where the page comes from.
+    # The operator elsewhere, and the origin of the page.
 
     #: The operators whose results this gradient reads.
     forwards: tuple[Forward, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
     mindspore: MindSpore | None = None
-    #: Returns the wrong and right kernels that stand with a page from outside; this package's are in ``published/``.
+    #: Returns the wrong and right kernels of a page from outside; those of this package are in ``published/``.
     published: Callable[[], Iterable[Any]] | None = None
     #: The package or option that brought the page.
     origin: str = BUILT_IN
@@ -173,19 +173,18 @@ class Operator:
 
     @cached_property
     def output(self) -> str:
-        """The first output, or the one that this stands for."""
+        """The first output, or the output that this operator is reduced to."""
         return self.written or self.outputs[0]
 
     @cached_property
     def each(self) -> tuple[Operator, ...]:
-        """The operator once for each output, as it would be if it had that one alone: what a consumer that looks at one
-        output asks."""
+        """The operator once for each output, reduced to that output. Code that looks at one output uses these."""
         if self.whole is not None:
             return self.whole.each
         return (self, *(replace(self, whole=self, written=n, **r.fields) for n, r in self.further.items()))
 
     def of(self, output: str) -> Operator:
-        """Return the operator as it would be if it had one of its outputs alone."""
+        """Return the operator reduced to one of its outputs."""
         if output == self.output:
             return self
         return next(each for each in self.each if each.output == output)
@@ -200,7 +199,7 @@ class Operator:
         return tuple(p for p in self.parameters if p.kind == "attr")
 
     def usual(self, main: Shape) -> dict[str, Any]:
-        """Return the attributes' usual values beside a main operand of a shape."""
+        """Return the attributes' usual values for a shape of the main operand."""
         return {p.name: p.usual(main) for p in self.attributes}
 
     def attribute(self, role: str) -> Parameter | None:
@@ -208,7 +207,7 @@ class Operator:
         return next((p for p in self.parameters if p.kind == "attr" and p.role == role), None)
 
     def inputs(self, *roles: Role) -> tuple[Parameter, ...]:
-        """Return the input parameters of some roles; all of them without roles."""
+        """Return the input parameters with the given roles; all inputs if no role is given."""
         return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
 
     @cached_property
@@ -222,18 +221,18 @@ class Operator:
         result = tuple(p for p in self.inputs() if p.read and p.symbol and not p.holds("classes"))
         if self.whole is None or not isinstance(self.computes, Formula):
             return result
-        entering = self.computes.entering  # one output may need fewer
+        entering = self.computes.entering  # one output can need fewer
         return tuple(p for p in result if p.enters(entering))
 
     @cached_property
     def gradient(self) -> str | None:
-        """The input that holds the gradient that comes in, if there is one."""
+        """The input that holds the incoming gradient, if there is one."""
         symbol = self.computes.gradient if is_elementwise(self.computes) else "g"
         return next((p.name for p in self.inputs() if p.symbol == symbol), None)
 
     @cached_property
     def reduction(self) -> Parameter | None:
-        """The attribute that says how a loss is reduced, if there is one."""
+        """The attribute that selects a loss's reduction, if there is one."""
         return self.attribute("reduction")
 
     @cached_property
@@ -244,7 +243,7 @@ class Operator:
     # ---- shapes ----
 
     def by_role(self, attributes: Attributes) -> dict[str, Any]:
-        """Return attribute values by what they mean."""
+        """Return attribute values by role."""
         return {role: attributes[name] for role, name in self._attribute_roles if name in attributes}
 
     @cached_property
@@ -252,14 +251,13 @@ class Operator:
         return tuple((str(p.role), p.name) for p in self.attributes)
 
     def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
-        """Return a shape that an input has beside a main operand of a shape."""
+        """Return the shape of an input for a shape of the main operand."""
         role = self.by_name[name].role
         assert isinstance(role, Role)
         return role.shape(main, self.by_role(attributes))
 
     def axes_of(self, name: str, main: Shape, own: Shape, attributes: Attributes) -> tuple[int | None, ...]:
-        """Return, for each axis of a tensor, the axis of the main operand (that is, of the first output) it runs
-        along."""
+        """Return, for each axis of a tensor, the axis of the main operand (and of the first output) it runs along."""
         role = self.by_name[name].role
         if name == self.outputs[0]:
             return tuple(range(len(own)))
@@ -267,11 +265,11 @@ class Operator:
         return role.axes(main, own, self.by_role(attributes))
 
     def output_shape(self, a: Arguments) -> Shape:
-        """Return the output's shape for inputs that have one (arrays or descriptions)."""
+        """Return the output's shape for inputs that have shapes (arrays or descriptions)."""
         return self.common_shape(a) if self.shape is None else self.shape(a)
 
     def common_shape(self, a: Arguments) -> Shape:
-        """Return the shape of the main operand and of those that broadcast together with it."""
+        """Return the common shape of the main operand and of the inputs that broadcast together with it."""
         shape: Shape = tuple(a[self.main].shape)
         for name in self.mutual:
             if a.get(name) is not None:
@@ -279,8 +277,8 @@ class Operator:
         return shape
 
     def slice_axes(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
-        """Return the output's axes along which the operator works slice by slice: not one that it reduces, none under
-        a mean over elements or over the batch. ``shapes``: of the inputs, by name."""
+        """Return the output's axes along which the operator works slice by slice: all axes that it does not reduce, and
+        no axis under a mean over elements or over the batch. ``shapes``: the inputs' shapes, by name."""
         given = self.by_role(attributes)
         rank = max(1, len(shape))
         if self.class_index is not None:
@@ -300,7 +298,7 @@ class Operator:
         return tuple(n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word)
 
     def class_axis(self, shape: Shape, attributes: Attributes) -> int | None:
-        """Return the axis of the output that counts the classes: the one that the class indices do not run along."""
+        """Return the output's axis of classes: the axis that the class indices do not run along."""
         if self.class_index is None:
             return None
         samples = self.axes_of(self.class_index, shape, self.shape_of(self.class_index, shape, attributes), attributes)
@@ -309,7 +307,7 @@ class Operator:
     # ---- computing ----
 
     def host_type(self, a: Arguments, platform: Platform) -> str:
-        """Return the dtype the host rounds to before the cast to the output."""
+        """Return the dtype that the host rounds to before the cast to the output."""
         if self.kernel_type is not None:
             return self.kernel_type(a, platform)
         if self.dtype:
@@ -317,7 +315,8 @@ class Operator:
         return dtype_of(a[self.main].dtype).name
 
     def output_dtype(self, a: Arguments) -> str:
-        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
+        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main
+        operand's."""
         if self.dtype:
             return self.dtype
         names = [self.like] if self.like else [self.main, *self.mutual]
@@ -325,27 +324,28 @@ class Operator:
         return promoted(*kinds) or kinds[0]
 
     def ends_early(self, a: Arguments) -> bool:
-        """Whether an empty tensor makes the host return before the kernel."""
+        """Return whether an empty tensor makes the host return before the kernel."""
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
     def skips(self, a: Arguments) -> bool:
-        """Whether a call leaves the output as it is: it does not ask for it, or the host does not write it."""
+        """Return whether a call leaves the output unchanged: the call does not request it, or the host does not write
+        it."""
         mask = self.attribute("mask")
         asked = mask is None or a[mask.name][self.outputs.index(self.output)]
         return not asked or (self.skipped is not None and self.skipped(a))
 
     def fill_of(self, a: Arguments, platform: Platform) -> float | None:
-        """Return what a call that ends early fills its output with; None where it writes nothing."""
+        """Return the value that a call that ends early fills its output with; None if it writes no value."""
         fills = self.filled is not None and (self.filling is None or self.filling(platform))
         return self.filled(a) if fills and self.filled is not None else None
 
     def added_type(self, a: Arguments, platform: Platform) -> str:
-        """Return the dtype that terms have when they are added."""
+        """Return the dtype in which terms are added."""
         return self.added or self.host_type(a, platform)
 
     def terms_shape(self, a: Arguments) -> Shape:
-        """Return the shape of the formula's values: the output's, or a larger one whose values are summed; of a
-        formula with reductions, that of the main operand."""
+        """Return the shape of the formula's values: the output's, or a larger shape whose values are summed. For a
+        formula with reductions it is the shape of the main operand."""
         if self.terms is not None:
             return self.terms(a)
         if not reduces(self.computes):
@@ -354,7 +354,7 @@ class Operator:
         groups = self.attribute("groups")
         if groups is None or not self.reduces_groups:
             return shape
-        count = a[groups.name]  # the axis of channels is split: groups, and the channels of a group
+        count = a[groups.name]  # split the axis of channels: groups, and the channels of a group
         return (*shape[:1], count, shape[1] // count, *shape[2:])
 
     @cached_property
@@ -364,7 +364,7 @@ class Operator:
         return groups is not None and isinstance(self.computes, Formula) and self.computes.over == groups.name
 
     def gives_rows(self, a: Arguments) -> bool:
-        """Whether the output of a formula with reductions has one element per row."""
+        """Return whether the output of a formula with reductions has one element per row."""
         return math.prod(self.output_shape(a)) != math.prod(self.terms_shape(a))
 
     def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
@@ -377,8 +377,8 @@ class Operator:
         return self.reduced_in(self.terms_shape(a), a, shapes)
 
     def reduced_in(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
-        """Return the axes of a shape along which the formula's reductions run (``Formula.over``). ``shapes``: of the
-        inputs, by name."""
+        """Return the axes of a shape along which the formula's reductions run (``Formula.over``). ``shapes``: the
+        inputs' shapes, by name."""
         assert isinstance(self.computes, Formula)
         rank = max(1, len(shape))
         _, but, name = self.computes.over.rpartition("all but ")
@@ -394,12 +394,12 @@ class Operator:
         elif role == "groups":
             result = tuple(range(1, rank))
         else:
-            own = shapes.get(name) or self.shape_of(name, shape, attributes)  # an operand may be absent
+            own = shapes.get(name) or self.shape_of(name, shape, attributes)  # an operand can be absent
             result = tuple(k for k in self.axes_of(name, shape, own, attributes) if k is not None)
         return tuple(k for k in range(rank) if (k in result) is not bool(but))
 
     def kept_shape(self, a: Arguments) -> Shape:
-        """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""
+        """Return the output's shape in the axes of the formula's values: 1 along the summed axes."""
         if self.kept is not None:
             return self.kept(a)
         shape = self.output_shape(a)

@@ -1,7 +1,7 @@
-"""What a page from outside is refused for when its operator is registered.
+"""The checks of a page from outside when its operator is registered.
 
-First the kinds of its fields, then what they name that is not there. A rule yields problems, each a sentence with the
-field, the value and what it must be; all of them are told at once.
+First come the kinds of its fields, then names in them that do not exist. A rule yields problems. Each problem is a
+sentence with the field, the value and the requirement; one error reports all of them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from .page_functions import guarded, line_of, try_formulas, try_out
 from .parameters import Aten, Forward, KernelName, MindSpore, Parameter
 from .roles import MAIN, ROWS, Role
 
-Rule = Callable[[str, Any], Iterator[str]]  # of a field's name and its value
+Rule = Callable[[str, Any], Iterator[str]]  # called with a field's name and its value
 _POINTERS = ("workspaceSize", "executor")
 _MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names of SoCs' kernels begin, right or wrong
 
 
 def accepted(op: Operator) -> Operator:
-    """Return a page's operator, its functions made to tell what is wrong. Raises OracleError for what cannot work."""
+    """Return a page's operator with functions that report what is wrong. Raises OracleError for a page that cannot
+    work."""
     _refuse(op, _record("", op))
     asked = guarded(op)
     _refuse(op, _problems(asked))
@@ -77,7 +78,7 @@ def _function(*arguments: str) -> Rule:
             return
         try:
             taken = inspect.signature(value)
-        except ValueError:  # written in C, without one
+        except ValueError:  # written in C, without a signature
             return
         try:
             taken.bind(*arguments)
@@ -224,12 +225,12 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
 
 
 def _record(place: str, value: Any) -> Iterator[str]:
-    """Yield what is of a wrong kind in the fields of a page's operator, or of a part of it."""
+    """Yield the fields of a wrong kind in a page's operator, or in a part of it."""
     for field, rule in _FIELDS[type(value)].items():
         yield from rule(f"{place}{field}", getattr(value, field))
 
 
-# ---- what fields of the right kinds say ----
+# ---- the content of fields of the right kinds ----
 
 
 def _problems(op: Operator) -> Iterator[str]:
@@ -270,7 +271,7 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
 
 
 def _name_problems(op: Operator) -> Iterator[str]:
-    """Yield what names no input, attribute, output, SoC, version or dtype."""
+    """Yield names that are no input, attribute, output, SoC, version or dtype."""
     inputs, attributes = op.names("input"), op.names("attr")
     yield from _unknown("documented", op.documented, PLATFORMS, "SoC")
     yield from _unknown("changed", op.changed, CANN, "version of CANN")
@@ -299,7 +300,7 @@ def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) 
 
 
 def _form_problems(op: Operator) -> Iterator[str]:
-    """Yield the names of orders and conditions that belong to no kernel, though they look as if they did."""
+    """Yield the names of orders and conditions that look like a kernel's name but belong to no kernel."""
     if not isinstance(op.computes, Formula):
         return
     over = op.computes.over.removeprefix("all but ")
@@ -329,7 +330,7 @@ def _form_problems(op: Operator) -> Iterator[str]:
 
 
 def _is_per_row(op: Operator) -> bool:
-    """Whether nothing that a formula reads behind its sums differs along a row."""
+    """Return whether every value that a formula reads after its sums is constant along a row."""
     assert isinstance(op.computes, Formula)
     graph = reducing(op.computes).value
     same = {LENGTH, COUNT, *(stage.name for stage in graph.stages)}
@@ -338,14 +339,14 @@ def _is_per_row(op: Operator) -> bool:
 
 
 def _families(kernel: str) -> Iterator[str]:
-    """Yield a kernel's name and those of its families: ``tbe_a2_a3``, ``tbe_a2``, ``tbe``."""
+    """Yield a kernel's name and the names of its families: ``tbe_a2_a3``, ``tbe_a2``, ``tbe``."""
     while kernel:
         yield kernel
         kernel = kernel.rpartition("_")[0]
 
 
 def _symbol_problems(op: Operator) -> Iterator[str]:
-    """Yield what formulas, points and scalars name that is no operand, and operands that no formula uses."""
+    """Yield names in formulas, points and scalars that are no operand, and operands that no formula uses."""
     plain = op.usual((2, 2, 2, 2))
     inputs = [p for p in op.inputs() if isinstance(p.role, Role)]
     usual = {p.name: np.ones(op.shape_of(p.name, (2, 2, 2, 2), plain), np.float32) for p in inputs}
@@ -376,19 +377,19 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         yield f"its formula takes {name} and never uses it"
     if len(schemes) == len(each):
         yield from (f"scalars makes {name}, which no formula reads" for name in sorted(made - taken))
-        for p in op.inputs() if op.scalars else op.parameters:  # scalars may be made of an attribute
+        for p in op.inputs() if op.scalars else op.parameters:  # scalars can be made from an attribute
             if p.symbol and not p.enters(taken):
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 
 def _reduces(formula: Function) -> bool:
-    """Whether a formula that can be traced has a reduction."""
+    """Return whether a formula that can be traced has a reduction."""
     return not _used(formula, condition=False)[1] and any(node.op in REDUCING for node in walk(trace(formula)))
 
 
 def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
-    """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols. What
-    is wrong too: a condition where a number is wanted, and a number where a ``condition`` is."""
+    """Return the operands that a formula's value depends on; all of them, and the problem, if it cannot be traced. A
+    condition instead of a number is a problem too, and a number instead of a ``condition``."""
     try:
         graph = trace(formula)
         if graph.is_condition and not condition:

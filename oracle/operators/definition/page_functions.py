@@ -1,7 +1,7 @@
-"""The functions of a page from outside, made to tell what is wrong with them.
+"""Wrappers for the functions of a page from outside, which report what is wrong with them.
 
-The operator asks them in the middle of a run; what they ask for that is not there, how they fail, and an answer that is
-none, becomes one message that names the operator, the field and the line.
+A run calls these functions. A request for an unknown name, an exception, or an invalid return value becomes one message
+that names the operator, the field and the line.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .parameters import Parameter
 from .roles import CLASS_INDEX, Shape
 
 Function = Callable[..., Any]
-SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
+SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # usual, of the main operand
 _WHOLE = (int, np.integer)
-CLOSE = 2.0**-9  # relative, and absolute: no approximation that a kernel has is so far off
-POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that may be null
+CLOSE = 2.0**-9  # relative and absolute; the approximations of kernels differ less
+POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that can be null
 
 
 class Failed(OracleError):
-    """A function of a page ended with an exception of its own."""
+    """A page's function raised an exception of its own."""
 
 
 def _is_shape(answer: Any) -> bool:
@@ -56,7 +56,7 @@ def _are_numbers(answer: Any) -> bool:
     return isinstance(answer, Mapping) and all(isinstance(k, str) and isinstance(v, Real) for k, v in answer.items())
 
 
-# What a function answers, by its field: in words, and whether an answer is that.
+# The valid return values of a function, by its field: in words, and as a test.
 ANSWERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "mean": ("a whole number above 0", _is_count),
     "scalars": ("numbers by symbol, as {'c': 2.0}", _are_numbers),
@@ -70,7 +70,7 @@ CHECKING = ("checks", "demands")
 
 
 def guarded(op: Operator) -> Operator:
-    """Return an operator whose page's functions tell what is wrong with them."""
+    """Return an operator whose page functions report what is wrong with them."""
     further = {name: replace(each, **_guarded(op, each, f"further[{name!r}].")) for name, each in op.further.items()}
     return replace(op, further=further, **_guarded(op, op))
 
@@ -125,7 +125,7 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
 
 
 def _only_checks(made: Iterable[Any], complaint: Callable[[Any], str]) -> Generator[Check, None, object]:
-    """Yield checks; return what a function returns that yields and returns."""
+    """Yield the checks that a function yields; return the value that it returns at its end."""
     iterator = iter(made)
     while True:
         try:
@@ -146,7 +146,7 @@ def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any],
 
 
 def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
-    """What went wrong at which line of the page, and which of the arguments were null pointers."""
+    """Return an error that names the failing line of the page and the arguments that were null pointers."""
     text = f"{asked.operator}: its {asked.field} failed at {line_of(function, error)}: {type(error).__name__}: {error}"
     absent = [name for name, value in asked.items() if value is None]
     if absent and "NoneType" in str(error):
@@ -156,21 +156,21 @@ def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
 
 
 def line_of(function: Function, error: Exception) -> str:
-    """The last line of the page, or of whatever file has the function, on the way to an exception."""
+    """Return the last line in the traceback that lies in the function's file."""
     steps = traceback.extract_tb(error.__traceback__)
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
     step = next((step for step in reversed(steps) if step.filename == file), steps[-1])
     return f"{Path(step.filename).name}:{step.lineno} ({step.line})"
 
 
-# ---- asked once, when the page is registered ----
+# ---- called once, when the page is registered ----
 
 
 def try_out(op: Operator) -> None:
-    """Ask the functions of a guarded operator of a usual call, with and without its optional inputs. Raises OracleError
-    for what they ask or answer, for a failure where they fail on every shape that the checks accept, or at an attribute
-    that is a null pointer, for a reduction of which the checks accept no call, and for an input that is no null pointer
-    though the checks let it be one."""
+    """Call the functions of a guarded operator for a usual call, with and without its optional inputs. Raises
+    OracleError for an unknown name or an invalid return value; for a function that fails on every shape that the checks
+    accept, or at an attribute that is a null pointer; for a reduction whose calls the checks all refuse; and for a null
+    pointer that the checks accept though the input is not optional."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
@@ -187,7 +187,7 @@ def try_out(op: Operator) -> None:
 
 
 def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed]) -> bool:
-    """Whether a call is accepted and every function answers; how one fails is noted."""
+    """Return whether a call is accepted and every function works; failures are appended to ``failures``."""
     target = platform(DEFAULT_SOC)
     try:
         arrays, described = _call(op, shape, op.usual(shape), absent)
@@ -201,14 +201,14 @@ def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed])
 
 
 def _try_null(op: Operator, pointer: Parameter) -> None:
-    """Raise OracleError where the checks fail on a null pointer: the catalogue would have no case of it."""
+    """Raise OracleError if the checks fail on a null pointer: the catalogue would have no case with it."""
     for shape in filter(None, SHAPES):
         _, described = _call(op, shape, {**op.usual(shape), pointer.name: None}, set())
         _refusal(op, described, platform(DEFAULT_SOC))
 
 
 def _require_refused(op: Operator, tensor: Parameter) -> None:
-    """Raise OracleError where the checks take, or fail on, a null pointer for an input that is not optional."""
+    """Raise OracleError if the checks accept, or fail on, a null pointer for an input that is not optional."""
     for shape in SHAPES:
         _, described = _call(op, shape, op.usual(shape), set())
         if _refusal(op, described, platform(DEFAULT_SOC)):
@@ -221,8 +221,9 @@ def _require_refused(op: Operator, tensor: Parameter) -> None:
 
 
 def _try_reductions(op: Operator, reduction: Parameter) -> None:
-    """Cases are planned where the checks accept them: a page that refuses a reduction by mistake would have none, but
-    of one element, which looks the same in every reduction."""
+    """Raise OracleError if the checks refuse every call with one reduction and accept another. Cases are planned only
+    for accepted calls. A page that refuses a reduction by mistake would get cases of one element only, and one element
+    looks the same in every reduction."""
     targets = [platform(soc) for soc in op.documented]
     refused = {value: _first_refusal(op, {reduction.name: value}, targets) for value in reduction.choices}
     taken = [value for value, (reason, _) in refused.items() if not reason]
@@ -235,8 +236,8 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
 
 
 def try_formulas(op: Operator) -> None:
-    """Raise OracleError for a formula of elementwise operations that gives no number at usual points, and for an order
-    that computes something else there and does not say so: more than an approximation differs, at a tenth of them."""
+    """Raise OracleError for an elementwise formula that gives no number at usual points, and for an order that differs
+    from the formula there without ``departs``: by more than an approximation, at a tenth of the points."""
     calls = (_call(op, shape, op.usual(shape), set()) for shape in SHAPES)
     given = next((arrays for arrays, described in calls if not _refusal(op, described, platform(DEFAULT_SOC))), None)
     if given is None:
@@ -252,7 +253,7 @@ def try_formulas(op: Operator) -> None:
 
 
 def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
-    """Raise OracleError where the formula has more values than the output has elements, and nothing sums them."""
+    """Raise OracleError if the formula has more values than the output has elements and no rule sums them."""
     assert isinstance(op.computes, Formula)
     own, main = given[op.main].shape, op.by_name[op.main]
     if op.reduction is None or main.parts or not main.enters(op.computes.symbols):
@@ -300,8 +301,8 @@ def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], sha
 
 
 def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Platform]) -> tuple[str, str]:
-    """Return why the checks refuse the first call of all that are tried, and the shapes of its outputs; "" if they
-    accept one."""
+    """Return why the checks refuse the first of all calls tried, and the shapes of its outputs; "" if they accept any
+    call."""
     first = ("", "")
     for target, shape in itertools.product(targets, filter(None, SHAPES)):
         _, described = _call(op, shape, {**op.usual(shape), **given}, set())
@@ -315,7 +316,7 @@ def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Pla
 def _call(
     op: Operator, shape: Shape, attributes: Mapping[str, Any], absent: set[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of a call beside a main operand of a shape: with arrays, and as the checks see them."""
+    """Return a call's arguments for a shape of the main operand: with arrays, and as the checks see them."""
     inputs: dict[str, Any] = {}
     for p in op.inputs():
         kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]
@@ -327,7 +328,7 @@ def _call(
 
 
 def _refusal(op: Operator, described: Mapping[str, Any], target: Platform) -> str:
-    """Return why the checks refuse a call, "" if they accept it."""
+    """Return why the checks refuse a call; "" if they accept it."""
     status = next((check.status for check in op.checks(described, target) if check.status is not None), None)
     return "" if status is None else status.reason or status.name
 

@@ -1,4 +1,4 @@
-"""The parameters of an operator and what each of them is to it, here and to other programs."""
+"""The parameters of an operator: their meaning here and in other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from .roles import UNREAD, Role, Shape, usual_groups
 
-# Attributes: what the number means.
+# The meaning of an attribute's number.
 AttributeRole = Literal[
     "axis", "lengths", "groups", "extent", "mask", "reduction", "ignore index", "number", "flag", "choice"
 ]
@@ -27,12 +27,12 @@ NONE, MEAN, SUM = range(3)
 class Parameter:
     """One parameter of GetWorkspaceSize.
 
-    ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
-    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: an input's fixed
+    ``name``: the aclnn name. ``symbol``: its name in the formula. ``optional``: it can be a null pointer. ``role``: of
+    an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: an input's fixed
     dtype, which does not follow the main operand's. ``c``: an attribute's C type. ``words``: the words behind an
     attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``along``: the axes, first and end,
-    whose elements an attribute counts. ``parts``: what the formula calls the equal parts of an input along the axis,
-    where it does not read the whole. ``absent``: what an optional input counts as that is a null pointer.
+    whose elements an attribute counts. ``parts``: the formula's names for the equal parts of an input along the axis,
+    if it does not read the whole. ``absent``: the value in the formula of an optional input that is a null pointer.
     """
 
     name: str
@@ -51,11 +51,11 @@ class Parameter:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """What the formula calls it, or its parts."""
+        """Its names in the formula: its symbol, or the symbols of its parts."""
         return self.parts or ((self.symbol,) if self.symbol else ())
 
     def enters(self, symbols: Iterable[str]) -> bool:
-        """Whether it, or a part of it, is among some symbols."""
+        """Return whether the parameter, or a part of it, is among some symbols."""
         return any(symbol in symbols for symbol in self.symbols)
 
     def usual(self, main: Shape) -> Any:
@@ -68,21 +68,22 @@ class Parameter:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the declared type is one of integers, or bool."""
+        """Whether the declared type is an integer type or bool."""
         return self.dtype != "" and DTYPES[self.dtype].is_whole
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values that a choice may have: its words, or the numbers behind them."""
+        """The values that a choice can have: its words, or the numbers behind them."""
         return self.words if self.c == "char*" else tuple(range(len(self.words)))
 
     @property
     def told_words(self) -> str:
-        """The words of a choice as its values are given: ``none, mean, sum``, or ``0 none, 1 mean, 2 sum``."""
+        """The words of a choice, with their numbers if it has numbers: ``none, mean, sum``, or ``0 none, 1 mean, 2
+        sum``."""
         return ", ".join(self.words if self.c == "char*" else (f"{n} {word}" for n, word in enumerate(self.words)))
 
     def holds(self, what: str) -> bool:
-        """Whether it is an input that holds ``values``, ``classes`` or ``nothing``."""
+        """Return whether it is an input whose role holds ``values``, ``classes`` or ``nothing``."""
         return isinstance(self.role, Role) and self.role.holds == what
 
 
@@ -97,10 +98,10 @@ def tensor(
     parts: tuple[str, ...] = (),
     absent: int = 1,
 ) -> Parameter:
-    """An input tensor. An optional one that is a null pointer counts as ``absent`` in the formula.
+    """Declare an input tensor. An optional one that is a null pointer has the value ``absent`` in the formula.
 
-    ``parts``: the symbols of its equal parts along the attribute ``axis(name)``, first to last. The formula reads them
-    in its place.
+    ``parts``: the symbols of its equal parts along the attribute ``axis(name)``, first to last. The formula reads the
+    parts instead of the whole tensor.
     """
     return Parameter(
         name, "input", role, symbol, optional, read and role is not UNREAD, dtype=dtype, parts=parts, absent=absent
@@ -108,74 +109,75 @@ def tensor(
 
 
 def output(name: str, role: Role | None = None) -> Parameter:
-    """An output: the first of the main operand's shape, or of the common one of operands that broadcast with it; a
-    further one of a role's."""
+    """Declare an output. The first has the main operand's shape, or the common shape of operands that broadcast with
+    it; a further output has the shape of its role."""
     return Parameter(name, "output", role)
 
 
 def axis(name: str) -> Parameter:
-    """The axis that is reduced, counted from either end."""
+    """Declare the axis that is reduced, counted from either end."""
     return Parameter(name, "attr", "axis", plain=-1)
 
 
 def lengths(name: str) -> Parameter:
-    """The lengths of the last axes, which are normalised; a tuple, or None for a null pointer. A catalogue may give a
-    number of axes, whose lengths are then the main operand's; usually one."""
+    """Declare the lengths of the last axes, which are normalised: a tuple, or None for a null pointer. A catalogue can
+    give a number of axes instead, usually one. The lengths are then those of the main operand."""
     return Parameter(name, "attr", "lengths", c="aclIntArray", plain=1)
 
 
 def groups(name: str) -> Parameter:
-    """The number of groups that the channels, axis 1 of the main operand, are split into; a formula may reduce ``over``
-    it: the channels of a group and everything behind them."""
+    """Declare the number of groups that the channels, axis 1 of the main operand, are split into. A formula can reduce
+    ``over`` it: over the channels of a group and all axes behind them."""
     return Parameter(name, "attr", "groups", plain="usual")
 
 
 def extent(name: str, first: int, end: int | None) -> Parameter:
-    """The number of elements along some axes of the main operand, the first up to the end, which a call repeats."""
+    """Declare the number of elements along the main operand's axes from ``first`` up to ``end``; a call repeats this
+    number."""
     return Parameter(name, "attr", "extent", plain="usual", along=(first, end))
 
 
 def mask(name: str, outputs: int) -> Parameter:
-    """Which of the outputs a call asks for: a tuple of as many bools, in their order, or None for a null pointer. An
-    output that is not asked for is left as it is, and may be a null pointer."""
+    """Declare the outputs that a call requests: a tuple with one bool per output, in order, or None for a null pointer.
+    An output that is not requested stays unchanged, and can be a null pointer."""
     return Parameter(name, "attr", "mask", c="aclBoolArray", plain=(True,) * outputs)
 
 
 def reduction(name: str, words: tuple[str, ...] = REDUCTIONS) -> Parameter:
-    """The reduction of the loss: 0 none, 1 mean, 2 sum."""
+    """Declare the reduction of the loss: 0 none, 1 mean, 2 sum."""
     return Parameter(name, "attr", "reduction", words=words, plain=NONE)
 
 
 def ignore_index(name: str, plain: int = -100, *, symbol: str = "") -> Parameter:
-    """The class whose samples do not count; in the formula a whole number."""
+    """Declare the class whose samples are ignored; in the formula it is an integer."""
     return Parameter(name, "attr", "ignore index", symbol, plain=plain)
 
 
 def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0, optional: bool = False) -> Parameter:
-    """A real number; the formula gets it as the API does, rounded to float32."""
+    """Declare a real number; the formula and the API receive it rounded to float32."""
     return Parameter(name, "attr", "number", symbol, optional, c=c, plain=plain)
 
 
 def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
-    """Yes or no; in the formula a constant, 1 or 0."""
+    """Declare a yes or no; in the formula it is a constant, 1 or 0."""
     return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
 
 
 def choice(name: str, words: tuple[str, ...], symbol: str = "", *, c: CType = "char*") -> Parameter:
-    """One of some words; in the formula a constant, the word's place among them. With ``c="int64"`` the API gets that
-    place, and every other number counts as the first word."""
+    """Declare a choice among some words; in the formula it is a constant, the word's index. With ``c="int64"`` the API
+    receives that index, and every other number means the first word."""
     return Parameter(name, "attr", "choice", symbol, c=c, words=words, plain=words[0] if c == "char*" else 0)
 
 
-# An attribute's value as files and command lines write it: a number, a word, yes or no, nothing.
+# An attribute's value in files and on command lines: a number, a word, yes or no, null.
 
 _WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def attribute_value(parameter: Parameter, value: Any) -> Any:
-    """Return what a call takes for a value that a file holds. Raises OracleError.
+    """Return the call's value for an attribute value in a file. Raises OracleError.
 
-    An integer may be the word it stands for (``mean``), a number ``inf`` or ``nan``; None is a null pointer.
+    An integer can be given as its word (``mean``), a number as ``inf`` or ``nan``; None is a null pointer.
     """
     if value is None and parameter.c in ("aclScalar", "char*"):
         return None
@@ -186,7 +188,7 @@ def attribute_value(parameter: Parameter, value: Any) -> Any:
             return bool(value)
         raise OracleError(f"{parameter.name} is {value!r}; it must be true or false")
     if parameter.c == "aclIntArray":
-        value = (value,) if type(value) is int else value  # other tools write a list of one as the one
+        value = (value,) if type(value) is int else value  # other tools write a list of one element as that element
         if value is None or (isinstance(value, (list, tuple)) and all(type(n) is int for n in value)):
             return None if value is None else tuple(value)
         raise OracleError(f"{parameter.name} is {value!r}; it must be a list of integers, or null for a null pointer")
@@ -220,7 +222,7 @@ def _word(parameter: Parameter, value: Any) -> str:
 
 
 def attribute_text(parameter: Parameter, text: str) -> Any:
-    """Return what a call takes for a value written on a command line. Raises OracleError."""
+    """Return the call's value for an attribute value on a command line. Raises OracleError."""
     if parameter.c == "char*":
         return text
     try:
@@ -230,24 +232,24 @@ def attribute_text(parameter: Parameter, text: str) -> Any:
     return attribute_value(parameter, value)
 
 
-# What an operator is to others: its names in ATK's and TTK's files, in PyTorch, in MindSpore, and its forwards.
+# The operator elsewhere: its names in ATK's and TTK's files, in PyTorch and in MindSpore, and its forwards.
 
 
 @dataclass(frozen=True)
 class Forward:
-    """An operator whose results a gradient reads, as training hands them over (``run --pair``).
+    """A forward operator whose results a gradient reads; training passes them on (``run --pair``).
 
-    The gradient's operands are these results, the forward's inputs, and the gradient that comes in. An optional operand
-    that is none of these is a null pointer.
+    The gradient's operands are these results, the forward's inputs, and the incoming gradient. An optional operand that
+    is none of these is a null pointer.
     """
 
     #: The forward's aclnn name.
     name: str
-    #: By the gradient's operand: the forward's output that it is.
+    #: The forward's output that each gradient operand is, by operand.
     results: Mapping[str, str]
-    #: The gradient's attributes that the forward has not, or not by this name, made of the forward's attributes.
+    #: Makes the gradient's attributes that the forward lacks, or names differently, from the forward's attributes.
     attributes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
-    #: By the gradient's operand: the forward's input that it is, where that has another name.
+    #: The forward's input that each gradient operand is, by operand, if the names differ.
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -258,9 +260,9 @@ class KernelName:
     name: str
     #: The inputs' aclnn names in the kernel's order.
     inputs: tuple[str, ...]
-    #: By the kernel's name of an attribute: the aclnn attribute behind it, and its value where it is left out.
+    #: By the kernel's attribute name: the aclnn attribute behind it, and its value if it is omitted.
     attributes: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-    #: Its optional inputs behind those, which the aclnn function does not have.
+    #: Further optional inputs of the kernel, which the aclnn function does not have.
     beside: tuple[str, ...] = ()
 
 
@@ -268,18 +270,18 @@ class KernelName:
 class Aten:
     """PyTorch's function for an operator."""
 
-    #: Called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name. None: only torch_npu has one.
+    #: Called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name. None: torch_npu alone has it.
     call: Callable[[Any, Mapping[str, Any]], Any] | None
-    #: The inputs that aten wants in the main operand's shape.
+    #: The inputs that aten requires in the main operand's shape.
     expanded: tuple[str, ...] = ()
     #: The dtypes of class indices that it takes.
     index_types: tuple[str, ...] = ("int64", "uint8")
-    #: The call for torch_npu where that differs.
+    #: The call for torch_npu, if it differs.
     npu: Callable[[Any, Mapping[str, Any]], Any] | None = None
     #: Whether it takes inputs of different float types.
     mixed: bool = False
-    #: Whether PyTorch's float32 on the CPU loses more than a right kernel may, or answers otherwise at special values
-    #: and limits; cases/expectations/torch.yaml says where.
+    #: Whether PyTorch's float32 on the CPU loses more than a right kernel is allowed to, or differs at special values
+    #: and limits; cases/expectations/torch.yaml lists the cases.
     departs: bool = False
 
 
@@ -287,27 +289,27 @@ class Aten:
 class MindSpore:
     """MindSpore's function for an operator.
 
-    Its inputs come in the output's shape where they broadcast: a CPU kernel reads past the end of a smaller one.
+    Inputs that broadcast are expanded to the output's shape first: a CPU kernel reads past the end of a smaller input.
     """
 
     #: Called with the module of MindSpore's generated primitives and the call's tensors and attributes by aclnn name.
     #: None: it has no such gradient primitive.
     primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    #: Called with the package ``mindspore`` where the device has no kernel for the primitive: how MindSpore's own
-    #: differentiation goes there.
+    #: Called with the package ``mindspore`` if the device has no kernel for the primitive: the gradient that
+    #: MindSpore's own differentiation composes.
     composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
     #: The dtypes of class indices that it takes.
     index_types: tuple[str, ...] = ("int32", "int64")
     #: Whether it takes inputs of different float types.
     mixed: bool = False
-    #: Whether it reads one value of the gradient under a reduction.
+    #: Whether it reads only one value of the gradient under a reduction.
     scalar_gradient: bool = False
-    #: The ranks of the main operand that a CPU's kernel knows. None: all.
+    #: The ranks of the main operand that the CPU kernel supports. None: all.
     ranks: tuple[int, ...] | None = None
 
 
 def differentiated(ms: Any, function: Callable[[Any], Any], x: Any, gradient: Any) -> Any:
-    """Return what MindSpore's own differentiation of a function makes of a gradient, at x."""
+    """Return the result of MindSpore's own differentiation of a function at x, for an incoming gradient."""
     return ms.vjp(function, x)[1](gradient)[0]
 
 
@@ -317,8 +319,8 @@ def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
 
 
 def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return a result for aten to fill, of the shape that some tensors broadcast to: aten's own has the shape of self,
-    and is resized with a warning to standard error per call."""
+    """Return an empty result for aten to fill, in the shape that some tensors broadcast to. aten's own result has the
+    shape of self, and aten resizes it with a warning on standard error at every call."""
     return a["self"].new_empty(_common_shape(a, names))
 
 
@@ -327,7 +329,7 @@ def _common_shape(a: Mapping[str, Any], names: Iterable[str]) -> Shape:
 
 
 def torch_npu(name: str) -> Any:
-    """Return one of torch_npu's own operators, which aten does not have."""
+    """Return a torch_npu operator that aten does not have."""
     import torch
 
     return getattr(torch.ops.npu, name)

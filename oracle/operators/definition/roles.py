@@ -1,7 +1,7 @@
-"""What an input tensor is to its operator.
+"""The role of an input tensor for its operator.
 
-A role says which shape a tensor has beside the main operand, and along which of the output's axes its own axes run.
-Everything that has to cut, broadcast, shrink, or mutate a call asks the role, and no name.
+A role gives the tensor's shape for a shape of the main operand, and the output's axes along which its own axes run.
+Code that cuts, broadcasts, shrinks or mutates a call uses the role, never a parameter's name.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ Axes = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Role:
-    """What an input tensor is to its operator.
+    """The role of an input tensor for its operator.
 
     ``shape(main, attributes)``: its shape for the shape of the main operand. ``axes(main, own, attributes)``: for each
-    of its own axes, the axis of the output it runs along, or None. ``freedom``: how its shape may differ from that one:
-    ``none``, ``broadcast`` (any shape that broadcasts) or ``any``. ``holds``: ``values`` that enter the result and that
-    the host casts to the operands' common dtype, ``classes`` (class indices), or ``nothing`` that anybody reads.
+    of its own axes, the axis of the output it runs along, or None. ``freedom``: the shapes allowed in addition to that
+    one: ``none``, ``broadcast`` (any shape that broadcasts) or ``any``. ``holds``: ``values`` that enter the result and
+    that the host casts to the operands' common dtype, ``classes`` (class indices), or ``nothing`` (no kernel reads the
+    tensor).
     """
 
     name: str
@@ -37,7 +38,7 @@ def _same(main: Shape, attributes: Attributes) -> Shape:
 
 
 def _aligned(main: Shape, own: Shape, attributes: Attributes) -> Axes:
-    """Right-aligned axes; one of length 1 beside a longer one runs along none."""
+    """Return right-aligned axes. An axis of length 1 runs along no axis if the output's axis is longer."""
     lead = len(main) - len(own)
     return tuple(lead + k if lead + k >= 0 and own[k] == main[lead + k] else None for k in range(len(own)))
 
@@ -53,11 +54,11 @@ MUTUAL = Role("broadcast with the main operand", _same, _aligned, "broadcast")  
 ONE_VALUE = Role("one value", lambda main, attributes: (1,), _nowhere)
 UNREAD = Role("never read", _same, _nowhere, "any", "nothing")
 
-# The operands of a norm over the last axes beside a main operand.
+# The operands of a norm over the last axes, in addition to the main operand.
 
 
 def _count_of_last(main: Shape, attributes: Attributes) -> int:
-    """How many last axes are normalised: as many as there are lengths, one without such an attribute."""
+    """Return the number of last axes that are normalised: the number of lengths, or one without such an attribute."""
     lengths = attributes.get("lengths")
     return min(len(main), 1 if lengths is None else len(lengths))
 
@@ -71,18 +72,18 @@ def _rows(main: Shape, attributes: Attributes) -> Shape:
 
 
 def _leading(main: Shape, own: Shape, attributes: Attributes) -> Axes:
-    """Left-aligned axes; one of length 1 beside a longer one runs along none."""
+    """Return left-aligned axes. An axis of length 1 runs along no axis if the output's axis is longer."""
     return tuple(k if k < len(main) and own[k] == main[k] else None for k in range(len(own)))
 
 
 LAST = Role("one value per place in the last axes", _last, _aligned)
 ROWS = Role("one value per row", _rows, _leading)
 
-# The operands of a loss over classes beside a main operand (N, C), (N, C, H, W) for images, or (C) for a single sample.
+# The operands of a loss over classes. Its main operand is (N, C), (N, C, H, W) for images, or (C) for a single sample.
 
 
 def class_axis(main: Shape) -> int:
-    """The axis of the main operand that counts the classes."""
+    """Return the main operand's axis of classes."""
     return 1 if len(main) == 4 else len(main) - 1
 
 
@@ -98,7 +99,7 @@ def _channels(main: Shape, attributes: Attributes) -> Shape:
 
 
 def _channel_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
-    """The axis of more than one element, wherever it stands, runs along axis 1."""
+    """Map an axis of more than one element to axis 1, at any position."""
     return tuple(1 if n > 1 and len(main) > 1 else None for n in own)
 
 
@@ -121,7 +122,7 @@ CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classe
 
 
 def _gradients(main: Shape, attributes: Attributes) -> Shape:
-    """``attributes`` by role here: a role knows no names."""
+    """Return the shape of the gradient. ``attributes`` are by role here: a role knows no names."""
     reduced = attributes.get("reduction") or attributes.get("choice", "none") != "none"
     return (1,) if reduced else _samples(main, attributes)
 
@@ -141,11 +142,11 @@ def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
 
 HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
 
-# The operands of a norm over groups of channels beside a main operand (N, C, ...): as many statistics as groups.
+# The operands of a norm over groups of channels, main operand (N, C, ...): one statistic per group.
 
 
 def usual_groups(main: Shape) -> int:
-    """A number of groups of several channels each: the smallest that divides the channels evenly, else one."""
+    """Return a number of groups of several channels each: the smallest that divides the channels evenly, else one."""
     channels = main[1] if len(main) > 1 else 1
     return next((n for n in range(2, channels) if channels % n == 0), 1)
 
@@ -154,5 +155,5 @@ def _groups(main: Shape, attributes: Attributes) -> Shape:
     return (*main[:1], attributes.get("groups", usual_groups(main))) if len(main) > 1 else (1,)
 
 
-# Groups run along the channels where each has one.
+# Groups run along the channels if each group has one channel.
 PER_GROUP = Role("one value per group of channels", _groups, _leading)
