@@ -1,13 +1,14 @@
-"""Devices under test: what a backend is, and how one is found by name.
+"""Devices under test: the interface of a backend, and the look-up of a backend by name.
 
 A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
 ACLNN_SUCCESS). All else is optional.
 
 ``close()``: gives the device back. ``unsupported(call) -> str | None``: why a call is skipped. ``devices() -> int``:
-how many there are. ``use_device(number)``: the one of this process. ``device``: a name for the record. ``soc``: the
-``--soc`` name of the device. ``versions``: a mapping of names to versions for the record. ``answers_status``: True
-where the backend answers calls that must be refused, and calls that ask for their status alone; no other backend gets
-such a call. ``broken``: True after a fault that made the device useless for this process; the next call gets a new one.
+the number of devices. ``use_device(number)``: select this process's device. ``device``: a name for the record. ``soc``:
+the ``--soc`` name of the device. ``versions``: a mapping of names to versions for the record. ``answers_status``: True
+if the backend handles calls that must be refused, and calls that request only their status; other backends do not get
+such calls. ``broken``: True after a fault that made the device unusable for this process; the next call gets a new
+process.
 """
 
 from __future__ import annotations
@@ -47,21 +48,21 @@ BUILTIN = tuple(
 
 @runtime_checkable
 class Backend(Protocol):
-    """What every backend has."""
+    """The attributes that every backend has."""
 
     @property
     def name(self) -> str:
-        """What the record, the report and the expectation file call it."""
+        """The backend's name in the record, the report and the expectation file."""
 
     def run(self, call: Call) -> Status | None:
-        """Execute the call, writing ``call.outputs``; inputs must stay as they are."""
+        """Execute the call and write ``call.outputs``; inputs must stay unchanged."""
 
 
 def load(name: str, options: Mapping[str, str] | None = None) -> Backend:
     """Return the backend of a name: a built-in, an installed entry point, or ``module:attribute`` on sys.path.
 
-    The attribute may be a class, a factory or an instance; ``options`` are its keyword arguments, as strings. Raises
-    OracleError that says which name, option or attribute is wrong and which there are.
+    The attribute is a class, a factory or an instance; ``options`` are its keyword arguments, as strings. The
+    OracleError for a wrong name, option or attribute lists the known ones.
     """
     made = _make(name, _find(name), dict(options or {}))
     missing = [what for what in ("name", "run") if not hasattr(made, what)]
@@ -82,9 +83,9 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def home_of(name: str) -> str:
-    """Return ``module:attribute`` of a backend's name; a name that is none of a known one stays as it is."""
+    """Return ``module:attribute`` of a backend's name. An unknown name is returned unchanged."""
     if name in BUILTIN:
-        # Where torch_npu is installed and CANN is not, `import torch` would load it by itself, and fail.
+        # With torch_npu installed and no CANN, `import torch` would load torch_npu by itself, and fail.
         os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
         return ":".join(_HOME.get(name, (f"{__name__}.{name}", "Backend")))
     point = installed().get(name)
@@ -92,7 +93,7 @@ def home_of(name: str) -> str:
 
 
 def require_known(name: str) -> None:
-    """Raise OracleError for a name that no backend can have, without importing one: cheap enough for every start."""
+    """Raise OracleError for a name that no backend can have. It imports no backend, so every start can afford it."""
     module, colon, attribute = home_of(name).partition(":")
     if not colon:
         raise _unknown(name)
@@ -103,7 +104,7 @@ def require_known(name: str) -> None:
 
 
 def _is_module(name: str) -> bool:
-    """Whether Python, or the current folder, has the module, or the package of it, that a name begins with."""
+    """Return whether Python or the current folder has the module, or the top package, that a name begins with."""
     top = name.partition(".")[0]
     return top in sys.modules or PathFinder.find_spec(top, [*sys.path, str(Path.cwd())]) is not None
 
@@ -143,10 +144,10 @@ def _make(name: str, attribute: Any, options: dict[str, str]) -> Any:
 
 
 def _check_options(name: str, factory: Callable[..., Any], options: dict[str, str]) -> None:
-    """Refuse options the factory has no parameter for, and say which it needs."""
+    """Refuse options that the factory has no parameter for, and name missing ones."""
     try:
         signature = inspect.signature(factory)
-    except ValueError:  # built in C: it will say so itself
+    except ValueError:  # written in C: the call itself reports wrong options
         return
     named = [p for p in signature.parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())

@@ -1,13 +1,13 @@
 """An Ascend NPU through aclnn's C interface: both phases of the operator on the device, views as views.
 
 device=N        this process's device number (default 0; --devices sets it for every worker)
-timeout=S       seconds a kernel may take before the call counts as hung (300)
+timeout=S       seconds a kernel can take before the call counts as hung (300)
 deterministic=1 aclrtSetSysParamOpt(ACL_OPT_DETERMINISTIC)
-together=1      every call runs beside the one before it, on two streams: that one a second time, by the executor it
-                had and in its memory as it was, and it must give the same bytes again
+together=1      every call runs at the same time as the previous call, on two streams. The previous call runs a second
+                time, with its executor and its original memory, and must give the same bytes again
 
-The phases' codes are the status, CANN's message its reason. A failure of the runtime (no memory, a copy, a kernel's
-fault or time) is an exception, and the device is reset before the next call. ``--emulate``: on the emulated CANN.
+The code of a phase is the status, CANN's message its reason. A failure of the runtime (no memory, a copy, a kernel's
+fault or timeout) is an exception, and the device is reset before the next call. ``--emulate``: on the emulated CANN.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Backend:
         return self.cann.device_count()
 
     def use_device(self, number: int) -> None:
-        """Take a device of those this process sees. OracleError for one that is not there."""
+        """Select one of the devices that this process sees. Raises OracleError for any other."""
         require_device("aclnn", number, self.devices())
         self.close()
         self._number = number
@@ -69,7 +69,7 @@ class Backend:
 
     @property
     def broken(self) -> bool:
-        """Whether a fault has broken the device: it is reset before the next call, or left to a new process."""
+        """Whether a fault has broken the device. It is reset before the next call, or a new process continues."""
         return any(session.broken for session, _ in self._sessions)
 
     @cached_property
@@ -80,18 +80,18 @@ class Backend:
 
     @cached_property
     def soc(self) -> str:
-        """The ``--soc`` name of the device. OracleError for a device that is none of the known ones."""
+        """The ``--soc`` name of the device. Raises OracleError for an unknown device."""
         self._session()
         return soc_of(self.cann.soc_name())
 
     def unsupported(self, call: Call) -> str | None:
-        """Say which tensor has no aclTensor form."""
+        """Return which tensor cannot become an aclTensor, and why."""
         given = {**call.inputs, **call.outputs}.items()
         reasons = (unsupported(name, value) for name, value in given if isinstance(value, np.ndarray))
         return next(filter(None, reasons), None)
 
     def run(self, call: Call) -> Status | None:
-        """Call both phases, wait, bring the outputs back."""
+        """Call both phases, wait, and copy the outputs back."""
         if self.soc != platform(call.soc).soc:
             raise OracleError(f"the device is a {self.soc}, the call is for {call.soc}: give --soc {self.soc}")
         return execute(self._session(), call, self._mine.beside)

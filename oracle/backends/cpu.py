@@ -1,4 +1,4 @@
-"""The oracle itself as a device: what a right device of the SoC, or a poor one, would answer.
+"""The oracle itself as a device: the results of a right device of the SoC, or of a poor one.
 
 numerics=exact    the golden
 numerics=kernel   the SoC's public kernel: float32 internals in its own order, one rounding to the result (default)
@@ -31,7 +31,7 @@ class Backend:
         """Validate as GetWorkspaceSize does, then compute."""
         status = validate(call)
         if status.ok and call.has_data and (names := written(call)):
-            for part in parts(call):  # of a call of this size alone: a float32 result of all would be twice the output
+            for part in parts(call):  # in parts: a float32 result of the whole would be twice the output
                 for name in names:
                     part.outputs[name][...] = compute(part, numerics=self.numerics, output=name)  # type: ignore[arg-type]
         return status

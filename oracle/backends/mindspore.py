@@ -1,14 +1,14 @@
 """MindSpore's primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
 
 The operator's page names the primitive (``MindSpore``, ``oracle.operators.definition.parameters``). On an NPU it is the
-same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
-gradient is run as MindSpore composes it, and the record's device says so: ``CPU, composed gradient``. What MindSpore
-cannot do is skipped, with its own words.
+same aclnn operator. On a CPU MindSpore has kernels for some operators, and composes other gradients by its own
+differentiation. A composed gradient is run as MindSpore composes it; the record's device is then ``CPU, composed
+gradient``. A call that MindSpore cannot run is skipped, with MindSpore's message.
 
-* Calls wait for their result: otherwise an error of one is raised by the next.
-* On a CPU MindSpore divides a tensor among threads, of which those of its pool flush subnormal numbers and the calling
-  one does not; how it divides it finds out by timing a kernel's first launches. Nothing settles that from outside.
-* Views are made in MindSpore's memory, as they are in ours; its CPU kernels get contiguous copies from its runtime.
+* Calls wait for their result: otherwise the next call would raise an earlier call's error.
+* On a CPU MindSpore divides a tensor among threads. The threads of its pool flush subnormal numbers, the calling thread
+  does not. It chooses the division by timing a kernel's first launches, and no option controls that.
+* Views are made in MindSpore's memory, as in ours; its runtime gives its CPU kernels contiguous copies.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..operators.definition.roles import BROADCAST, MAIN, MUTUAL, SAME
 
 Function = Callable[[Mapping[str, Any]], Any]
 
-_ABSENT = ("unregistered", "does not support")  # how a RuntimeError says that there is no kernel
+_ABSENT = ("unregistered", "does not support")  # a RuntimeError without a kernel contains one of these
 
 
 class Backend:
@@ -49,7 +49,7 @@ class Backend:
         if not mindspore.hal.is_available(self._kind):
             version = mindspore.__version__
             raise OracleError(f"backend mindspore: device={device}: MindSpore {version} sees no such device here")
-        if self._kind == "Ascend":  # expectations go by the name, and they differ
+        if self._kind == "Ascend":  # expectations are looked up by name, and they differ
             self.name = "mindspore_ascend"
         self.versions = {"mindspore": str(mindspore.__version__)}
         self._number, self._composed = int(number or 0), False
@@ -68,12 +68,12 @@ class Backend:
         return int(mindspore.hal.device_count(self._kind))
 
     def use_device(self, number: int) -> None:
-        """Take the NPU of a number: before the first call, since MindSpore keeps the first one."""
+        """Select the NPU with this number, before the first call: MindSpore keeps the first device."""
         if self._kind == "Ascend":
             self._number = number
 
     def unsupported(self, call: Call) -> str | None:
-        """Say what MindSpore cannot do with this call."""
+        """Return why MindSpore cannot run this call."""
         self._composed = False
         op = OPERATORS[call.op]
         if op.mindspore is None:
@@ -92,7 +92,7 @@ class Backend:
         return takes.reason(call) or next(filter(None, missing), None)
 
     def run(self, call: Call) -> Status | None:
-        """Call the function and store the result as the host's last cast would."""
+        """Call the function and store the result with the host's last cast."""
         _open(self._kind, self._number)
         op = OPERATORS[call.op]
         outcome, missing = _found(op, _dtypes(op, call)[0])
@@ -107,7 +107,7 @@ class Backend:
 
 @cache
 def _open(kind: str, number: int) -> None:
-    """Take a device, once in a process: MindSpore keeps the first."""
+    """Select a device once per process: MindSpore keeps the first."""
     mindspore.set_device(kind, number)
     mindspore.runtime.launch_blocking()
 
@@ -117,7 +117,7 @@ def _tensor(array: Array | None) -> Any:
 
 
 def to_numpy(tensor: Any) -> Array:
-    """Return a tensor's values as an array; bfloat16 as ml_dtypes'."""
+    """Return a tensor's values as an array; bfloat16 becomes the type of ml_dtypes."""
     return from_bits(np.asarray(tensor.asnumpy()), str(tensor.dtype).lower())
 
 
@@ -127,7 +127,7 @@ def _dtypes(op: Operator, call: Call) -> list[str]:
 
 
 def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a declaration's functions are called with: tensors and attributes by aclnn name."""
+    """Return the arguments of a declaration's functions: tensors and attributes by aclnn name."""
     given, shape = dict(tensors), op.common_shape({**attributes, **tensors})
     mutual = op.inputs(MAIN, SAME, MUTUAL) if op.inputs(MUTUAL) else ()
     for parameter in (*op.inputs(BROADCAST), *mutual):
@@ -141,9 +141,9 @@ def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, An
 
 @lru_cache(maxsize=256)
 def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]:
-    """Return the first of an operator's ways that has a kernel here and whether it is composed, or why there is none.
+    """Return the operator's first function that has a kernel here and whether it is composed; or why there is none.
 
-    MindSpore is asked with one element; failures of another kind than a missing kernel are raised.
+    MindSpore is tried with one element. Failures other than a missing kernel are raised.
     """
     assert op.mindspore is not None
     reasons = []
@@ -161,7 +161,7 @@ def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]
 
 
 def _not_implemented(op: Operator, way: Function, dtype: str) -> str | None:
-    """Ask MindSpore with one element whether it has the kernels of a way; its own words if not."""
+    """Try a function with one element; return MindSpore's message if it has no kernel."""
     attributes = {p.name: p.plain for p in op.attributes}
     tensors: dict[str, Any] = {}
     for parameter in op.inputs():

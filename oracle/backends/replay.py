@@ -1,4 +1,5 @@
-"""Outputs recorded elsewhere with ``--record-outputs DIR``, judged here: ``--backend-option path=DIR``."""
+"""The replay backend: judges outputs recorded elsewhere with ``--record-outputs DIR``. ``--backend-option
+path=DIR``."""
 
 from __future__ import annotations
 
@@ -22,15 +23,16 @@ from ..system import npy, strictjson
 
 
 class Backend:
-    """A recording. What its run skipped is skipped; a call that it lacks, or has for another SoC or other inputs, is an
+    """A recording. A case that its run skipped is skipped; a missing call, or one of another SoC or other inputs, is an
     error.
 
-    Status, error, values, dtypes and shapes travel; what the device did to memory around them was seen where it ran.
+    The recording has status, error, values, dtypes and shapes. Damage to memory around the tensors was checked in that
+    run.
     """
 
     name = "replay"
     answers_status = True
-    recorded = True  # another run answers the same: it tells nothing
+    recorded = True  # a second run would give the same results: it adds no information
 
     def __init__(self, *, path: str) -> None:
         self.folder = Path(path)
@@ -40,7 +42,7 @@ class Backend:
         return str(self.index.get(call.case_id, {}).get("skipped", "")) or None
 
     def run(self, call: Call) -> Status | None:
-        """Answer what was recorded."""
+        """Return the recorded status and write the recorded outputs."""
         entry = self.index.get(call.case_id)
         if entry is None:
             raise OracleError(
@@ -66,9 +68,9 @@ class Backend:
 
 
 class RecordedOutputs:
-    """Around one run of a device: appends what it answered, or the error it raised, to the recording in a folder.
+    """A context around one run of a device: appends the outputs, or the raised error, to the recording in a folder.
 
-    The digest of the inputs is taken before the device can change them. Raises OracleError if nothing can be written.
+    The digest of the inputs is computed before the device can change them. Raises OracleError if writing fails.
     """
 
     def __init__(self, folder: Path, call: Call, worker: str) -> None:
@@ -105,7 +107,7 @@ class RecordedOutputs:
 
 
 def record_skip(folder: Path, case_id: str, reason: str, worker: str) -> None:
-    """Append to a recording that its run skipped a case. Raises OracleError if nothing can be written."""
+    """Append to a recording that its run skipped a case. Raises OracleError if writing fails."""
     with _writing(folder):
         _append(folder, {"id": case_id, "skipped": reason}, worker)
 
@@ -136,7 +138,7 @@ def inputs_digest(call: Call) -> str:
 
 
 def indexes(folder: Path) -> list[Path]:
-    """Return the files of a recording that list its cases, one of every worker."""
+    """Return the files of a recording that list its cases, one per worker."""
     return list(folder.glob("index-*.jsonl"))
 
 
@@ -166,7 +168,7 @@ _OUTPUT_FIELDS = {"file": str, "dtype": str, "shape": list}
 
 
 def _checked(line: Any, where: str) -> dict[str, Any]:
-    """Return an index line; OracleError for one that lacks a field or has one of another type."""
+    """Return an index line. Raises OracleError for a line with a missing field or a field of another type."""
     skipped = isinstance(line, dict) and "skipped" in line
     parts: list[tuple[Any, Mapping[str, type]]] = [(line, _SKIP_FIELDS if skipped else _FIELDS)]
     if isinstance(line, dict) and isinstance(line.get("outputs"), dict):
@@ -199,6 +201,6 @@ def _storable(array: Array) -> Array:
 
 
 def _stem(case_id: str) -> str:
-    """A file name people can read, made unique by a hash of the id."""
+    """Return a readable file name, made unique by a hash of the id."""
     readable = re.sub(r"[^A-Za-z0-9=.-]+", "_", case_id)[:80].strip("_")
     return f"{readable}-{hashlib.sha256(case_id.encode()).hexdigest()[:12]}"

@@ -1,13 +1,13 @@
 """PyTorch's own backward operators, ``torch.ops.aten.*_backward``, called directly with the case's tensors.
 
-Views stay views: a tensor shares the NumPy array's memory and strides (on a device that memory is copied whole, as it
-lies). What aten cannot do is skipped with the reason, not imitated.
+Views stay views: a tensor shares the NumPy array's memory and strides (on a device the whole memory is copied). A call
+that aten cannot run is skipped with the reason, not imitated.
 
-* aten has no GetWorkspaceSize: calls that must be refused are skipped, and so are calls the host ends early.
-* Which function of aten an operator is, what it wants expanded (aten's CPU kernels may squeeze each operand on its own)
-  and whether it takes mixed dtypes stands with the operator (``Aten`` in ``oracle.operators.definition.parameters``).
-* A null scalar is its usual value.
-* A result of another dtype than the output is cast at the end, which is what the host does.
+* aten has no GetWorkspaceSize: calls that must be refused are skipped, and so are calls that the host ends early.
+* The operator's page (``Aten`` in ``oracle.operators.definition.parameters``) gives the function of aten, the operands
+  to expand (aten's CPU kernels can squeeze each operand separately), and whether it takes mixed dtypes.
+* A null scalar becomes its usual value.
+* A result of another dtype than the output is cast at the end, as the host does.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Backend:
             raise OracleError(f"backend torch: threads={threads!r} must be a positive integer")
         torch.set_num_threads(int(threads))
         self.target = torch.device(device)
-        self.name = self.name if kind == "cpu" else f"{self.name}_{kind}"  # expectations go by it, and they differ
-        self.versions = {"torch": str(torch.__version__)}  # a type of its own otherwise: its pickle imports torch
+        self.name = self.name if kind == "cpu" else f"{self.name}_{kind}"  # expectations are per name, and differ
+        self.versions = {"torch": str(torch.__version__)}  # str: to unpickle torch's own type imports torch
         if kind == "cuda":
             self.versions |= {"cuda": str(torch.version.cuda), "gpu": torch.cuda.get_device_name(self.target)}
 
@@ -59,12 +59,12 @@ class Backend:
         return torch.cuda.device_count() if self.target.type == "cuda" else 1
 
     def use_device(self, number: int) -> None:
-        """Take the CUDA device of a number."""
+        """Select the CUDA device with this number."""
         if self.target.type == "cuda":
             self.target = torch.device("cuda", number)
 
     def unsupported(self, call: Call) -> str | None:
-        """Say what aten cannot do with this call."""
+        """Return why aten cannot run this call."""
         op = OPERATORS[call.op]
         function = None if op.aten is None else self.function(op.aten)
         if op.aten is None or function is None:
@@ -80,15 +80,15 @@ class Backend:
         return next(filter(None, reasons), None)
 
     def index_types(self, aten: Aten) -> tuple[str, ...]:
-        """Return the dtypes of class indices that a function takes here."""
+        """Return the dtypes of class indices that a function accepts here."""
         return aten.index_types
 
     def function(self, aten: Aten) -> Function | None:
-        """Return how a function of aten is called here; None where it is not."""
+        """Return the call of an aten function here; None if there is none."""
         return aten.call
 
     def run(self, call: Call) -> Status | None:
-        """Call aten and store the results as the host's last cast would."""
+        """Call aten and store the results with the host's last cast."""
         op = OPERATORS[call.op]
         function = None if op.aten is None else self.function(op.aten)
         if function is None:
@@ -118,7 +118,7 @@ def called(function: Function, op: Operator, tensors: Mapping[str, Any], attribu
 
 @lru_cache(maxsize=256)
 def _smallest(op: Operator) -> tuple[int, ...]:
-    """Return a small shape of the main operand that the operator takes."""
+    """Return a small shape of the main operand that the operator accepts."""
     for shape in ((1, 1), (2, 2), (1, 1, 1, 1)):
         attributes = op.usual(shape)
         arguments: dict[str, Any] = dict(attributes)
@@ -134,8 +134,8 @@ def _smallest(op: Operator) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _not_implemented(function: Function, op: Operator, dtype: str, device: str) -> str | None:
-    """Ask aten with one element whether it has a kernel; its own words if it has none. A failure that
-    says something else, as of attributes that the call does not have, is left for the call to show."""
+    """Try aten with one element; return aten's message if it has no kernel. Other failures, for example of attributes
+    that the call does not have, are ignored here: the call itself shows them."""
     attributes = op.usual(_smallest(op))
     tensors: dict[str, Any] = {}
     for parameter in op.inputs():
@@ -146,7 +146,7 @@ def _not_implemented(function: Function, op: Operator, dtype: str, device: str) 
         tensors[op.class_index] = torch.zeros_like(tensors[op.class_index], dtype=torch.int64)
     try:
         called(function, op, tensors, attributes)
-    except (RuntimeError, AttributeError) as error:  # NotImplementedError is the first; CPU kernels say it in words
+    except (RuntimeError, AttributeError) as error:  # NotImplementedError is the first; CPU kernels give only a text
         text = str(error).splitlines()[0]
         absent = isinstance(error, AttributeError) and "_OpNamespace" in text  # an older PyTorch
         if absent or isinstance(error, NotImplementedError) or "not implemented" in text:
@@ -155,7 +155,7 @@ def _not_implemented(function: Function, op: Operator, dtype: str, device: str) 
 
 
 def from_numpy(array: Array) -> Any:
-    """Return a tensor on the array's memory; a copy only where torch has no such view (negative strides)."""
+    """Return a tensor on the array's memory; a copy only if torch has no such view (negative strides)."""
     if any(s < 0 for s in array.strides):
         array = array.copy()
     tensor = torch.from_numpy(bits(array))
@@ -163,7 +163,7 @@ def from_numpy(array: Array) -> Any:
 
 
 def to_numpy(tensor: Any) -> Array:
-    """Return a tensor's values as an array; bfloat16 as ml_dtypes'."""
+    """Return a tensor's values as an array; bfloat16 becomes the type of ml_dtypes."""
     tensor = tensor.cpu()
     if tensor.dtype == torch.bfloat16:
         return from_bits(tensor.view(torch.int16).numpy(), "bfloat16")

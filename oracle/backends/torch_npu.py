@@ -4,11 +4,10 @@ device=npu:N    this process's device (npu:0; --devices sets it for every worker
 jit_compile=0   torch_npu calls aclnn; 1: the older aclop, compiled when called (default: torch_npu's own, which is 0
                 since Atlas A2 and 1 on ascend910 and ascend310p)
 
-As ``torch`` does, with these differences: an absent tensor is None and torch_npu makes what aclnn needs of it; an
-operator may be called in another way than on a CPU (``Aten.npu``); class indices may be int32; float64 is skipped,
-because torch_npu turns it into float32. After a fault torch_npu cannot be used again in its process: the next call
-gets a new one, and under --no-isolate every later call is an error that says so. ``--emulate`` runs it on the
-emulated CANN.
+It works like ``torch``, with these differences. An absent tensor is None, and torch_npu converts it for aclnn. An
+operator can have another call than on a CPU (``Aten.npu``). Class indices can be int32. float64 is skipped, because
+torch_npu turns it into float32. After a fault torch_npu is unusable in its process: the next call gets a new process,
+and under --no-isolate every later call is an error with this reason. ``--emulate`` runs it on the emulated CANN.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ try:
 except ModuleNotFoundError:
     raise
 except Exception as error:
-    find_toolkit()  # no CANN: says so
+    find_toolkit()  # raises if there is no CANN
     raise OracleError(
         f"backend torch_npu: torch_npu could not be loaded: {error}. LD_LIBRARY_PATH must hold CANN's and the driver's "
         "libraries before the process starts: `source <CANN>/set_env.sh`"
@@ -49,7 +48,7 @@ class Backend(on_cpu.Backend):
     """torch_npu on one device."""
 
     name = "torch_npu"
-    broken = ""  # the case whose fault has broken this process's torch_npu
+    broken = ""  # the case whose fault broke torch_npu in this process
 
     def __init__(self, *, device: str = "npu:0", jit_compile: str | None = None) -> None:
         super().__init__()
@@ -66,7 +65,7 @@ class Backend(on_cpu.Backend):
         return int(torch.npu.device_count())
 
     def use_device(self, number: int) -> None:
-        """Take a device of those this process sees. OracleError for one that is not there."""
+        """Select one of the devices that this process sees. Raises OracleError for any other."""
         require_device("torch_npu", number, self.devices())
         self.target = torch.device("npu", number)
         torch.npu.set_device(self.target)
@@ -84,7 +83,7 @@ class Backend(on_cpu.Backend):
         self.versions |= {"torch_npu": str(torch_npu.__version__), "cann": cann, "device": name, "calls": calls}
 
     def _interface(self) -> str:
-        """Return the interface of CANN's that torch_npu calls, as the option or its own default says."""
+        """Return the interface of CANN that torch_npu calls, from the option or from torch_npu's default."""
         if self._jit_compile is None:
             return "aclnn" if torch.npu.is_jit_compile_false() else "aclop"
         torch.npu.set_compile_mode(jit_compile=self._jit_compile == "1")
@@ -95,16 +94,16 @@ class Backend(on_cpu.Backend):
         return self._device
 
     def index_types(self, aten: Aten) -> tuple[str, ...]:
-        """The device takes int32 too."""
+        """Return the dtypes of class indices that a function accepts here: the device accepts int32 too."""
         first, *others = aten.index_types
         return (first, "int32", *others)
 
     def function(self, aten: Aten) -> on_cpu.Function | None:
-        """Return how a function of aten is called on an NPU."""
+        """Return the call of an aten function on an NPU."""
         return aten.npu or aten.call
 
     def unsupported(self, call: Call) -> str | None:
-        """Say what aten or torch_npu cannot do with this call."""
+        """Return why aten or torch_npu cannot run this call."""
         for name, value in {**call.inputs, **call.outputs}.items():
             if getattr(value, "dtype", None) == "float64":
                 return f"{name} is float64, which torch_npu turns into float32"
@@ -112,7 +111,7 @@ class Backend(on_cpu.Backend):
             return super().unsupported(call)
 
     def run(self, call: Call) -> Status | None:
-        """Call aten. Raises DeviceFault with torch_npu's words."""
+        """Call aten. Raises DeviceFault with torch_npu's message."""
         if self.broken:
             raise DeviceFault(
                 f"not run: torch_npu is out of order since {self.broken}; without --no-isolate it has a new process"
@@ -130,7 +129,8 @@ class Backend(on_cpu.Backend):
             raise DeviceFault(_told(error)) from error
 
     def _works(self) -> bool:
-        """Whether the device still computes: after a fault torch_npu may answer with old memory instead of an error."""
+        """Return whether the device still computes. After a fault torch_npu can return old memory instead of an
+        error."""
         numbers = torch.rand(64)
         try:
             return bool(torch.equal((numbers.to(self.target) + 1).cpu(), numbers + 1))
@@ -145,8 +145,8 @@ class Backend(on_cpu.Backend):
 
 
 def _told(error: RuntimeError) -> str:
-    """Return torch_npu's message on one line, without the advice and the process number that every one has, and without
-    what CANN said of earlier calls: it keeps all messages of a thread."""
+    """Return torch_npu's message on one line. The advice and the process number, which every message has, are removed.
+    So are CANN's messages about earlier calls: CANN keeps all messages of a thread."""
     lines = (line.strip() for line in str(error).splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith(_EVERYWHERE))
     first = _OF_CANN.search(text)

@@ -1,4 +1,4 @@
-"""CANN through its C interface: where it is, its libraries, a device, a call. docs/adding-a-backend.md explains it."""
+"""CANN through its C interface: its location, its libraries, a device, a call. docs/adding-a-backend.md explains it."""
 
 from __future__ import annotations
 

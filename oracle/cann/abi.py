@@ -1,6 +1,6 @@
-"""CANN's C functions and constants, declared for ctypes, and the messages it leaves.
+"""CANN's C functions and constants, declared for ctypes, and its error messages.
 
-Source: the public headers' signatures (acl/acl_rt.h of the ACL API 1.17, aclnn/acl_meta.h), written down anew.
+Source: the signatures of the public headers (acl/acl_rt.h of the ACL API 1.17, aclnn/acl_meta.h), written by hand.
 Handles are opaque pointers, enums 32-bit ints.
 """
 
@@ -30,27 +30,27 @@ from ..model.call import POINTERS
 from ..model.errors import unknown
 from ..operators.definition.parameters import Parameter
 
-# What aclGetRecentErrMsg adds: the runtime puts new messages before a thread's old ones, the events of a device's fault
-# behind them, and clears none.
+# The new part of aclGetRecentErrMsg. The runtime puts new messages before a thread's old ones and the events of a
+# device's fault behind them. It clears no message.
 
 LIMIT = 2000  # characters of a message that a record keeps
 
 
 class Messages:
-    """Remembers, per thread, what was seen before."""
+    """The message text seen before, per thread."""
 
     def __init__(self) -> None:
         self._seen = threading.local()
 
     def latest(self, text: str) -> str:
-        """Return the part of a thread's message text that was not there the last time, on one line."""
+        """Return the new part of a thread's message text since the last call, on one line."""
         before: str = getattr(self._seen, "text", "")
         self._seen.text = text
         return "; ".join(line.strip() for line in new_part(text, before).splitlines() if line.strip())[:LIMIT]
 
 
 def new_part(text: str, before: str) -> str:
-    """Return what stands around the old text; where nothing follows it, it may have lost its end."""
+    """Return the text without the old text, which can be cut off if it is the last part."""
     if not before:
         return text
     if (start := text.rfind(before)) >= 0:
@@ -63,7 +63,7 @@ def new_part(text: str, before: str) -> str:
     return text
 
 
-# What to do about a failure of CANN's runtime: one sentence per code, for the message and for ``doctor``.
+# The remedy for a failure of CANN's runtime: one sentence per code, for the message and for ``doctor``.
 
 DEVICES = Path("/dev")
 _MEMORY = (
@@ -96,24 +96,24 @@ REMEDIES: dict[int, str] = {
 
 
 def remedy(code: int) -> str:
-    """Return what to do about a runtime's code, or "". A device that this user may not open comes before all."""
+    """Return the remedy for a code of the runtime, or "". A device file without permission is reported first."""
     if code in _OPENING and (closed := next(closed_devices(), None)):
         return f"this user may not open {closed}: join the group that owns it (often HwHiAiUser) and log in anew"
     return REMEDIES.get(code, "")
 
 
-_OPENING = frozenset({107001, 207004, 207006, 507033, 507899})  # what a device that cannot be opened answers
+_OPENING = frozenset({107001, 207004, 207006, 507033, 507899})  # codes for a device that cannot be opened
 
 
 def closed_devices() -> Iterator[Path]:
-    """Yield the device files that this user may not read and write."""
+    """Yield the device files that this user has no permission to read and write."""
     for path in device_files():
         if not os.access(path, os.R_OK | os.W_OK):
             yield path
 
 
 def device_files() -> list[Path]:
-    """Return the devices that the driver shows to this machine or container, by number."""
+    """Return the device files that the driver provides to this machine or container, by number."""
     result = [path for path in DEVICES.glob("davinci*") if path.name.removeprefix("davinci").isdigit()]
     return sorted(result, key=lambda path: int(path.name.removeprefix("davinci")))
 
@@ -124,7 +124,7 @@ Declaration = tuple[Any, tuple[Any, ...]]  # restype, argtypes
 
 _INT64S = POINTER(c_int64)
 
-# libascendcl.so, or libacl_rt.so where that is what there is
+# libascendcl.so, or libacl_rt.so if only that exists
 RUNTIME: dict[str, Declaration] = {
     "aclInit": (c_int, (c_char_p,)),
     "aclFinalize": (c_int, ()),
@@ -161,7 +161,7 @@ OBJECTS: dict[str, Declaration] = {
     "aclSetAclOpExecutorRepeatable": (c_int, (c_void_p,)),
 }
 SECOND_PHASE: Declaration = (c_int, (c_void_p, c_uint64, c_void_p, c_void_p))
-# The C type of an attribute in a first phase -> how it is passed. Handles are void*, as a tensor is.
+# The C type of an attribute in a first phase -> its ctypes type. Handles are void*, like a tensor.
 ATTRIBUTES: dict[str, Any] = {
     "int64": c_int64,
     "float": c_float,
@@ -179,9 +179,9 @@ REPEAT_INITIALIZE = 100002
 MALLOC_HUGE_FIRST = 0
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 OPT_DETERMINISTIC = 0
-MEMORY = (1, 0)  # aclrtMemAttr: HBM, and DDR for the products that have none
+MEMORY = (1, 0)  # aclrtMemAttr: HBM, and DDR for products without HBM
 
-# The codes of the runtime that a run can meet, in words.
+# The codes of the runtime that can occur in a run, in words.
 ERRORS: dict[int, str] = {
     100000: "invalid parameter",
     100001: "not initialised",
@@ -212,7 +212,7 @@ ERRORS: dict[int, str] = {
     507899: "driver error",
     507901: "connection to the device lost",
 }
-# Failures that leave the context as it was: nothing has to be reset before the next case.
+# Failures that leave the context intact: no reset is needed before the next case.
 HARMLESS = frozenset({200000, 207001, 207018})
 
 
@@ -223,7 +223,7 @@ def first_phase(parameters: tuple[Parameter, ...]) -> Declaration:
 
 
 def c_type(parameter: Parameter) -> str:
-    """Return an attribute's C type. Raises OracleError for one that no first phase of this suite has."""
+    """Return an attribute's C type. Raises OracleError for a type that no first phase of this suite has."""
     if parameter.c not in ATTRIBUTES:
         raise unknown(f"C type of the attribute {parameter.name}", parameter.c, ATTRIBUTES)
     return parameter.c

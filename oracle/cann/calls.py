@@ -21,20 +21,20 @@ from . import abi
 from .device import Guarded, Session, Tensors, Workspace
 from .library import Cann, CannError, failures
 
-# A call's attributes as a first phase takes them: numbers and strings by value, aclScalars through their handles.
+# A call's attributes for a first phase: numbers and strings by value, aclScalars and arrays through handles.
 
-# The dtype an aclScalar is made with, as torch_npu makes it of a Python number. A NumPy scalar keeps its own.
+# The dtype of an aclScalar made from a Python number, as in torch_npu. A NumPy scalar keeps its own dtype.
 _OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 
 class Attributes:
-    """The attributes of a call by name, in the form the C function takes. A context manager: leaving it destroys
-    the handles. None is a null pointer for an aclScalar, an array, and a string; nothing else can be one."""
+    """The attributes of a call by name, in the form that the C function takes. A context manager: its exit destroys the
+    handles. None is a null pointer for an aclScalar, an array and a string; other types have no null pointer."""
 
     def __init__(self, cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> None:
         self.cann = cann
         self.values: dict[str, Any] = {}
-        self._handles: list[tuple[str, c_void_p]] = []  # what destroys each
+        self._handles: list[tuple[str, c_void_p]] = []  # (function that destroys it, handle)
         self._given = [(p, values[p.name]) for p in parameters if p.kind == "attr"]
 
     def __enter__(self) -> Attributes:
@@ -83,7 +83,8 @@ class Attributes:
 
 
 def scalar(name: str, value: Any) -> tuple[Array, int]:
-    """Return the memory an aclScalar is read from, and its aclDataType. Raises OracleError for what is no number."""
+    """Return the memory that an aclScalar is read from, and its aclDataType. Raises OracleError if the value is no
+    number."""
     dtype = find(value.dtype if isinstance(value, np.generic) else _OF_PYTHON.get(type(value), "str"))
     if dtype is None or dtype.kind == "string":
         raise OracleError(f"{name} is {value!r}, and no aclScalar holds that: give a number or a bool")
@@ -94,7 +95,7 @@ def scalar(name: str, value: Any) -> tuple[Array, int]:
 
 
 def by_value(name: str, c: str, value: Any) -> Any:
-    """Return what ctypes passes for a C type. Raises OracleError for a value that the type cannot hold."""
+    """Return the ctypes value for a C type. Raises OracleError if the type cannot represent the value."""
     convert, expected = _CONVERTED[c]
     try:
         return convert(value)
@@ -134,21 +135,21 @@ _CONVERTED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-# The two phases of an aclnn call: the first plans, the second runs by the executor of the first.
+# The two phases of an aclnn call: the first plans, the second runs with the executor of the first.
 
-_BROKEN = CODES["ACLNN_ERR_RUNTIME_ERROR"]  # what a phase answers when the runtime under it failed
+_BROKEN = CODES["ACLNN_ERR_RUNTIME_ERROR"]  # the code of a phase if the runtime failed
 
 
 class First:
-    """A first phase that was called: its status, and the executor that has to be used or destroyed.
+    """A finished first phase: its status, and the executor that must be used or destroyed.
 
-    ``repeatable``: whether the executor serves more than one second phase.
+    ``repeatable``: whether the executor can run more than one second phase.
     """
 
     def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Attributes) -> None:
         self.session, self.call, self.tensors = session, call, tensors
         self._size, self._executor, self.repeatable = c_uint64(), c_void_p(), False
-        self._declared = session.cann.function(call.op)  # before anything has to be given back
+        self._declared = session.cann.function(call.op)  # an error here leaves no executor to destroy
         name = f"{call.op}GetWorkspaceSize"
         self.status = self._status("", session.cann.status(name, *self._arguments(attributes)))
 
@@ -164,15 +165,15 @@ class First:
 
     @property
     def size(self) -> int:
-        """How many bytes of workspace the first phase asked for."""
+        """The bytes of workspace that the first phase requested."""
         return int(self._size.value)
 
     def make_repeatable(self) -> None:
-        """Ask that the executor serves several second phases. CANN may refuse."""
+        """Request an executor that can run several second phases. CANN can refuse."""
         self.repeatable = self.session.cann.status("aclSetAclOpExecutorRepeatable", self._executor) == abi.SUCCESS
 
     def run(self) -> Status:
-        """Call the second phase, wait for the stream, bring the memory back."""
+        """Call the second phase, wait for the stream, and copy the memory back."""
         memory = self.session.workspace(self.size)
         status = self.launch(memory, self.session.stream)
         if status.code != _BROKEN:
@@ -190,7 +191,7 @@ class First:
         return self._status("second phase: ", int(self._declared(workspace, self._size.value, executor, stream)))
 
     def _check_guards(self, workspace: Guarded | None) -> None:
-        """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
+        """Raise DeviceFault if the kernel wrote outside its tensors' memory or its workspace."""
         trespasses = self.tensors.trespasses()
         if workspace is not None and (where := workspace.trespass()):
             trespasses.append(f"next to its workspace of {self._size.value} bytes: {where}")
@@ -205,37 +206,38 @@ class First:
         return Status(code, which + self.session.cann.message())
 
     def close(self) -> None:
-        """Destroy an executor that no second phase has used up. Raises CannError."""
+        """Destroy an executor that no second phase used. Raises CannError."""
         if self.executor:
             self.session.cann.call("aclDestroyAclOpExecutor", self._executor)
 
 
-# Two calls in flight: each call runs beside the one before it, which runs a second time by the executor it had.
+# Two calls in flight: each call runs at the same time as the previous one, which runs again with its executor.
 #
-# The call before was planned for other shapes; it stays on the device with its tensors and its executor, which is made
-# repeatable. Its memory is put back as it was, and it runs on a stream of its own while the next call runs on the
-# session's. A kernel that keeps state per executor, per device or in a static variable (the tiling of the last plan, a
-# scratch buffer, a counter) then gives the earlier call other bytes than before, or the next call wrong values.
+# The previous call was planned for other shapes. It stays on the device with its tensors and its repeatable executor.
+# Its memory is restored, and it runs on a separate stream while the next call runs on the session's stream. A kernel
+# can keep state per executor, per device or in a static variable (the tiling of the last plan, a scratch buffer, a
+# counter). Then the previous call gives other bytes than before, or the next call gives wrong values.
 
 MOST = 1 << 26  # bytes of a call that stays on the device
 
 
 @dataclass
 class _Kept:
-    """A call that stays on the device. ``before``, ``after``: its memories when it began and when it had ended."""
+    """A call that stays on the device. ``before``, ``after``: the contents of its memories before and after its first
+    run."""
 
     name: str
     first: First
     tensors: Tensors
-    held: ExitStack  # what has to be given back, in order
+    held: ExitStack  # the resources to release, in order
     before: list[Array]
     after: list[Array]
-    opening: int  # of the session, which frees all memory when it is opened anew
+    opening: int  # the session's; a session that opens again has lost all memory
 
 
 @dataclass
 class _Lane:
-    """A second stream, and a workspace beside the session's: two calls in flight may not share one."""
+    """A second stream, and a second workspace: two calls in flight must not share a workspace."""
 
     stream: c_void_p
     opening: int
@@ -243,7 +245,7 @@ class _Lane:
 
 
 class Beside:
-    """The last call of a session, to run beside the next one."""
+    """The previous call of a session, which runs again at the same time as the next one."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -251,8 +253,8 @@ class Beside:
         self._lane: _Lane | None = None
 
     def run(self, call: Call, first: First, tensors: Tensors, held: ExitStack) -> Status:
-        """Run a planned call beside the one before. Raises DeviceFault where that one does not give again what it gave
-        before, or where the runtime fails."""
+        """Run a planned call at the same time as the previous one. Raises DeviceFault if the previous call does not
+        reproduce its bytes, or if the runtime fails."""
         first.make_repeatable()
         before, kept = tensors.contents(), self._usable()
         try:
@@ -260,7 +262,7 @@ class Beside:
                 self._start(kept)
             status = first.run()
             if kept is not None:
-                if self.session.broken:  # by either of the two
+                if self.session.broken:  # by one of the two calls
                     raise DeviceFault(f"{call.case_id or call.op}, with {kept.name} a second time: {status.reason}")
                 self._compare(kept, call)
         finally:
@@ -271,7 +273,7 @@ class Beside:
         return status
 
     def _usable(self) -> _Kept | None:
-        """The kept call, where no reset of the device has taken its memory."""
+        """Return the kept call, unless a reset of the device has freed its memory."""
         kept = self._kept
         return kept if kept is not None and self._is_alive(kept.opening) else None
 
@@ -279,7 +281,7 @@ class Beside:
         return not self.session.broken and opening == self.session.opening
 
     def _start(self, kept: _Kept) -> None:
-        """Let the kept call run again, on a stream and a workspace of its own."""
+        """Start the kept call again, on a separate stream and workspace."""
         if self._lane is None or not self._is_alive(self._lane.opening):
             made = c_void_p()
             self.session.call("aclrtCreateStream", byref(made))
@@ -290,7 +292,7 @@ class Beside:
             raise DeviceFault(f"{kept.name}, run a second time by the same executor, answered {status.reason}")
 
     def _compare(self, kept: _Kept, call: Call) -> None:
-        """Raise DeviceFault where the kept call's memories are not what they were after its first run."""
+        """Raise DeviceFault if the kept call's memories differ from their content after its first run."""
         assert self._lane is not None
         self.session.synchronise(self._lane.stream)
         trespasses = kept.tensors.trespasses()
@@ -305,7 +307,7 @@ class Beside:
             )
 
     def drop(self) -> None:
-        """Give the kept call back; after a reset of the device its memory is gone already. Raises CannError."""
+        """Release the kept call; after a reset of the device its memory is already free. Raises CannError."""
         kept, self._kept = self._kept, None
         if kept is None:
             return
@@ -313,11 +315,11 @@ class Beside:
             kept.held.close()
             return
         kept.tensors.forget()
-        with suppress(CannError):  # the reset may have taken the handles too
+        with suppress(CannError):  # the reset can have destroyed the handles too
             kept.held.close()
 
     def close(self) -> None:
-        """Give everything back. Raises CannError."""
+        """Release everything. Raises CannError."""
         self.drop()
         lane, self._lane = self._lane, None
         if lane is None or not self._is_alive(lane.opening):
@@ -333,9 +335,9 @@ class Beside:
 def execute(session: Session, call: Call, beside: Beside | None = None) -> Status:
     """Run a call on a session that is ready, and return the phases' status with CANN's message.
 
-    The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
-    ``beside``: runs it beside the call before it. Raises DeviceFault where the runtime fails: allocation, copies, a
-    kernel's fault or time, another call's fault.
+    Afterwards the outputs' memory has the content of the device's memory; so does an input's if the device changed it.
+    ``beside``: also runs the previous call again, at the same time. Raises DeviceFault if the runtime fails:
+    allocation, copies, a kernel's fault or timeout, another call's fault.
     """
     parameters = operator(call.op).parameters
     with ExitStack() as held:

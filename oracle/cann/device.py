@@ -1,8 +1,7 @@
-"""A thread's hold on a device, and a call's tensors in its memory.
+"""A thread's session on a device, and a call's tensors in the device's memory.
 
-Device and context belong to a thread. A kernel's fault surfaces at the next synchronisation and leaves the device's
-context broken for every thread: the device is reset, which ends all streams and frees all memory on it, and each
-thread opens its session anew.
+Device and context belong to a thread. A kernel's fault appears at the next synchronisation and breaks the context for
+every thread. The device is then reset: all streams end, all memory is freed, and each thread opens its session again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from .library import Cann, CannError, failures
 
 
 class _Health:
-    """A device as all threads of this process see it: whether a fault has broken it, how often it was reset."""
+    """The state of a device, shared by all threads of this process: broken by a fault or not, and the number of
+    resets."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -37,7 +37,8 @@ _HEALTH: defaultdict[int, _Health] = defaultdict(_Health)
 
 
 class Session:
-    """One thread on one device. Open before use; ``timeout`` in seconds is how long a kernel may take."""
+    """One thread on one device. Call :meth:`ready` before use. ``timeout``: the seconds that a kernel is allowed to
+    take."""
 
     def __init__(self, cann: Cann, device: int, timeout: float) -> None:
         self.cann, self.device, self.timeout = cann, device, timeout
@@ -53,25 +54,25 @@ class Session:
 
     @property
     def opening(self) -> int:
-        """A number that changes when the session is opened anew: what it held on the device before is gone."""
+        """A number that changes when the session opens again; its earlier memory on the device is then gone."""
         return self._resets
 
     @property
     def broken(self) -> bool:
-        """Whether what this session holds on the device is lost, or will be by the reset that is due."""
+        """Whether the session's resources on the device are lost, or a pending reset will free them."""
         return self._health.broken or self._resets != self._health.resets
 
     def require_unbroken(self, moment: str) -> None:
-        """Raise DeviceFault where a fault of another call, of this thread or another, has broken the device."""
+        """Raise DeviceFault if the fault of another call, of any thread, has broken the device."""
         if self.broken:
             raise DeviceFault(f"{moment} when a fault of another call had broken the device")
 
     def break_(self) -> None:
-        """Note that the device's context is broken: whoever comes next resets it."""
+        """Mark the device's context as broken: the next user resets it."""
         self._health.broken = True
 
     def ready(self) -> bool:
-        """Open the session, or open it anew after a fault; return whether it was opened. Raises CannError."""
+        """Open the session, or open it again after a fault; return whether it was opened now. Raises CannError."""
         if self._health.broken:
             self._reset()
         if self._resets != self._health.resets:
@@ -82,7 +83,7 @@ class Session:
         return True
 
     def _open(self) -> None:
-        with self._health.lock:  # a stream from after a reset, held by a session from before it, is never destroyed
+        with self._health.lock:  # a reset in between would leave a stream that is never destroyed
             self._resets = self._health.resets
             self.cann.call("aclrtSetDevice", self.device)
             made = c_void_p()
@@ -94,7 +95,8 @@ class Session:
             self._stream = made
 
     def _reset(self) -> None:
-        """Reset the device by force. What fails on the way is what is broken; that the device opens again decides."""
+        """Reset the device by force. Errors on the way are ignored, since the device is broken; opening it again is the
+        test."""
         cann, health, force = self.cann, self._health, "aclrtResetDeviceForce"
         with health.lock:
             if not health.broken:  # another thread was faster
@@ -106,15 +108,15 @@ class Session:
             health.broken = False
 
     def close(self) -> None:
-        """Give everything back, in order. Raises CannError, once all was tried."""
+        """Release everything, in order. Raises CannError after it has tried everything."""
         if self._health.broken:
             self._reset()
         if self._stream is None or self.broken:
             return
-        steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
+        steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this can be another thread
         if self._workspace.kept is not None:
             steps.append(("aclrtFree", self._workspace.kept.block))
-        steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # as often as set
+        steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # once per SetDevice
         self._stream, self._workspace = None, Workspace(self)
         for error in failures(self.cann, steps):
             raise error
@@ -131,20 +133,21 @@ class Session:
             raise
 
     def synchronise(self, stream: c_void_p | None = None) -> None:
-        """Wait for a stream, the session's own unless one is given: the faults of its kernels surface here. Raises
-        CannError (507046: out of time)."""
+        """Wait for a stream (default: the session's own), where its kernels' faults appear. Raises CannError (507046:
+        timeout)."""
         self.call("aclrtSynchronizeStreamWithTimeout", stream or self.stream, math.ceil(self.timeout * 1000))
 
     def allocate(self, size: int) -> c_void_p:
-        """Return a device block; the runtime adds the 32 bytes behind it that kernels may read. Raises DeviceFault."""
+        """Return a device block; the runtime adds the 32 bytes behind it that kernels are allowed to read. Raises
+        DeviceFault."""
         made = c_void_p()
-        with self._health.lock:  # nor is memory from after a reset freed by a session from before it
+        with self._health.lock:  # a session from before a reset must not free memory from after it
             self.require_unbroken("memory was asked for")
             self.call("aclrtMalloc", byref(made), max(size, 1), abi.MALLOC_HUGE_FIRST)
         return made
 
     def free(self, block: c_void_p) -> None:
-        """Free a block; after a fault the reset does. Raises CannError."""
+        """Free a block; after a fault the reset frees it. Raises CannError."""
         with self._health.lock:
             if not self.broken:
                 self.call("aclrtFree", block)
@@ -155,9 +158,9 @@ class Session:
 
 
 MOST_WORKSPACE = 1 << 44  # bytes
-GUARD = 1 << 16  # bytes before and behind: also what a kernel writes a whole tile too far lands in them
+GUARD = 1 << 16  # bytes before and behind: they also catch a write that is a whole tile too far
 PATTERN = 0xA5
-WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
+WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before writing it gets nan
 
 
 class Guarded:
@@ -173,7 +176,7 @@ class Guarded:
         return (self.block.value or 0) + GUARD
 
     def arm(self, size: int, poison: int | None = None) -> None:
-        """Fill the guards around the first ``size`` bytes, and those bytes with ``poison`` where one is given."""
+        """Fill the guards around the first ``size`` bytes, and fill these bytes with ``poison`` if it is given."""
         self._size = size
         spans = [(-GUARD, GUARD, PATTERN), (size, GUARD, PATTERN)]
         if poison is not None and size:
@@ -182,7 +185,7 @@ class Guarded:
             self.session.call("aclrtMemset", c_void_p(self.address + offset), length, value, length)
 
     def trespass(self) -> str:
-        """Return what was written beside the memory, "" if nothing was."""
+        """Return a description of the bytes written outside the memory; "" if there are none."""
         before, behind = self._guard(-GUARD), self._guard(self._size)
         sentences = []
         if before.size:
@@ -192,7 +195,7 @@ class Guarded:
         return " and ".join(sentences)
 
     def _guard(self, offset: int) -> np.ndarray:
-        """Return the positions of a guard's changed bytes."""
+        """Return the positions of the changed bytes of a guard."""
         result = np.empty(GUARD, np.uint8)
         to, address = result.ctypes.data, c_void_p(self.address + offset)
         self.session.call("aclrtMemcpy", to, GUARD, address, GUARD, abi.DEVICE_TO_HOST)
@@ -207,8 +210,8 @@ class Workspace:
         self.kept: Guarded | None = None
 
     def of(self, size: int) -> Guarded | None:
-        """Return poisoned workspace of exactly this size; it is kept until one is too small. Raises DeviceFault for a
-        size that no device has."""
+        """Return a poisoned workspace of exactly this size; it is kept until a larger one is needed. Raises DeviceFault
+        for a size that no device has."""
         if size == 0:
             return None
         if size >= MOST_WORKSPACE:
@@ -222,17 +225,16 @@ class Workspace:
         return self.kept
 
 
-# A call's tensors on the device: the host memory they lie in is mirrored there, views stay views.
+# A call's tensors on the device: a mirror of their host memory; views stay views.
 #
-# The whole memory that an array is a view of goes to the device and comes back, guards included: what a kernel writes
-# beside its output, or into an input, is then seen in the host, byte for byte. Tensors that share memory share it
-# there.
+# The whole memory behind an array is copied to the device and back, including its guards. So the host sees, byte for
+# byte, what a kernel writes outside its output or into an input. Tensors that share memory share it on the device.
 
 ALIGNMENT = 32  # of tensorData (documents)
 
 
 def unsupported(name: str, array: Array) -> str | None:
-    """Say why an array cannot become an aclTensor as it lies."""
+    """Return why an array cannot become an aclTensor with its memory layout; None if it can."""
     if find(array.dtype) is None:
         return f"{name}: no aclDataType for {array.dtype}"
     if not array.dtype.isnative:
@@ -247,7 +249,7 @@ def unsupported(name: str, array: Array) -> str | None:
 
 
 class Mirror:
-    """A host memory (``host``: its bytes) and the guarded block on the device that holds the same."""
+    """A host memory (``host``: its bytes) and the guarded block on the device with the same content."""
 
     def __init__(self, session: Session, host: Array, size: int) -> None:
         self.session, self.host = session, host
@@ -255,7 +257,7 @@ class Mirror:
         self.memory = Guarded(session, max(self.size, 1))
 
     def upload(self, content: Array | None = None) -> None:
-        """Put the host's bytes, or others, on the device."""
+        """Copy the host's bytes, or ``content``, to the device."""
         self.memory.arm(self.memory.capacity)
         if self.host.nbytes:
             n = self.host.nbytes
@@ -263,7 +265,7 @@ class Mirror:
             self.session.call("aclrtMemcpy", to, self.size, address(given), n, abi.HOST_TO_DEVICE)
 
     def on_device(self) -> Array:
-        """Return what the device's memory holds."""
+        """Return the content of the device's memory."""
         result = np.empty_like(self.host)
         n = self.host.nbytes
         if n:
@@ -271,16 +273,16 @@ class Mirror:
         return result
 
     def download(self) -> None:
-        """Bring back what the device has changed. Raises ValueError where the host's memory is read-only."""
+        """Copy changes of the device back to the host. Raises ValueError if the host's memory is read-only."""
         result = self.on_device()
         if not np.array_equal(result, self.host):
             self.host[...] = result
 
 
 class Tensors:
-    """The aclTensors of a call, by parameter name (None: a null pointer). A context manager: leaving it frees them.
+    """The aclTensors of a call, by parameter name (None: a null pointer). A context manager: its exit frees them.
 
-    ``complete``: every tensor has data. Only then may a kernel run.
+    ``complete``: every tensor has data. Only then is a kernel allowed to run.
     """
 
     def __init__(self, session: Session, call: Call) -> None:
@@ -333,7 +335,7 @@ class Tensors:
             self.handles[name] = None if spec is None else self._create(spec, self._placeholder())
 
     def _placeholder(self) -> int:
-        """Memory for a tensor that has no data: its call is to be refused before anything reads it."""
+        """Return memory for a tensor without data. Its call must be refused before any code reads the memory."""
         block = self.session.allocate(ALIGNMENT)
         self._blocks.append(block)
         return block.value or 0
@@ -350,7 +352,7 @@ class Tensors:
         return c_void_p(handle)
 
     def trespasses(self) -> list[str]:
-        """Say of each memory what was written beside it on the device, beyond what the host's memory holds."""
+        """Describe the bytes that were written on the device outside each memory."""
         sentences = []
         for key, mirror in self.mirrors.items():
             if where := mirror.memory.trespass():
@@ -363,26 +365,27 @@ class Tensors:
         return [mirror.host.copy() for mirror in self.mirrors.values()]
 
     def on_device(self) -> list[Array]:
-        """Return what the device's memories hold, in the order of `contents`."""
+        """Return the contents of the device's memories, in the order of `contents`."""
         return [mirror.on_device() for mirror in self.mirrors.values()]
 
     def restore(self, contents: list[Array]) -> None:
-        """Put what `contents` returned on the device again, in fresh guards."""
+        """Copy the arrays that `contents` returned to the device again, between fresh guards."""
         for mirror, content in zip(self.mirrors.values(), contents, strict=True):
             mirror.upload(content)
 
     def forget(self) -> None:
-        """Leave the device's blocks alone: a reset has freed them."""
+        """Forget the device's blocks: a reset has freed them."""
         self._blocks = []
 
     def download(self) -> None:
-        """Bring every memory back, inputs too: a kernel may have written where it must not."""
+        """Copy every memory back, inputs too: a kernel can write to a wrong place."""
         for mirror in self.mirrors.values():
             mirror.download()
 
 
 class Placed:
-    """An array in its memory: ``start`` is where its storage begins, ``end`` how many bytes the block must have."""
+    """An array in its memory: ``start`` is the first byte of its storage, ``end`` the required size of the block in
+    bytes."""
 
     def __init__(self, array: Array, described: TensorSpec | None) -> None:
         self.memory = memory_of(array)
@@ -397,7 +400,8 @@ class Placed:
 
 
 def _described(array: Array, position: int, format: str) -> tuple[TensorSpec, int]:
-    """Describe an array whose first element lies ``position`` bytes into its memory: begin at an aligned byte."""
+    """Describe an array whose first element is at byte ``position`` of its memory; the storage begins at an aligned
+    byte."""
     start = position // ALIGNMENT * ALIGNMENT
     offset = (position - start) // array.itemsize
     strides = row_major(array.shape) if array.flags.c_contiguous else strides_of(array)

@@ -1,7 +1,7 @@
-"""Where CANN is: its root folder, its libraries, the packages of custom operators, its version.
+"""The installed CANN: its root folder, its libraries, the packages of custom operators, its version.
 
-Roots in the order they are looked at: ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME (both exported by set_env.sh), the default
-folders of an installation. A variable that is set decides, even where its folder holds no CANN.
+Roots are searched in this order: ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME (both exported by set_env.sh), the default
+folders of an installation. A variable that is set decides, even if its folder has no CANN.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DEFAULT_ROOTS = (
     "~/Ascend/ascend-toolkit/latest",
 )
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
-RUNTIME_LIBRARIES = ("libascendcl.so", "libacl_rt.so")  # CANN 8.x ships the first, the open runtime may the second only
+RUNTIME_LIBRARIES = ("libascendcl.so", "libacl_rt.so")  # CANN 8.x ships the first, the open runtime can lack it
 OBJECT_LIBRARY = "libnnopbase.so"
-# Every operator is looked for in each, in this order: the packages per repository, then the monolith of CANN 8.x, which
-# is loaded only for an operator that no package has ("must not be used together": ops-nn, op_api_list.md).
+# Every operator is searched in each, in this order: the packages per repository, then the single library of CANN 8.x.
+# The latter is loaded only for an operator that no package has ("must not be used together": ops-nn, op_api_list.md).
 OPERATOR_LIBRARIES = (
     "libopapi_nn.so",
     "libopapi_math.so",
@@ -43,13 +43,13 @@ CUSTOM_LIBRARY = "op_api/lib/libcust_opapi.so"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """An installed CANN: its root, and what named it (a variable, or "default folder")."""
+    """An installed CANN: its root, and the source of that path (a variable, or "default folder")."""
 
     root: Path
     named_by: str
 
     def library(self, *names: str) -> Path | None:
-        """Return the first of the named libraries that is there."""
+        """Return the first of the named libraries that exists."""
         for name in names:
             for folder in self._folders():
                 if (folder / name).is_file():
@@ -68,7 +68,7 @@ class Toolkit:
 
     @property
     def version(self) -> str:
-        """The version the installation gives itself; "" where it says nothing."""
+        """The version that the installation reports; "" if it reports none."""
         for pattern in ("ascend_*_install.info", "*/ascend_*_install.info", "version.cfg"):
             for path in sorted(self.root.glob(pattern)):
                 result = re.search(r"(?mi)^\w*version\W+(\d+(?:\.\w+)+)", path.read_text(errors="replace"))
@@ -78,7 +78,7 @@ class Toolkit:
 
 
 def find_toolkit() -> Toolkit:
-    """Return the installed CANN. Raises OracleError that says where was looked and what can be done."""
+    """Return the installed CANN. Raises OracleError that names the searched places and the remedy."""
     for variable in VARIABLES:
         root = os.environ.get(variable, "").strip()
         if root:
@@ -100,13 +100,13 @@ def find_toolkit() -> Toolkit:
 
 
 def operator_libraries(toolkit: Toolkit) -> list[Path]:
-    """Return the libraries in which operators are looked for, in the order that decides."""
+    """Return the libraries in which operators are searched; the first library with the operator is used."""
     return [*custom_libraries(), *filter(None, map(toolkit.library, OPERATOR_LIBRARIES))]
 
 
 def custom_libraries() -> list[Path]:
     """Return the libraries of custom operator packages, in CANN's order: they take precedence over its own. Raises
-    OracleError for a named package without one: CANN passes over it, and its own kernel would be judged instead."""
+    OracleError for a named package without one: CANN ignores it, and its own kernel would be judged instead."""
     entries = os.environ.get("ASCEND_CUSTOM_OPP_PATH", "").split(":")
     packages = [Path(entry.strip()) for entry in entries if entry.strip()]
     for package in packages:
@@ -133,16 +133,16 @@ def _load_priority(config: Path) -> list[str]:
 
 
 def require_device(backend: str, number: int, count: int) -> None:
-    """Raise OracleError for a device that is none of the ``count`` that this process sees."""
+    """Raise OracleError unless the device is one of the ``count`` devices that this process sees."""
     if number >= count:
         seen = f"0 to {count - 1}" if count else "none"
         raise OracleError(f"backend {backend}: no device {number}; this process sees {seen}")
 
 
 def check_visible_devices(seen: int | None = None) -> None:
-    """Refuse an ASCEND_RT_VISIBLE_DEVICES with which every call of the runtime fails, or half of it is ignored.
+    """Refuse an ASCEND_RT_VISIBLE_DEVICES that makes every runtime call fail, or that the runtime partly ignores.
 
-    ``seen``: how many devices the runtime sees, once that is known.
+    ``seen``: the number of devices that the runtime sees, once it is known.
     """
     text = os.environ.get(VISIBLE)
     if text is None:

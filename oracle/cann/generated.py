@@ -1,8 +1,8 @@
-"""C++ for an operator without a kernel in the emulated CANN: its formulas' kernels, written from its declaration.
+"""C++ kernels for operators without a kernel in the emulated CANN, generated from their declarations.
 
 So an operator's cases can be tried through the C API without a device. The kernel computes the declared orders in
-float32, sums in float64 that are rounded once, and asks Python for the checks. The user's four operators, and those
-older than this module, keep kernels written by hand: they must not know the oracle.
+float32. Sums are in float64 and rounded once. The kernel calls Python for the checks. The user's four operators, and
+the operators older than this module, keep hand-written kernels: these must be independent of the oracle.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sqrt"}
 
 
 def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None) -> None:
-    """Build kernels of this package's operators (of all, or of some by name) that the emulated CANN has none of, or has
-    as the partner of a gradient alone, and let this process find them. Kernels that were built before are taken from
-    the user's cache."""
+    """Build missing kernels of this package's operators (all, or some by name) for the emulated CANN, and make them
+    available to this process. A kernel is also built if the emulated CANN has the operator only as the partner of a
+    gradient. Kernels built before come from the user's cache."""
     here = set(served())
     known = [op for op in map(OPERATORS.get, OPERATORS if names is None else names) if op is not None]
     asked = [op for op in known if op.is_built_in and (op.name not in here or _is_forward(op))]
@@ -61,11 +61,11 @@ def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None)
 
 
 def _is_forward(op: Operator) -> bool:
-    """Whether an operator without a gradient can be computed element by element, of what a call itself holds."""
+    """Return whether an operator has no gradient and can be computed elementwise from the call's own values."""
     if op.gradient is not None or any(each.terms is not None for each in op.each):
         return False
     if op.kernel_type is None and "int32" in accepted_dtypes(op, DEFAULT_SOC):
-        return False  # integers stay integers, where the kernels written here compute in float32
+        return False  # integers must stay integers, and generated kernels compute in float32
     return all(
         is_elementwise(each.computes) and all(p.role in _BROADCASTING for p in each.operands) and not _made(each)
         for each in op.each
@@ -73,7 +73,7 @@ def _is_forward(op: Operator) -> bool:
 
 
 def _made(op: Operator) -> set[str]:
-    """The numbers, by symbol, that the host makes of the attributes for the public forms."""
+    """Return the symbols of the public forms that are numbers which the host computes from the attributes."""
     assert isinstance(op.computes, Formula)
     graphs = graphs_with(op.computes, mean=op.reduction is not None)
     read = {name for kernel in KERNELS for name in names_of(graphs.form(kernel))}
@@ -81,8 +81,8 @@ def _made(op: Operator) -> set[str]:
 
 
 def source(op: Operator) -> str:
-    """Return the C++ text of an operator whose outputs are elementwise, or reduce over axes. Raises OracleError for
-    any other."""
+    """Return the C++ text of an operator whose outputs are elementwise or reduce over axes. Raises OracleError for any
+    other."""
     return _TEMPLATE.format(
         name=op.name,
         forms="\n\n".join(_forms(each) for each in op.each),
@@ -164,7 +164,7 @@ _REDUCING = """\
 
 
 def _forms(op: Operator) -> str:
-    """The public forms of one output as C++ functions."""
+    """Return the public forms of one output as C++ functions."""
     if is_elementwise(op.computes) and op.terms is None:
         if made := _made(op):
             raise OracleError(
@@ -182,7 +182,7 @@ def _forms(op: Operator) -> str:
 
 
 def _output(op: Operator) -> str:
-    """The lines that compute one output."""
+    """Return the C++ lines that compute one output."""
     mask = op.attribute("mask")
     asked = "" if mask is None else f"      if (v_{mask.name}[{op.outputs.index(op.output)}])\n"
     reads = [line for p in op.operands for line in _read(op, p)]
@@ -203,7 +203,7 @@ def _output(op: Operator) -> str:
 
 
 def _fill(op: Operator) -> str:
-    """What a call without elements fills an output with."""
+    """Return the value that a call without elements fills an output with."""
     value = None if op.filled is None else op.filled(op.usual(()))
     return "NAN" if value is not None and np.isnan(value) else _literal(np.float32(value or 0))
 
@@ -212,7 +212,7 @@ _DTYPES = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "bfloat16": "ACL_BF
 
 
 def _over(op: Operator) -> str:
-    """The axes that a formula reduces, as C++ finds them."""
+    """Return the C++ expression for the axes that a formula reduces."""
     if not reduces(op.computes):
         return ""
     _, but, name = op.computes.over.rpartition("all but ")
@@ -235,14 +235,14 @@ def _over(op: Operator) -> str:
 
 
 def _terms(op: Operator) -> str:
-    """The shape of a formula's values."""
+    """Return the C++ expression for the shape of a formula's values."""
     groups = op.attribute("groups")
     split = groups is not None and isinstance(op.computes, Formula) and op.computes.over == groups.name
     return f"grouped(shape, a_{groups.name})" if split and groups else "shape"
 
 
 def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
-    """A public form with reductions as a C++ function of all operands."""
+    """Return a public form with reductions as a C++ function of all operands."""
     texts = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
     texts |= {p.symbol: f"v_{p.symbol}" for p in _attributes(op)}
     texts |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
@@ -280,12 +280,12 @@ def _case(op: Operator, kernel: str, word: str) -> str:
 
 
 def _type_of(op: Operator, p: Parameter) -> str:
-    """An input's type in C++; of one that is absent, that of the main operand."""
+    """Return an input's type in C++; for an absent input the main operand's type."""
     return f"t_{p.name}.present ? t_{p.name}.type : t_{op.main}.type" if p.optional else f"t_{p.name}.type"
 
 
 def argument(p: Parameter, prefix: str = "") -> str:
-    """Return a parameter of an operator as C declares it."""
+    """Return the C declaration of an operator's parameter."""
     if p.kind == "attr":
         return f"{_TYPES[p.c]} {prefix}{p.name}"
     return f"{'const ' if p.kind == 'input' else ''}aclTensor* {prefix}{p.name}"
@@ -309,7 +309,8 @@ def _declared(p: Parameter) -> str:
 
 
 def _parts(op: Operator) -> tuple[str, int]:
-    """The C++ word for the axis along which an input has parts, and how many; none without such an input."""
+    """Return the C++ word for the axis along which an input has parts, and the number of parts (0 without such an
+    input)."""
     axis = op.attribute("axis")
     return ("" if axis is None else f"a_{axis.name}"), max((len(p.parts) for p in op.inputs()), default=0)
 
@@ -331,7 +332,8 @@ def _read(op: Operator, p: Parameter) -> list[str]:
 
 
 def _spread(op: Operator, p: Parameter, opened: str) -> str:
-    """The values of an operand for every element of the main one. One per row, or per element, may have any shape."""
+    """Return the C++ values of an operand, one for every element of the main operand. An operand with one value per
+    row, or per element, can have any shape."""
     lengths, groups = op.attribute("lengths"), op.attribute("groups")
     if p.role is PER_CHANNEL:
         return f"Reduced(shape, others(one_axis(shape, 1))).spread(read_floats({opened}))"
@@ -346,12 +348,12 @@ def _spread(op: Operator, p: Parameter, opened: str) -> str:
 
 
 def _arrays(op: Operator) -> list[str]:
-    """What a formula calls the operands that are arrays."""
+    """Return the formula's symbols of the operands that are arrays."""
     return [symbol for p in op.operands for symbol in p.symbols] + ([PART] if _asks_for_part(op) else [])
 
 
 def _attributes(op: Operator) -> list[Parameter]:
-    """The attributes that a formula reads."""
+    """Return the attributes that a formula reads."""
     return [p for p in op.attributes if p.symbol]
 
 
@@ -366,8 +368,8 @@ def _given(op: Operator) -> str:
 
 
 def _kind(op: Operator) -> str:
-    """The type the host computes in: that of the main operand, of the operand that gives the output its type, or the
-    common one of the operands."""
+    """Return the C++ expression for the type that the host computes in: the main operand's, that of the operand which
+    gives the output its type, or the common type of the operands."""
     if op.like:
         return f"t_{op.like}.type"
     if op.kernel_type is None and not op.mutual:
@@ -380,7 +382,7 @@ def _kind(op: Operator) -> str:
 
 
 def _count(op: Operator) -> str:
-    """What a mean divides by; 1 without one."""
+    """Return the C++ expression for the divisor of a mean; 1 without a mean."""
     reduction = op.reduction
     if reduction is None:
         return "1.0f"
@@ -390,7 +392,7 @@ def _count(op: Operator) -> str:
 
 
 def _form(op: Operator, scheme: Formula, kernel: str) -> str:
-    """A public form as a C++ function of one element."""
+    """Return a public form as a C++ function of one element."""
     root = graphs_with(scheme, mean=op.reduction is not None).form(kernel)
     texts = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
     lines, result = _lines(root, texts, "  ")
@@ -402,7 +404,7 @@ def _form(op: Operator, scheme: Formula, kernel: str) -> str:
 
 
 def _lines(root: Expression, texts: Mapping[str, str], indent: str) -> tuple[list[str], str]:
-    """A graph as C++ statements, and the word for its value. ``texts``: the words of its symbols."""
+    """Return a graph as C++ statements, and the word for its value. ``texts``: the words of its symbols."""
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:
@@ -435,5 +437,5 @@ def _written(node: Expression, args: list[str]) -> str:
 
 
 def _literal(value: np.float32) -> str:
-    """A float32 number as C++ writes it, exactly."""
+    """Return a float32 number as an exact C++ literal."""
     return f"{float(value).hex()}f" if np.isfinite(value) else f"static_cast<float>({float(value)})"

@@ -1,4 +1,4 @@
-"""C headers of the operators that the emulated CANN serves, from their pages: a C or C++ program includes them."""
+"""C headers, made from the pages, of the operators that the emulated CANN serves; C and C++ programs include them."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ ACL_FUNC_VISIBILITY aclnnStatus {name}(
 
 
 def add_headers(tree: Path) -> None:
-    """Write the headers that a built toolkit tree does not have yet into ``include/aclnnop``."""
+    """Write the headers that a built toolkit tree lacks into ``include/aclnnop``."""
     for name, text in headers().items():
         path = tree / "include" / "aclnnop" / name
         if not path.exists():
             path.write_text(text, "utf-8")
-            path.chmod(0o644)  # nobody else may write into a tree that programs are built from
+            path.chmod(0o644)  # only the owner may write into a tree that programs are built from
 
 
 def headers() -> dict[str, str]:
-    """Return the text of every header by its file's name in CANN; one may declare several operators."""
+    """Return the text of every header by its file name in CANN; one header can declare several operators."""
     functions: dict[str, list[str]] = {}
     for name in served():
         op = OPERATORS.get(name)
@@ -64,6 +64,6 @@ def declaration(op: Operator) -> str:
 
 
 def _file(op: Operator) -> str:
-    """The name of the source that defines the functions, or of an operator whose functions CANN generates."""
+    """Return the header's name: from the source that defines the functions, or from the slug if CANN generates them."""
     source = PurePosixPath(op.source)
     return f"{source.stem if source.stem.startswith('aclnn_') else f'aclnn_{op.slug}'}.h"

@@ -37,7 +37,7 @@ from .discovery import (
 )
 from .generated import add_missing
 
-# The checks of operators from outside, answered to the emulated CANN: their kernels are C++, their checks Python.
+# The checks of operators from outside, for the emulated CANN: their kernels are C++, their checks Python.
 
 _ANSWER = CFUNCTYPE(c_int32, c_char_p, POINTER(c_char), c_size_t, POINTER(c_int32))
 _DTYPES = {dtype.enum: dtype for dtype in DTYPES.values()}
@@ -46,7 +46,7 @@ _PYTHON: dict[str, type] = {"bool": bool, "int64": int, "float64": float, "compl
 
 
 def offer_checks(objects: ctypes.CDLL) -> None:
-    """Let the emulated CANN's libnnopbase.so ask `oracle.validate`; a process does this once."""
+    """Let the emulated CANN's libnnopbase.so call `oracle.validate`; a process does this once."""
     objects.aclemuSetChecks.argtypes, objects.aclemuSetChecks.restype = [_ANSWER], None
     objects.aclemuSetChecks(_ANSWERS)
 
@@ -56,18 +56,18 @@ def _answer(call: bytes, message: Any, room: int, runs: Any) -> int:
         asked = called(json.loads(call))
         status = validate(asked)
         runs[0] = int(status.ok and writes(asked))
-    except BaseException as error:  # nothing may leave a function that C calls: it would pass for success
+    except BaseException as error:  # an exception must not reach C, which would read it as success
         status = Status(CODES["ACLNN_ERR_INNER"], f"the operator's own checks failed: {type(error).__name__}: {error}")
     words = status.reason.encode(errors="replace")[: room - 1] + b"\0"
     ctypes.memmove(message, words, len(words))
     return status.code
 
 
-_ANSWERS = _ANSWER(_answer)  # lives as long as the process: the emulator keeps its address
+_ANSWERS = _ANSWER(_answer)  # kept for the whole process: the emulator keeps its address
 
 
 def called(described: dict[str, Any]) -> Call:
-    """Return the call that the emulator describes, its tensors without data."""
+    """Return the call that the emulator describes, with tensors without data."""
     op = operator(described["op"])
     values: dict[str, Any] = {}
     for parameter in op.parameters:
@@ -93,7 +93,7 @@ def _spec(described: dict[str, Any]) -> TensorSpec:
 
 
 def _scalar(described: dict[str, Any]) -> Any:
-    """Return the number an aclScalar was made of: Python's own types come back as themselves."""
+    """Return the number that an aclScalar was made from; Python's own types return as themselves."""
     dtype = _DTYPES[described["dtype"]]
     value = complex(*described["value"]) if dtype.kind == "complex" else described["value"][0]
     return _PYTHON[dtype.name](value) if dtype.name in _PYTHON else np.array(value).astype(dtype.numpy)[()]
@@ -103,9 +103,9 @@ def _scalar(described: dict[str, Any]) -> Any:
 
 
 class CannError(DeviceFault):
-    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer).
+    """A function of the runtime failed. ``code``: its return value (0: a null pointer).
 
-    The text has CANN's words and, where one is known, the remedy.
+    The text has CANN's words and the remedy, if one is known.
     """
 
     def __init__(self, function: str, code: int, message: str) -> None:
@@ -117,22 +117,22 @@ class CannError(DeviceFault):
 
 
 def failures(cann: Cann, calls: Iterable[tuple[str, object]]) -> list[CannError]:
-    """Make calls that give something back, all of them, and return what failed."""
+    """Make all the calls, which release resources, and return the errors."""
     return [CannError(name, code, cann.message()) for name, given in calls if (code := cann.status(name, given))]
 
 
 class Cann:
-    """The loaded CANN, not initialised. Use :func:`load` for one that is: a process has one."""
+    """The loaded CANN, not initialised. :func:`load` returns an initialised one; a process has one."""
 
     def __init__(self, toolkit: Toolkit) -> None:
         self.toolkit = toolkit
         self.paths: dict[str, Path] = {}
         self._runtime = self._open(_found(toolkit, *RUNTIME_LIBRARIES), ctypes.DEFAULT_MODE)
-        # Operator libraries look its symbols up in the process
+        # Operator libraries look up its symbols in the process
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
         if self.emulated:
             offer_checks(self._objects)
-        self._custom = custom_libraries()  # of the user; kernels that are written from pages come later
+        self._custom = custom_libraries()  # of the user; generated kernels come later
         self._operators: dict[Path, ctypes.CDLL] = {}
         self._declared: dict[str, Any] = {}
 
@@ -145,10 +145,10 @@ class Cann:
         return library
 
     def operator_libraries(self) -> Iterator[ctypes.CDLL]:
-        """Yield the libraries with operators in the order that decides, loading each when its turn comes first."""
+        """Yield the libraries with operators in the order that decides; load each when it is first reached."""
         paths = operator_libraries(self.toolkit)
         if not paths:
-            _found(self.toolkit, *OPERATOR_LIBRARIES)  # says so
+            _found(self.toolkit, *OPERATOR_LIBRARIES)  # raises
         yield from self._loaded(paths)
 
     def _loaded(self, paths: Iterable[Path]) -> Iterator[ctypes.CDLL]:
@@ -159,21 +159,22 @@ class Cann:
 
     @property
     def emulated(self) -> bool:
-        """Whether this is the emulated CANN of this package, which has functions of its own."""
+        """Whether this is the emulated CANN of this package, which has additional functions."""
         return is_emulated(self._runtime)
 
     # functions -------------------------------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        """Whether the runtime has a function; older versions lack some."""
+        """Return whether the runtime has a function; older versions lack some."""
         return hasattr(self._runtime, name)
 
     def home(self, name: str) -> str:
-        """Return the file name of the library in which an operator's function is found, "" for none."""
+        """Return the file name of the library that has an operator's function, "" if there is none."""
         return next((Path(lib._name).name for lib in self.operator_libraries() if hasattr(lib, name)), "")
 
     def function(self, name: str) -> Any:
-        """Return a declared function of the runtime, the objects or an operator. OracleError where there is none."""
+        """Return a declared function of the runtime, the objects or an operator. Raises OracleError if there is
+        none."""
         if name not in self._declared:
             self._declared[name] = self._declare(name)
         return self._declared[name]
@@ -201,7 +202,7 @@ class Cann:
         raise OracleError(f"this CANN has no {name} (looked in {', '.join(looked)})")
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function that returns a status. Raises CannError with CANN's message where it is not 0."""
+        """Call a function that returns a status. Raises CannError with CANN's message if the status is not 0."""
         if code := self.status(name, *arguments):
             raise CannError(name, code, self.message())
 
@@ -210,19 +211,19 @@ class Cann:
         return int(self.function(name)(*arguments))
 
     def message(self) -> str:
-        """Return what CANN says of the failure that just happened on this thread."""
+        """Return CANN's message about the latest failure on this thread."""
         result = self.function("aclGetRecentErrMsg")()
         return _MESSAGES.latest("" if result is None else result.decode(errors="replace"))
 
     # the process -----------------------------------------------------------------------------------------------------
 
     def initialise(self) -> None:
-        """aclInit. 100002: somebody else in this process did, and it is theirs to finalise."""
+        """Call aclInit. Code 100002: other code in this process has called it, and that code must finalise."""
         code = self.status("aclInit", None)
         if code == abi.SUCCESS:
-            atexit.register(self._finalise)  # at the end: not every version can be initialised again
+            atexit.register(self._finalise)  # at exit: some versions cannot be initialised again
             return
-        text = self.message()  # also where it is fine: the text must not turn up with the next failure
+        text = self.message()  # read it in any case: the text must not appear with the next failure
         if code != abi.REPEAT_INITIALIZE:
             raise CannError("aclInit", code, text)
 
@@ -231,20 +232,20 @@ class Cann:
             print(f"ERROR: {CannError('aclFinalize', code, self.message())}", file=sys.stderr)
 
     def device_count(self) -> int:
-        """Return how many devices this process sees."""
+        """Return the number of devices that this process sees."""
         count = c_uint32()
         self.call("aclrtGetDeviceCount", byref(count))
         return count.value
 
     def soc_name(self) -> str:
-        """Return the device's own name (``"Ascend910B1"``). Raises CannError where CANN has none."""
+        """Return the device's own name (``"Ascend910B1"``). Raises CannError if CANN has none."""
         name = self.function("aclrtGetSocName")()
         if not name:
             raise CannError("aclrtGetSocName", abi.SUCCESS, self.message() or "is there a driver, and a device?")
         return str(name.decode())
 
     def versions(self) -> dict[str, str]:
-        """Return what a record should say of this CANN."""
+        """Return the versions of this CANN for the record."""
         result = {"cann": (self.toolkit.version or "unknown") + (" (emulated)" if self.emulated else "")}
         if self._custom:
             result["custom operators"] = ", ".join(map(str, self._custom))
@@ -256,10 +257,10 @@ class Cann:
 
 
 def _why_not(path: Path, error: str) -> str:
-    """Return why a library cannot be loaded, and what helps: the loader names a wrong machine as a missing file."""
+    """Return why a library cannot be loaded, and the remedy. The loader reports a wrong machine as a missing file."""
     try:
         head, own = _head(path), _head(Path(sys.executable))
-    except OSError:  # the loader's own words say so
+    except OSError:  # the loader's message says so
         return error
     if not head.startswith(b"\x7fELF"):
         return "it is no shared library"
@@ -279,12 +280,12 @@ def _head(path: Path) -> bytes:
 
 
 def is_emulated(runtime: ctypes.CDLL) -> bool:
-    """Whether a libascendcl.so is the emulated CANN's, which has functions of its own."""
+    """Return whether a libascendcl.so belongs to the emulated CANN, which has additional functions."""
     return hasattr(runtime, "aclemuInject")
 
 
 def soc_of(device: str) -> str:
-    """Return the ``--soc`` name of a device's own name. OracleError for one that no SoC of this suite has."""
+    """Return the ``--soc`` name for a device's own name. Raises OracleError if no SoC of this suite has this name."""
     result = platform_of_device(device)
     if result is None:
         raise OracleError(f"the device is {device!r}, which is none of the SoCs of this suite: {', '.join(PLATFORMS)}")
@@ -292,11 +293,11 @@ def soc_of(device: str) -> str:
 
 
 _LOADED: list[Cann] = []
-_MESSAGES = Messages()  # a thread's messages outlive a Cann that could not be initialised
+_MESSAGES = Messages()  # a thread's messages outlive a Cann whose initialisation failed
 
 
 def load() -> Cann:
-    """Return this process's CANN, loaded and initialised. Raises OracleError where there is none."""
+    """Return this process's CANN, loaded and initialised. Raises OracleError if there is none."""
     toolkit = find_toolkit()
     if _LOADED:
         (result,) = _LOADED
@@ -330,13 +331,13 @@ def _operator_of(function: str) -> str:
     return function.removesuffix("GetWorkspaceSize")
 
 
-# What ``aclnn-oracle info`` says of CANN: where it is, its libraries and versions, the devices; or what to set.
+# The text of ``aclnn-oracle info`` about CANN: its path, libraries, versions and devices; or the variables to set.
 
 _SHOWN = (*VARIABLES, "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH", "LD_LIBRARY_PATH", VISIBLE)
 
 
 def describe() -> Iterator[str]:
-    """Yield lines. What is missing is told with what to do; nothing raises."""
+    """Yield lines. A missing part is reported with its remedy; no error is raised."""
     for variable in _SHOWN:
         yield f"{variable:<26} {os.environ.get(variable, '(not set)')}"
     try:

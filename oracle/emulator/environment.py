@@ -1,4 +1,4 @@
-"""What a process must find in its environment to run on the emulated CANN."""
+"""The environment of a process that runs on the emulated CANN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..model.aclnn import DEFAULT_SOC, cann_version, platform
 from ..model.errors import OracleError, unknown
 from .toolkit import LIBRARIES, SHELLS, build
 
-# --soc name -> the device that aclrtGetSocName answers (ACLNN_EMULATOR_SOC).
+# --soc name -> the device name that aclrtGetSocName returns (ACLNN_EMULATOR_SOC).
 DEVICES: dict[str, str] = {
     "ascend910": "Ascend910A",
     "ascend310p": "Ascend310P1",
@@ -23,11 +23,11 @@ _active: dict[str, str] = {}
 
 
 def activate(soc: str = DEFAULT_SOC, directory: Path | None = None, *, cann: str = "") -> Path:
-    """Put this very process on the emulated CANN, building it first where needed, and return the toolkit tree.
-    ``cann``: the version whose rules its operators follow.
+    """Run this process itself on the emulated CANN, building it first if needed, and return the toolkit tree. ``cann``:
+    the version whose rules its operators follow.
 
-    Loads the libraries by path: whoever asks for libascendcl.so later, by name, gets the loaded one, so LD_LIBRARY_PATH
-    need not have been set before the start. A process emulates one SoC; OracleError for a second one.
+    It loads the libraries by path. A later load of libascendcl.so by name gets the loaded one, so LD_LIBRARY_PATH need
+    not be set before the start. A process emulates one SoC; a second one raises OracleError.
     """
     root = build(directory)
     variables = environment(root, soc=soc, cann=cann, torch_npu=True)
@@ -47,8 +47,8 @@ def activate(soc: str = DEFAULT_SOC, directory: Path | None = None, *, cann: str
 def environment(directory: Path, *, soc: str = DEFAULT_SOC, cann: str = "", torch_npu: bool = False) -> dict[str, str]:
     """Return the variables to export for a toolkit tree that `build` made.
 
-    ``soc`` is a ``--soc`` name or a device's own name, ``cann`` a ``--cann`` name. A C++ program needs LD_LIBRARY_PATH
-    only; ``torch_npu`` adds what its import looks at.
+    ``soc`` is a ``--soc`` name or a device's own name, ``cann`` a ``--cann`` name. A C++ program needs only
+    LD_LIBRARY_PATH; ``torch_npu`` adds the variables that torch_npu's import reads.
     """
     device = soc if soc in DEVICES.values() else DEVICES.get(platform(soc).soc)
     if device is None:

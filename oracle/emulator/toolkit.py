@@ -1,4 +1,4 @@
-"""Compile the emulated CANN, and operators from outside for it, with the system compiler."""
+"""The build of the emulated CANN, and of operators from outside for it, with the system compiler."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..system.cache import is_trusted, user_cache
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"
-VERSION = "8.5.0"  # that the toolkit says of itself, and torch_npu decides by (src/runtime/system.cpp)
-# -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
+VERSION = "8.5.0"  # the toolkit reports it, and torch_npu depends on it (src/runtime/system.cpp)
+# -ffp-contract=off: the kernels round as documented on every machine.
 FLAGS = (
     "-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread",
 )  # fmt: skip
 INCLUDES = (f"-I{SOURCES / 'include'}", f"-I{SOURCES / 'src'}")
-# Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through a libopapi_*.so's
-# dependencies, and the runtime's functions through those of the shells.
+# Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through the dependencies
+# of a libopapi_*.so, and the runtime's functions through the dependencies of the shells.
 LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "libascendcl.so": (("core", "runtime"), ()),
     "libnnopbase.so": (("objects", "ops"), ("libascendcl.so",)),
     "libopapi_nn.so": (("ops/nn",), ("libnnopbase.so", "libascendcl.so")),
     "libopapi_math.so": (("ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),
-    "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as CANN 8.x has it
+    "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as in CANN 8.x
 }
 ALIASES = {"libacl_rt.so": "libascendcl.so"}  # the same file under another name
 SHELLS = ("libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
@@ -42,12 +42,12 @@ SANITIZERS = ("address", "thread", "undefined")
 
 
 def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path:
-    """Build the toolkit tree unless it is there for these sources, and return its folder.
+    """Build the toolkit tree unless it exists for these sources, and return its folder.
 
-    ``directory`` defaults to a folder of the user's cache, named by the sources and the compiler. ``sanitize`` names
-    GCC sanitizers ("address", "thread", "address,undefined"). OracleError without a compiler, on another platform than
-    Linux on x86_64 or aarch64, for a folder that holds something else or cannot be written, and when the compiler
-    fails.
+    ``directory`` defaults to a folder of the user's cache, named after the sources and the compiler. ``sanitize`` names
+    GCC sanitizers ("address", "thread", "address,undefined"). Raises OracleError without a compiler; on another
+    platform than Linux on x86_64 or aarch64; for a folder that has other content or is not writable; and if the
+    compiler fails.
     """
     _require_platform()
     compiler = find_compiler()
@@ -78,7 +78,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
 
 
 def require_trusted(target: Path) -> None:
-    """Raise OracleError where another user could have put a library into a built tree, or could now."""
+    """Raise OracleError if another user can change a built tree, or could have put a library into it."""
     for path in (target, *target.rglob("*")):
         if path.exists() and not is_trusted(path):
             raise OracleError(
@@ -89,7 +89,7 @@ def require_trusted(target: Path) -> None:
 
 
 def make_ours(target: Path) -> None:
-    """Let nobody else write what was built, whatever the umask says."""
+    """Remove other users' write permission from the built tree, for any umask."""
     for path in (target, *target.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~0o022)
@@ -133,8 +133,8 @@ def _digest(compiler: str, sanitize: str | None) -> str:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Let one process build at a time; the others find the finished tree."""
-    import fcntl  # not on Windows, where this module must still say that there is no emulator
+    """Let one process build at a time; the others then find the finished tree."""
+    import fcntl  # not on Windows; there this module must still report that there is no emulator
 
     with (directory / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -171,7 +171,7 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
 
 
 def _precompiled(folder: Path, flags: list[str]) -> list[str]:
-    """Compile the standard library's headers once, for half of the compiler's time goes into reading them."""
+    """Compile the standard library's headers once: the compiler spends half of its time reading them."""
     texts = [path.read_text() for path in sorted((SOURCES / "src").rglob("*")) if path.is_file()]
     headers = sorted({name for text in texts for name in re.findall(r"^#include <(\w+)>", text, re.M)})
     prefix = folder / "standard.h"
@@ -182,16 +182,16 @@ def _precompiled(folder: Path, flags: list[str]) -> list[str]:
 
 @cache
 def served() -> tuple[str, ...]:
-    """Return the operators of libopapi_nn.so, by aclnn name: the suite's and their forward partners."""
+    """Return the operators of libopapi_nn.so by aclnn name: the suite's operators and their forward partners."""
     texts = (path.read_text() for path in _sources(("ops/nn",)))
     return tuple(sorted({name for text in texts for name in re.findall(r"^EMU_\w+\((aclnn\w+)", text, re.M)}))
 
 
 def unserved() -> tuple[str, ...]:
-    """Return the operators that torch_npu looks up and that answer that the emulated CANN does not serve them.
+    """Return the operators that torch_npu looks up and that the emulated CANN reports as not served.
 
-    names.txt holds what torch_npu 2.13 looks up, without the helpers in ops/math. A newer version (V2 ...) of an
-    operator that is served is left out: torch_npu takes the one that is there.
+    names.txt lists what torch_npu 2.13 looks up, without the helpers in ops/math. A newer version (V2 ...) of a served
+    operator is omitted: torch_npu uses the existing one.
     """
     known = set(served())
     names = (SOURCES / "src" / "ops" / "unserved" / "names.txt").read_text().split()
@@ -212,7 +212,7 @@ def _sanitizer_flags(sanitize: str | None) -> list[str]:
 
 
 def link(flags: list[str], library: Path, inputs: Sequence[Path], lib64: Path, needed: Sequence[str]) -> None:
-    """Link beside the library and move it over: a program that has the old one loaded keeps it."""
+    """Link to a new file and move it over the library: a program that has loaded the old one keeps it."""
     new = library.with_suffix(".new")
     rpath = "$ORIGIN" if library.parent == lib64 else str(lib64.resolve())
     linker = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,-rpath,{rpath}", "-Wl,--no-as-needed"]
@@ -224,25 +224,25 @@ def link(flags: list[str], library: Path, inputs: Sequence[Path], lib64: Path, n
 
 
 def run_compiler(command: list[str], what: str = "the emulated CANN") -> None:
-    """Run the compiler. Raises OracleError with its first words where it fails."""
+    """Run the compiler. If it fails, raises OracleError with its first lines."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = "\n".join(done.stderr.splitlines()[:20])
         raise OracleError(f"{what} did not compile: {' '.join(command)}\n{lines}")
 
 
-# Compile operators from outside into a package of custom operators for the emulated CANN.
+# The build of operators from outside as a package of custom operators for the emulated CANN.
 
 LIBRARY = Path("op_api") / "lib" / "libcust_opapi.so"
 
 
 def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None = None) -> Path:
-    """Compile C++ texts into a package of custom operators and return its folder; one that is there is not built again.
+    """Compile C++ texts into a package of custom operators and return its folder; an existing one is not built again.
 
-    ``name`` is part of the folder's name in the user's cache. ``sources`` maps file names to C++ text that is written
-    like the emulator's own operators: it sees their headers (``ops/op.h``, ``ops/checks.h``) and links with
-    libnnopbase.so. ``toolkit`` is the tree that `build` made (default: that of the user's cache). Raises OracleError
-    for a name that is no word, without a compiler, and with the compiler's words where it fails.
+    ``name`` is part of the folder's name in the user's cache. ``sources`` maps file names to C++ texts, which are
+    written like the emulator's own operators: they include its headers (``ops/op.h``, ``ops/checks.h``) and link with
+    libnnopbase.so. ``toolkit`` is the tree that `build` made (default: in the user's cache). Raises OracleError for a
+    name that is no word, without a compiler, and with the compiler's message if it fails.
     """
     for word in (name, *sources):
         if not re.fullmatch(r"\w[\w.-]*", word):
@@ -271,7 +271,7 @@ def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None 
 
 
 def add_custom(package: Path) -> None:
-    """Let the CANN of this process, and of its children, find a package's operators before all others."""
+    """Let the CANN of this process and of its children find a package's operators before all others."""
     before = [entry for entry in os.environ.get("ASCEND_CUSTOM_OPP_PATH", "").split(":") if entry]
     entries = [str(package), *(entry for entry in before if entry != str(package))]
     os.environ["ASCEND_CUSTOM_OPP_PATH"] = ":".join(entries)

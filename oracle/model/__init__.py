@@ -1,1 +1,1 @@
-"""What is talked about: calls and tensors, data types, platforms, aclnn statuses, errors."""
+"""The basic types: calls and tensors, data types, platforms, aclnn statuses, errors."""

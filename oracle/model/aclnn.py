@@ -1,4 +1,4 @@
-"""What CANN names: the products an aclnn call can run on, the versions of CANN, and the statuses of a call."""
+"""Names of CANN: the products that run aclnn calls, the versions of CANN, and the statuses of a call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .errors import unknown
 #
 # Source: opbase ``platform.h`` (SocVersion, NpuArch); product names from the ops-nn documents.
 
-CANN = ("8.5", "9.0", "9.1", "9.2", "master")  # versions whose rules are known, in their order (9.2 as 9.2.0-beta.1)
+CANN = ("8.5", "9.0", "9.1", "9.2", "master")  # versions with known rules, in order (9.2 as 9.2.0-beta.1)
 NEWEST = CANN[-2]  # the newest release
-# Instructions of ascend950 whose subnormal results are 0 unless a kernel asks for a mode that keeps them, which no
-# public one does; its division reads subnormal operands as 0 too (asc-devkit, Reg Exp and Div). As formulas name them.
+# Instructions of ascend950, by their names in formulas. Subnormal results become 0; no public kernel selects the mode
+# that keeps them. The division also reads subnormal operands as 0 (asc-devkit, Reg Exp and Div).
 FLUSHING = frozenset({"/", "exp", "log", "sqrt"})
 SUBNORMALS = ("keep", "flush", "either")
 
 
 @dataclass(frozen=True)
 class Platform:
-    """One SoC: its name in ``--soc``, the product, and what the operators' host code asks about it."""
+    """One SoC: its name in ``--soc``, the product, and the properties that the operators' host code depends on."""
 
     soc: str
     product: str
@@ -31,18 +31,18 @@ class Platform:
     bfloat16: bool  # whether the four operators accept bfloat16
     regbase: bool  # ascend950 only: new host paths (empty softmax is validated, NLL keeps float16)
     saturates: bool  # overflow gives the largest finite value instead of an infinity
-    kernel: str  # which public kernel form computes: "950", "tbe_a2" ("tbe_a2_a3": A3, "tbe_a2_310p"), "tbe_910"
-    device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
-    flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results may be 0
-    cann: str = NEWEST  # the version whose host code answers
+    kernel: str  # the form of its public kernels: "950", "tbe_a2" ("tbe_a2_a3": A3, "tbe_a2_310p"), "tbe_910"
+    device_prefixes: tuple[str, ...]  # how aclrtGetSocName() of its devices begins; a file names the first
+    flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results can be 0
+    cann: str = NEWEST  # the version of the host code
 
     @property
     def form(self) -> str:
-        """The name of the kernel form under this version of CANN, as ``Formula.orders`` are looked up."""
+        """The name of the kernel form under this version of CANN, the key for ``Formula.orders``."""
         return f"{self.kernel}@{self.cann}"
 
     def since(self, version: str) -> bool:
-        """Whether the host code is of a version of CANN or of a later one."""
+        """Return whether the host code is of this version of CANN or of a later one."""
         return CANN.index(self.cann) >= CANN.index(version)
 
 
@@ -77,8 +77,8 @@ DEFAULT_SOC = "ascend910b"
 
 
 def platform(soc: str, cann: str | None = None) -> Platform:
-    """Return the platform of a ``--soc`` name under a version of CANN (the newest release without one); OracleError
-    names the known ones."""
+    """Return the platform of a ``--soc`` name under a version of CANN (default: the newest release). The OracleError
+    for an unknown name lists the known ones."""
     result = PLATFORMS.get(_ALIASES.get(soc, soc)) if isinstance(soc, str) else None
     if result is None:
         raise unknown("SoC", soc, PLATFORMS)
@@ -86,8 +86,8 @@ def platform(soc: str, cann: str | None = None) -> Platform:
 
 
 def with_subnormals(target: Platform, rule: str) -> Platform:
-    """Return a platform whose instructions keep subnormal numbers, or flush them (``either`` allows that), instead of
-    what its own do; as it is for an empty rule."""
+    """Return the platform with another rule for subnormal numbers: keep them, or flush them (``either`` allows both).
+    An empty rule changes nothing."""
     if not rule:
         return target
     if rule not in SUBNORMALS:
@@ -101,16 +101,16 @@ def _changed(target: Platform, **fields: Any) -> Platform:
 
 
 def cann_version(name: str) -> str:
-    """Return a ``--cann`` name as it is; OracleError names the known ones."""
+    """Return a ``--cann`` name unchanged. The OracleError for an unknown name lists the known ones."""
     if name not in CANN:
         raise unknown("CANN version", name, CANN)
     return name
 
 
 def cann_of(version: str) -> str:
-    """Return the version whose rules an installation follows, by what it says of itself ("9.1.0"): one between two
-    known ones follows the earlier, and one after every release what comes next; the newest release where it says
-    nothing."""
+    """Return the version whose rules an installation follows, from the version it reports ("9.1.0"). A version between
+    two known ones follows the earlier. A version after every release follows ``master``. Without a version it is the
+    newest release."""
     result = re.match(r"(\d+)\.(\d+)", version)
     if result is None:
         return NEWEST
@@ -127,7 +127,7 @@ def platform_of_device(name: str) -> Platform | None:
     return None
 
 
-# aclnnStatus: what the two phases of an aclnn call answer (opbase, op_errno.h).
+# aclnnStatus: the return values of the two phases of an aclnn call (opbase, op_errno.h).
 
 CODES: dict[str, int] = {
     "ACLNN_SUCCESS": 0,
@@ -165,7 +165,7 @@ _NAMES = {code: name for name, code in CODES.items()}
 class Status:
     """An aclnnStatus with the rule behind it.
 
-    ``code`` is the number, ``name`` its symbol, ``reason`` which rule, parameter and value decided it.
+    ``code`` is the number, ``name`` its symbol. ``reason`` gives the rule, the parameter and the value that decided it.
     """
 
     code: int
@@ -191,7 +191,7 @@ def nullptr(reason: str) -> Status:
 
 
 def inner_nullptr(reason: str) -> Status:
-    """Return ACLNN_ERR_INNER_NULLPTR (561103), which some host code answers to a null pointer of the caller."""
+    """Return ACLNN_ERR_INNER_NULLPTR (561103), which some host code returns for a null pointer of the caller."""
     return Status(CODES["ACLNN_ERR_INNER_NULLPTR"], reason)
 
 
@@ -200,15 +200,15 @@ def invalid(reason: str) -> Status:
     return Status(CODES["ACLNN_ERR_PARAM_INVALID"], reason)
 
 
-# On whose authority a rule stands.
+# The authority behind a rule.
 
 
 DOCUMENT, DEVICE, SOURCE, PROJECT = "document", "device", "source", "project"
-DEMANDED = (DOCUMENT, DEVICE)  # what the user's documents demand
-PLANS = (DOCUMENT, SOURCE)  # what --authority takes: the first alone, or everything
+DEMANDED = (DOCUMENT, DEVICE)  # demanded by the user's documents
+PLANS = (DOCUMENT, SOURCE)  # values of --authority: only the documents, or everything
 
 
 def authority_text(authority: str, source: str = "") -> str:
-    """Return an authority as reports name it; ``source``: the file of an operator's rules."""
+    """Return the name of an authority in reports. ``source``: the file of an operator's rules."""
     where = {SOURCE: source, DEVICE: "instruction documents", PROJECT: "strict bound"}.get(authority)
     return f"{authority} ({where})" if where else authority

@@ -1,4 +1,4 @@
-"""What a call is made of: parameters, tensors without data, and the call itself."""
+"""A call and its parts: parameters, tensors without data, and the call itself."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .errors import OracleError
 
 Array = np.ndarray[Any, Any]
 
-# aclFormat by name (acl_base_rt.h); any rank goes with any of them.
+# aclFormat by name (acl_base_rt.h); each allows any rank.
 FORMAT_ENUM: dict[str, int] = {
     "UNDEFINED": -1, "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "NC1HWC0_C04": 12, "HWCN": 16,
     "NDHWC": 27, "FRACTAL_NZ": 29, "NCDHW": 30, "NDC1HWC0": 32, "FRACTAL_Z_3D": 33, "NC": 35, "NCL": 47,
     "FRACTAL_NZ_C0_16": 50, "FRACTAL_NZ_C0_32": 51, "FRACTAL_NZ_C0_2": 52, "FRACTAL_NZ_C0_4": 53,
     "FRACTAL_NZ_C0_8": 54,
 }  # fmt: skip
-POINTERS = ("workspaceSize", "executor")  # the out-parameters every first phase ends with
+POINTERS = ("workspaceSize", "executor")  # the last two parameters of every first phase
 
 
 class TensorSpec:
     """A tensor without data: the arguments of aclCreateTensor.
 
     ``shape``: view dims. ``dtype``: any aclDataType by its NumPy or ml_dtypes name. ``format``: any aclFormat name
-    without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to
-    the shape. Dims may be negative, as aclCreateTensor takes them: rules compare them like any others. Raises
-    OracleError for an unknown dtype or format.
+    without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to the
+    shape. Dims can be negative, as in aclCreateTensor; rules compare them like any others. Raises OracleError for an
+    unknown dtype or format.
     """
 
     __slots__ = ("dtype", "format", "offset", "shape", "storage_shape", "strides")
@@ -59,7 +59,7 @@ class TensorSpec:
 
     @classmethod
     def of(cls, array: Array) -> TensorSpec:
-        """Describe an array. ``dtype`` is None when no aclDataType corresponds: no dtype list contains it."""
+        """Describe an array. ``dtype`` is None if no aclDataType corresponds to it; no list of dtypes contains None."""
         spec = cls.__new__(cls)
         spec.shape = spec.storage_shape = array.shape
         spec.dtype = find(array.dtype)
@@ -110,7 +110,7 @@ Tensor = Array | TensorSpec | None
 
 
 def spec_of(value: Array | TensorSpec) -> TensorSpec:
-    """Describe an array; return a TensorSpec as it is."""
+    """Describe an array; return a TensorSpec unchanged."""
     return value if isinstance(value, TensorSpec) else TensorSpec.of(value)
 
 
@@ -119,12 +119,12 @@ class Call:
     """One call of an operator, ready for a backend.
 
     ``op``: the aclnn name. ``soc``: the SoC whose rules apply. ``inputs``: arrays by aclnn name; None is a null
-    pointer. A call that must be refused, or asks for its status alone, may hold a TensorSpec in place of an array.
+    pointer. A call that must be refused, or that requests only its status, can have a TensorSpec instead of an array.
     ``attrs``: the attributes by aclnn name. ``outputs``: arrays by aclnn name; backends write them in place. ``specs``:
-    formats and storage shapes, which an array cannot have. ``null``: which of ``workspaceSize`` and ``executor`` are
+    formats and storage shapes, which an array does not have. ``null``: ``workspaceSize`` and ``executor``, if they are
     null pointers. ``case_id``: the catalogue's id of a call made from a case; only a recording needs it. ``cann``: the
-    version of CANN whose rules apply; the newest release where it is empty. ``subnormals``: ``keep``, ``flush`` or
-    ``either``, instead of what the SoC's instructions do.
+    version of CANN whose rules apply; empty: the newest release. ``subnormals``: ``keep``, ``flush`` or ``either``,
+    instead of the rule of the SoC's instructions.
     """
 
     op: str
@@ -140,21 +140,22 @@ class Call:
 
     @property
     def has_data(self) -> bool:
-        """Whether every tensor that is given has data; one without asks for a status and computes nothing."""
+        """Whether every given tensor has data. A call without data requests only its status and computes nothing."""
         return not any(isinstance(value, TensorSpec) for value in (*self.inputs.values(), *self.outputs.values()))
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Inputs, attributes (a list as a tuple) and outputs by aclnn name, as the functions of a page take them."""
+        """Inputs, attributes (a list becomes a tuple) and outputs by aclnn name, as a page's functions receive them."""
         attrs = {name: tuple(value) if isinstance(value, list) else value for name, value in self.attrs.items()}
         return {**self.inputs, **attrs, **self.outputs}
 
     def spec(self, name: str) -> TensorSpec | None:
-        """Return the description of a tensor parameter; None for a null pointer. Raises OracleError for no tensor."""
+        """Return the description of a tensor parameter; None for a null pointer. Raises OracleError for another
+        value."""
         value = self.inputs[name] if name in self.inputs else self.outputs[name]
         if value is None:
             return None
-        if isinstance(value, np.generic):  # what NumPy makes of arrays without axes
+        if isinstance(value, np.generic):  # NumPy turns arrays without axes into these
             value = np.asarray(value)
         if not isinstance(value, (np.ndarray, TensorSpec)):
             raise OracleError(
@@ -163,7 +164,7 @@ class Call:
         return self.specs.get(name) or spec_of(value)
 
 
-# Where the elements of an array lie: strides, addresses, and the memory that a view looks into.
+# The positions of an array's elements: strides, addresses, and the memory behind a view.
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -181,12 +182,12 @@ def strides_of(view: Array) -> tuple[int, ...]:
 
 
 def address(array: Array) -> int:
-    """Return where an array's first element lies."""
+    """Return the address of an array's first element."""
     return int(array.__array_interface__["data"][0])
 
 
 def owner_of(view: Array) -> Array:
-    """Return the array that owns the memory a view looks into."""
+    """Return the array that owns the memory of a view."""
     while (base := view.base) is not None:
         base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
         if not isinstance(base, np.ndarray):
@@ -196,5 +197,5 @@ def owner_of(view: Array) -> Array:
 
 
 def memory_of(view: Array) -> Array:
-    """Return the bytes of the memory that a view looks into."""
+    """Return the bytes of the memory that a view is part of."""
     return owner_of(view).ravel(order="K").view(np.uint8)

@@ -1,4 +1,4 @@
-"""Classes of shapes, of a reduced axis and of memory layouts: what a kernel chooses its way by."""
+"""Classes of shapes, of a reduced axis and of memory layouts: the properties by which a kernel selects its method."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise, product, takewhile
 from typing import Any
 
-# Few sets that together hold what many hold: greedily, in turn the one that adds most.
+# A small number of sets that cover the elements of all sets, chosen greedily: each adds the most new elements.
 
 
 def few_that_cover(
     sets: Sequence[Collection[Any]], taken: Iterable[int] = (), rank: Callable[[int], Any] = lambda k: -k
 ) -> Iterator[int]:
-    """Yield indices of sets until they, with those ``taken`` already, hold everything that some set holds.
+    """Yield indices of sets until they, together with the sets ``taken``, cover every element of every set.
 
-    ``rank``: decides among sets that add as much, the largest first; asked anew in every turn, so it may depend on
-    what was yielded before. By default the earlier set is first.
+    ``rank`` decides among sets that add equally many elements: the largest is first, by default the earlier set. It is
+    evaluated at every step, so it can depend on the indices yielded before.
     """
-    bits: dict[Any, int] = {}  # of what a set may hold; a set is the sum of its bits
+    bits: dict[Any, int] = {}  # one bit per element; a set is the sum of its bits
     masks = [_sum(bits.setdefault(each, 1 << len(bits)) for each in held) for held in sets]
     left = _sum(bits.values()) & ~_sum(masks[k] for k in taken)
     while left:
@@ -37,14 +37,14 @@ def _sum(bits: Iterable[int]) -> int:
     return total
 
 
-# Classes of shapes: what a kernel chooses its way by besides rank and size, and small shapes of every class.
+# Classes of shapes: the properties, except rank and size, by which a kernel selects its method; small shapes of each.
 #
-# A tiling asks whether the last axis fills blocks of 16 or 64 elements or ends one beside them, whether the count of
-# elements leaves a tail, how long the leading axis is, and whether axes are equal. Classes of one kind exclude each
-# other: what two of them hold of belongs to the later one.
+# A tiling depends on the last axis (whether it fills blocks of 16 or 64 elements, or misses by one), on the tail that
+# the count of elements leaves, on the length of the leading axis, and on equal axes. Classes of one kind exclude each
+# other: a number that fits two classes belongs to the later one.
 
 Shape = tuple[int, ...]
-Together = tuple[tuple[str, str], ...]  # some of its classes, each with its kind
+Together = tuple[tuple[str, str], ...]  # some classes of a shape, each with its kind
 OTHER = "otherwise"  # no class of its kind
 RANKS = tuple(map(str, range(2, 9)))
 LAST_AXIS: dict[str, Callable[[int], bool]] = {
@@ -66,7 +66,7 @@ ELEMENTS: dict[str, Callable[[int], bool]] = {
     "above 65536": lambda n: n > 65536,
     "above 2^20": lambda n: n > 1 << 20,
 }
-LARGE = {"above 65536": 1 << 16, "above 2^20": 1 << 20}  # counts that are dear to visit: shapes of their own
+LARGE = {"above 65536": 1 << 16, "above 2^20": 1 << 20}  # counts that are expensive to test: they get separate shapes
 LEADING_AXIS: dict[str, Callable[[int], bool]] = {
     "odd": lambda n: n % 2 == 1,
     "1": lambda n: n == 1,
@@ -94,16 +94,17 @@ def shape_classes(shape: Shape) -> tuple[str, ...]:
 
 
 def class_of(known: dict[str, Callable[[int], bool]], n: int) -> str:
-    """Return the last class of a kind that holds of a number."""
+    """Return the last class of a kind that fits a number."""
     return next((name for name in reversed(known) if known[name](n)), OTHER)
 
 
 @cache
 def small_shapes(least: int, most: int, count: str = "") -> tuple[Shape, ...]:
-    """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``: at most 2^16
-    elements, few inner axes of length 1, and few elements. Two axes alone need more lengths to be of every class.
+    """Return one shape for every possible combination of classes, of ranks from ``least`` to ``most``. The shapes have
+    at most 2^16 elements, few inner axes of length 1, and few elements. Shapes of two axes are drawn from more lengths.
 
-    ``count``: of this class of :data:`LARGE` instead, with at most 2^20 or 2^21 elements and a class of every kind."""
+    ``count``: use shapes of this class of :data:`LARGE`, with at most 2^20 or 2^21 elements and a class of every kind.
+    """
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     above, end = (LARGE[count], max(1 << 20, 2 * LARGE[count])) if count else (1, 1 << 16)
     for shape in _large(least, most, above) if count else _candidates(least, most):
@@ -119,7 +120,7 @@ def small_shapes(least: int, most: int, count: str = "") -> tuple[Shape, ...]:
 
 @cache
 def few_shapes(least: int, most: int) -> tuple[Shape, ...]:
-    """Return few of the small shapes, in which any two classes meet that meet in one: in turn that which adds most."""
+    """Return few of the small shapes that together have every pair of classes that any small shape has."""
     shapes = [shape for shape in small_shapes(least, most) if OTHER not in shape_classes(shape)]
     met = [set(combinations(zip(SHAPE_FACTORS, shape_classes(shape), strict=True), 2)) for shape in shapes]
     return tuple(shapes[k] for k in few_that_cover(met, rank=lambda k: -math.prod(shapes[k])))
@@ -127,8 +128,8 @@ def few_shapes(least: int, most: int) -> tuple[Shape, ...]:
 
 @cache
 def only_in_large(shapes: tuple[Shape, ...]) -> tuple[Together, ...]:
-    """Return the twos and threes of classes, the count aside, that some of the shapes have and no shape of a smaller
-    class of :data:`LARGE`: none where the shapes are not all of one such class."""
+    """Return the pairs and triples of classes, without the count, that some of the shapes have and that no shape of a
+    smaller class of :data:`LARGE` has. Empty if the shapes are not all of one such class."""
     counts = {class_of(ELEMENTS, math.prod(shape)) for shape in shapes}
     if not counts <= LARGE.keys() or len(counts) != 1:
         return ()
@@ -143,14 +144,14 @@ def _together(shapes: Iterable[Shape]) -> set[Together]:
 
 
 def beside_the_count(shape: Shape) -> Iterator[Together]:
-    """Yield every two and three classes of a shape but its count."""
+    """Yield every pair and triple of a shape's classes, without its count."""
     held = [(kind, name) for kind, name in zip(SHAPE_FACTORS, shape_classes(shape), strict=True) if kind != "count"]
     for many in (2, 3):
         yield from combinations(held, many)
 
 
 def _candidates(least: int, most: int) -> Iterator[Shape]:
-    """Yield shapes of few axes longer than 1, and of axes that all differ."""
+    """Yield shapes with few axes longer than 1, and shapes whose axes all differ."""
     yield from _matrices() if most == 2 else ()
     for rank in range(least, most + 1):
         for leading in _LEADING:
@@ -165,14 +166,14 @@ def _candidates(least: int, most: int) -> Iterator[Shape]:
 
 
 def _matrices() -> Iterator[Shape]:
-    """Yield shapes of two axes: squares, and numbers of rows that leave all that a count of 64 can leave."""
+    """Yield shapes of two axes: squares, and numbers of rows that give every remainder of the count modulo 64."""
     yield from ((side, side) for side in range(2, 129))
     for last in _LAST:
         yield from ((leading, last) for leading in (*range(1, 48, 2), *range(49, 113), max(49, 4096 // last + 1)))
 
 
 def _large(least: int, most: int, above: int) -> Iterator[Shape]:
-    """Yield shapes of little more than so many elements: one axis is as long as the others leave it."""
+    """Yield shapes of slightly more than ``above`` elements: one axis has the length that the others leave."""
     for rank in range(least, most + 1):
         for side in range(math.isqrt(above) + 1, math.isqrt(above) + 66) if rank == 2 else ():
             yield side, side
@@ -193,21 +194,21 @@ def _large(least: int, most: int, above: int) -> Iterator[Shape]:
 
 
 def _of_each_class(least: int) -> Iterator[int]:
-    """Yield 64 lengths, and the first that are longer than others may be."""
+    """Yield 64 consecutive lengths, then the first lengths of the classes "above 1024" and "above 8192"."""
     yield from range(least, least + 64)
     yield from (n for n in (1025, 8193) if n > least)
 
 
 def _different(count: int, *taken: int) -> Shape:
-    """Some small lengths that differ from those taken."""
+    """Return small lengths, ``count`` of them, that differ from those taken."""
     return tuple(islice((n for n in range(1, 16) if n not in taken), count))
 
 
-# Classes of a reduced axis: what a kernel chooses its way along it by, and small shapes of every class.
+# Classes of a reduced axis: the properties by which a kernel selects its method along it, and small shapes of each.
 #
-# A tiling asks how long the axis is and whether it fills blocks, and how many elements lie behind each of its steps:
-# with none the row lies in order, with few a block holds several steps, with many a step needs several blocks. Classes
-# of one kind exclude each other: what two of them hold of belongs to the later one.
+# A tiling depends on the length of the axis, on whether it fills blocks, and on the number of elements behind each of
+# its steps. With none the row is contiguous; with few, a block holds several steps; with many, a step needs several
+# blocks. Classes of one kind exclude each other: a number that fits two classes belongs to the later one.
 
 REDUCED: dict[str, Callable[[int], bool]] = {
     "odd": lambda n: n % 2 == 1,
@@ -234,13 +235,13 @@ def axis_classes(shape: Shape, axis: int) -> tuple[str, ...]:
 
 
 def place(shape: Shape, axis: int) -> str:
-    """Return which of :data:`PLACES` an axis, counted from the front, has. That of rank 0 is the last one."""
+    """Return the place, one of :data:`PLACES`, of an axis counted from the front. For rank 0 it is the last."""
     return "last" if axis >= len(shape) - 1 else "first" if axis == 0 else "middle"
 
 
 @cache
 def reduced_shapes() -> tuple[tuple[Shape, int], ...]:
-    """Return shapes of two or three axes with one of these, for every way in which classes and places meet."""
+    """Return shapes of two or three axes, each with a reduced axis, for every combination of classes and places."""
     result: list[tuple[Shape, int]] = [((2, n), 1) for n in _LENGTHS]
     for n in _LENGTHS:
         for behind in _BEHIND:
@@ -249,19 +250,19 @@ def reduced_shapes() -> tuple[tuple[Shape, int], ...]:
     return tuple(result)
 
 
-# Classes of memory layouts: where in its storage a tensor begins, and how its elements follow each other.
+# Classes of memory layouts: the offset of a tensor in its storage, and the order of its elements.
 #
-# A kernel loads blocks of 32 bytes: whether a tensor begins at one decides which way it takes, and an offset beyond 16
-# bits is lost where one is kept in so many. How rows follow each other decides the copy that is used.
+# A kernel loads blocks of 32 bytes. Its method depends on whether a tensor begins at a block. An offset beyond 16 bits
+# is lost if a kernel stores it in 16 bits. The distance between rows decides which copy is used.
 
 NO_OFFSET, BEYOND = "no offset", "an offset beyond 65535"
 OFFSETS = (NO_OFFSET, *(f"offset {k}" for k in (1, 2, 3, 4, 5, 8, 16)), BEYOND)
 IN_ORDER, STRIDED, PADDED, TRANSPOSED = "in order", "a strided last axis", "gaps between rows", "axes out of order"
 OUTER, INNER, EVERYWHERE = "stride 0 outside", "stride 0 inside", "stride 0 everywhere"
 OF_VECTORS = (IN_ORDER, STRIDED, EVERYWHERE)  # what one axis can be
-OF_OUTPUTS = (IN_ORDER, STRIDED, PADDED, TRANSPOSED)  # in which no two elements share a place
+OF_OUTPUTS = (IN_ORDER, STRIDED, PADDED, TRANSPOSED)  # no two elements share a place
 STRIDES = (*OF_OUTPUTS, OUTER, INNER, EVERYWHERE)
-# How an operand lies beside the values that it goes into: in memory where it is whole, along which axes where not.
+# The form of an operand: of the values' full shape, its memory order; else the axes along which it has elements.
 NOT_CONTIGUOUS, EXPANDED, OF_ONE = "not contiguous", "expanded", "of one element"
 MIDDLE = "along all but a middle axis"
 ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
@@ -276,7 +277,7 @@ def offset_class(offset: int) -> str:
 
 
 def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:
-    """Return the class of strides, in elements; axes of length 1 say nothing."""
+    """Return the class of strides, in elements; axes of length 1 are ignored."""
     axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
     still = [place for place, (_, stride) in enumerate(axes) if stride == 0]
     if still:
@@ -295,14 +296,15 @@ def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:
 
 
 def order_class(shape: Sequence[int], strides: Sequence[int]) -> str:
-    """Return whether a tensor lies in order, reads an element more than once, or neither."""
+    """Return whether a tensor is in order, reads an element more than once, or neither."""
     if math.prod(shape) > 1 and any(stride == 0 for n, stride in zip(shape, strides, strict=True) if n > 1):
         return EXPANDED
     return IN_ORDER if stride_class(shape, strides) == IN_ORDER or not math.prod(shape) else NOT_CONTIGUOUS
 
 
 def form_class(shape: Sequence[int], strides: Sequence[int], whole: Sequence[int]) -> str:
-    """Return how an operand lies in memory, or along which of the axes of the values it has elements."""
+    """Return an operand's memory order if it has the full shape of the values, else the axes along which it has
+    elements."""
     if tuple(shape) == tuple(whole):
         return order_class(shape, strides)
     aligned = (1,) * (len(whole) - len(shape)) + tuple(shape)

@@ -34,7 +34,7 @@ class FloatFormat:
     def overflow(self) -> float:
         """The smallest float64 that rounds beyond the largest finite number (65520 for float16); infinity for float64.
 
-        The tie between that number and the next goes to the even one: float8_e4m3fn's 464 is still 448.
+        The tie between that number and the next goes to the even one: 464 in float8_e4m3fn still rounds to 448.
         """
         ulp = 2.0 ** (math.frexp(self.max)[1] - 1 - self.mant)
         tie = self.max + ulp / 2
@@ -47,7 +47,7 @@ class FloatFormat:
 
     @cached_property
     def with_ties(self) -> FloatFormat:
-        """The format of one bit more: its numbers and the ties between them, without an upper end."""
+        """The format with one more bit: it has the numbers and the ties between them, and no upper end."""
         return FloatFormat("", self.mant + 1, self.emin, math.inf)
 
 
@@ -73,20 +73,20 @@ class DType:
     acl: str
     enum: int
     numpy: np.dtype[Any]
-    kind: str  # float, int, uint, bool, complex, string, or narrow (types no operator here computes with)
+    kind: str  # float, int, uint, bool, complex, string, or narrow (no operator here computes with these)
 
     def __str__(self) -> str:
-        """The name, as a NumPy dtype tells its own."""
+        """Return the name, as a NumPy dtype does."""
         return self.name
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds integers, or true and false."""
+        """Whether its values are integers or booleans."""
         return self.kind in ("int", "uint", "bool")
 
     @property
     def format(self) -> FloatFormat:
-        """The float format; OracleError for a type that is not a binary float."""
+        """The float format. Raises OracleError for a type that is not a binary float."""
         if self.name not in FORMATS:
             raise OracleError(f"dtype {self.name} is not a floating-point type")
         return FORMATS[self.name]
@@ -94,7 +94,7 @@ class DType:
 
 def _row(name: str, acl: str, enum: int, kind: str) -> DType | None:
     native = not hasattr(ml_dtypes, name)
-    if native and name not in np.sctypeDict:  # a type that only a newer ml_dtypes has (np.bool is NumPy 2's)
+    if native and name not in np.sctypeDict:  # only a newer ml_dtypes has it (np.bool is NumPy 2's)
         return None
     return DType(name, f"ACL_{acl}", enum, np.dtype(name if native else getattr(ml_dtypes, name)), kind)
 
@@ -134,7 +134,7 @@ _BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
 
 
 def dtype_of(value: object) -> DType:
-    """Return the table's row for a name, a NumPy dtype, or a scalar type; OracleError for anything else."""
+    """Return the table's row for a name, a NumPy dtype, or a scalar type. Raises OracleError for anything else."""
     if isinstance(value, DType):
         return value
     if isinstance(value, str):
@@ -151,7 +151,7 @@ def find(value: object) -> DType | None:
     """Return the table's row for a NumPy dtype or scalar type, or None if no aclDataType corresponds."""
     if isinstance(value, np.dtype) and value in _BY_NUMPY:
         return _BY_NUMPY[value]
-    if value is None:  # to NumPy, nothing is float64
+    if value is None:  # NumPy reads None as float64
         return None
     try:
         dtype = np.dtype(value)  # type: ignore[call-overload]
@@ -163,4 +163,4 @@ def find(value: object) -> DType | None:
 
 
 FLOATS = ("float16", "bfloat16", "float32")
-INDEX_TYPES = ("int64", "int32", "uint8")  # that class numbers may have
+INDEX_TYPES = ("int64", "int32", "uint8")  # of class indices

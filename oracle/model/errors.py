@@ -1,4 +1,4 @@
-"""The exceptions whose text is the whole story, and the limits that loaders check."""
+"""Exceptions whose message explains the error completely, and the limits that loaders check."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _LONGEST = 8192  # bytes
-_LONGEST_NAME = 100  # characters that are compared: a file may have a megabyte where a name should be
+_LONGEST_NAME = 100  # characters that are compared: a file can have a megabyte instead of a name
 
 
 class OracleError(ValueError):
-    """A wrong call, file, flag or environment variable. One message names the place, the value and the rule, no longer
-    than people can read."""
+    """A wrong call, file, flag or environment variable. One message of bounded length names the place, the value and
+    the rule."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(bounded(str(message), _LONGEST))
 
 
 class Unserved(OracleError):
-    """A call that the operator takes and no golden is made of: nothing is wrong with it or with the device."""
+    """A call that the operator accepts and that has no golden. Neither the call nor the device is wrong."""
 
 
 class OracleWarning(UserWarning):
-    """What is worth knowing and stops nothing."""
+    """A message worth knowing that stops nothing."""
 
 
 class DeviceFault(RuntimeError):
-    """What a device or its runtime said when a call went wrong."""
+    """The message of a device or its runtime about a failed call."""
 
 
 def meant(value: object, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
-    where none is close."""
+    """Return `` (did you mean 'x'?)`` with the closest known name, compared without regard to case; "" if none is
+    close."""
     from os.path import commonprefix
 
-    # of names that differ by their case alone the one that has most letters of the value
+    # among names that differ only in case, keep the one that shares most letters with the value
     by_letters = {n.lower(): n for n in sorted(known, key=lambda n: sum(map(str.__eq__, n, str(value))))}
-    # "ascend" is no likeness of two SoCs
+    # ignore a common prefix: "ascend" does not make two SoCs similar
     begin = commonprefix([*by_letters]) if len(by_letters) > 1 else ""  # noqa: RUF071  letters, not paths
     by_ends = {letters[len(begin) :]: name for letters, name in by_letters.items()}
     close = closest(str(value)[:_LONGEST_NAME].lower().removeprefix(begin), by_ends)
@@ -46,37 +46,38 @@ def meant(value: object, known: Iterable[str]) -> str:
 
 
 def closest(value: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:
-    """Return at most so many of the known names that are like one, the likest first; ``likeness``: 1 is the same."""
-    from difflib import get_close_matches  # for messages alone
+    """Return at most ``most`` known names that are similar to a value, the closest first. ``likeness``: 1 means
+    equal."""
+    from difflib import get_close_matches  # only messages need it
 
     return get_close_matches(value, list(known), most, likeness)
 
 
 def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:
-    """Return the error for a name outside a closed list, with the list, or what is said where there is none."""
+    """Return the error for a name outside a closed list. ``known``: the list, or a text instead of a list."""
     names = [known] if isinstance(known, str) else [str(k) for k in known]
     return OracleError(f"unknown {kind} {value!r}{meant(value, names)}; known: {', '.join(names)}")
 
 
-# Text that others wrote (a device, its driver, an exception): made fit to be kept and shown.
+# Text from outside (a device, its driver, an exception), made safe to keep and show.
 
 
 LONGEST = 4096  # bytes of UTF-8 that are kept
-# Control characters but for a new line and a tab, what turns the direction of writing, and halves of characters.
+# Control characters except new line and tab, marks that change the writing direction, and halves of characters.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def bounded(text: str, longest: int = LONGEST) -> str:
-    """Return a text's first 4 kB, control characters spelt out (an escape as ``\\x1b``), and a count of the rest."""
+    """Return a text's first 4 kB, control characters escaped (as ``\\x1b``), and the number of omitted characters."""
     if len(text) <= longest and text.isascii() and text.isprintable():
-        return text  # most are
+        return text  # the usual case
     start = text[:longest]
     kept, size = 0, 0
     shown = []
     for part in re.split(f"({_UNFIT.pattern})", start):
         message = _UNFIT.sub(_spelt, part)
         if size + len(message.encode()) > longest:
-            whole = message if message == part else ""  # an escape is kept whole or not at all
+            whole = message if message == part else ""  # never cut an escape
             fits = whole.encode()[: longest - size].decode(errors="ignore")
             shown.append(fits)
             kept += len(fits)
@@ -88,12 +89,12 @@ def bounded(text: str, longest: int = LONGEST) -> str:
 
 
 def fit(text: str) -> str:
-    """Return a text with control characters spelt out, so that a terminal, a table and a page show it as text."""
+    """Return a text with control characters escaped, so that a terminal, a table and a page show it as text."""
     return _UNFIT.sub(_spelt, text)
 
 
 def is_fit(text: str) -> bool:
-    """Whether a text holds nothing that :func:`fit` would spell out."""
+    """Return whether :func:`fit` leaves a text unchanged."""
     return (text.isascii() and text.isprintable()) or _UNFIT.search(text) is None
 
 
@@ -102,21 +103,21 @@ def _spelt(found: re.Match[str]) -> str:
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
-# What a file may ask for: every loader checks these before it does the work.
+# Limits for files: every loader checks them before it does the work.
 #
-# A catalogue of a few hundred bytes can describe more cases than a machine can hold, a header more elements than there
-# are atoms. The limits lie far above what is of use (the largest file here has 3,200 cases) and are told with the file.
+# A catalogue of a few hundred bytes can describe more cases than a machine can store, a header more elements than there
+# are atoms. The limits are far above any practical use (the largest file here has 3,200 cases). Errors name the file.
 
 MIB = 1 << 20
-CATALOGUE_BYTES = 2 * MIB  # YAML is read at a megabyte a second
+CATALOGUE_BYTES = 2 * MIB  # YAML parsing reads a megabyte a second
 FOREIGN_BYTES = 64 * MIB  # ATK JSON, TTK CSV
 MANIFEST_BYTES = 256 * MIB
-CASES = 20_000  # of one file, except where --volume asks for more
+CASES = 20_000  # of one file, unless --volume requests more
 RANK = 32  # NumPy's own, before 2.0
 ELEMENTS = 1 << 32  # of a tensor that has values
 VALUES = 1 << 20  # written one by one
 DEPTH = 50  # of nesting
-WORTH_ASKING = 256 * MIB  # of memory; less is there, or nothing works
+WORTH_ASKING = 256 * MIB  # of memory; smaller requests are not checked
 DIGITS = 400  # of a written number: float64's largest integer has 309
 
 
@@ -134,7 +135,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int, name: str | None = None
 
 
 def decoded(content: bytes, name: str) -> str:
-    """Return text in UTF-8, less a byte order mark."""
+    """Return UTF-8 content as text, without a byte order mark."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -142,17 +143,17 @@ def decoded(content: bytes, name: str) -> str:
 
 
 def inside(folder: Path, name: str) -> Path | None:
-    """Return a file of a folder by its relative name; None where the name, or a symbolic link, leads out of it."""
+    """Return a file of a folder by its relative name; None if the name, or a symbolic link, leads out of the folder."""
     try:
         path = (folder / name).resolve()
-        path.is_file()  # resolve() says nothing of a name that is too long
+        path.is_file()  # resolve() does not report a name that is too long
         return path if path.is_relative_to(folder.resolve()) and path != folder.resolve() else None
     except (OSError, ValueError, RuntimeError):  # a null byte; a name that is too long; links in a circle
         return None
 
 
 def require_memory(needed: int, what: str) -> None:
-    """Raise OracleError where so many bytes are not free on this machine (as far as it says)."""
+    """Raise OracleError if fewer than ``needed`` bytes are free on this machine. A machine that reports none passes."""
     if needed < WORTH_ASKING:
         return
     free = free_memory()
@@ -161,7 +162,7 @@ def require_memory(needed: int, what: str) -> None:
 
 
 def free_memory() -> int | None:
-    """Return how many bytes this machine says are free; None where it does not say."""
+    """Return the number of free bytes that this machine reports; None if it reports none."""
     try:
         with Path("/proc/meminfo").open("rb") as file:
             for line in file:

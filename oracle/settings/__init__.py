@@ -1,1 +1,1 @@
-"""The options of a run, what they mean together, and shards."""
+"""The options of a run, their combined meaning, and shards."""

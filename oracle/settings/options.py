@@ -1,6 +1,6 @@
-"""The options of a run, once, and a project's defaults of them.
+"""The options of a run, defined once, and a project's defaults for them.
 
-Only the standard library is imported here: other people's pytest runs load this module too.
+It imports only the standard library: other people's pytest runs load this module too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a run. ``dest`` is its place in a parsed namespace, ``prefixed`` its spelling nobody else takes."""
+    """One option of a run. ``dest``: its name in a parsed namespace. ``prefixed``: a spelling that no other plug-in
+    uses."""
 
     name: str
     help: str
     metavar: str = ""
     kind: Literal["value", "append", "flag"] = "value"
-    verdict: bool = True  # decides how one case is run or judged: `replay` takes it and replay commands repeat it
+    verdict: bool = True  # affects how one case is run or judged: `replay` accepts it and replay commands repeat it
 
     @property
     def flag(self) -> str:
@@ -62,7 +63,7 @@ def _flag(name: str, help: str, *, verdict: bool = True) -> Option:
     return Option(name, help, kind="flag", verdict=verdict)
 
 
-# What a person looks for together: the groups of --help, in this order.
+# The groups of --help, in this order.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "which device": (
         _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, mindspore, aclnn, replay, an "
@@ -155,11 +156,11 @@ OPTIONS = tuple(option for options in GROUPS.values() for option in options)
 _UNSAID = ("case", "explain")
 
 
-PROPERTY = "aclnn_oracle"  # the record line's place in a pytest report's user_properties
+PROPERTY = "aclnn_oracle"  # the record line's key in a pytest report's user_properties
 
 
 class Invocation:
-    """Passed to pytest.main as a plug-in object: the command a person typed, for the record."""
+    """A plug-in object for pytest.main: the command that a person typed, for the record."""
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
@@ -167,11 +168,11 @@ class Invocation:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Invocation | None:
-        """Return that of a run of ours; None where somebody typed ``pytest``."""
+        """Return the invocation of a run of ours; None if the user typed ``pytest``."""
         return next((p for p in config.invocation_params.plugins or () if isinstance(p, cls)), None)
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Tell Ctrl-C from the other reasons for which pytest says that it was interrupted."""
+        """Distinguish Ctrl-C from the other reasons for which pytest reports an interrupt."""
         self.interrupted = excinfo.type is KeyboardInterrupt  # pytest's own reasons are subclasses of it
         self.failed_enough = excinfo.type.__module__.startswith("xdist.")  # --maxfail with workers
 
@@ -187,7 +188,7 @@ def add_options(parser: argparse.ArgumentParser, wanted: Collection[Option] = OP
 
 
 def spell(values: dict[str, Any], *, prefixed: bool = False, only_verdict: bool = False) -> list[str]:
-    """Return parsed values as command-line arguments again; options at their default are left out."""
+    """Return parsed values as command-line arguments again, without options at their default."""
     arguments: list[str] = []
     for option in OPTIONS:
         value = values.get(option.dest)
@@ -202,14 +203,14 @@ def spell(values: dict[str, Any], *, prefixed: bool = False, only_verdict: bool 
     return arguments
 
 
-# A user's own project: ``[tool.aclnn_oracle]`` of the nearest ``pyproject.toml`` holds defaults of options.
+# A user's own project: ``[tool.aclnn_oracle]`` of the nearest ``pyproject.toml`` gives defaults of options.
 #
 #     [tool.aclnn_oracle]
 #     backend = "my_device:Device"
 #     soc = "ascend910b"
 #     expectations = ["expectations.yaml"]     # paths are relative to the file
 #
-# Whatever a command line gives counts before it. ``expectations/BACKEND.yaml`` beside the file is read too.
+# The command line takes precedence. ``expectations/BACKEND.yaml`` next to the file is read too.
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -223,14 +224,14 @@ _PATHS = ("expectations", "record", "report", "golden-cache", "record-outputs")
 
 @dataclass(frozen=True)
 class Project:
-    """What the nearest project says; nothing where there is none, or it says nothing."""
+    """The settings of the nearest project; empty if there is no project or it has no settings."""
 
     folder: Path | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)  # by the place in a parsed namespace
+    options: Mapping[str, Any] = field(default_factory=dict)  # by the name in a parsed namespace
 
     @classmethod
     def near(cls, start: Path) -> Project:
-        """Read the nearest ``pyproject.toml`` with our table. Raises OracleError for an option that is none."""
+        """Read the nearest ``pyproject.toml`` and our table in it. Raises OracleError for an unknown option."""
         for folder in (start, *start.parents):
             path = folder / FILE
             if path.is_file():
@@ -239,7 +240,8 @@ class Project:
         return cls()
 
     def fill(self, values: dict[str, Any]) -> None:
-        """Give options that a command line leaves out the project's values. Those of its backend are of no other."""
+        """Give options that the command line omits the project's values. Its backend options apply only to its own
+        backend."""
         other = values.get("oracle_backend") not in (None, self.options.get("oracle_backend"))
         for dest, value in self.options.items():
             if other and dest == "oracle_backend_option":
@@ -249,7 +251,7 @@ class Project:
 
 
 def soc_of(asked: str | None) -> str:
-    """Return the SoC that a command names; without one the project's, or the usual one."""
+    """Return the SoC that a command names, else the project's, else the default."""
     return str(Project.near(Path.cwd()).options.get("oracle_soc", DEFAULT_SOC)) if asked is None else asked
 
 
@@ -257,7 +259,7 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     try:
         with path.open("rb") as file:
             document = tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError):  # somebody else's file: whoever needs it says what is wrong
+    except (OSError, tomllib.TOMLDecodeError):  # not our file: the program that needs it reports the error
         return None
     result = document.get("tool", {}).get(TABLE)
     if result is not None and not isinstance(result, dict):

@@ -1,4 +1,4 @@
-"""The settings of a run: parsed once, checked once, small enough to travel to a worker or a child process."""
+"""The settings of a run: parsed once, checked once, small enough to send to a worker or a child process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .options import OPTIONS, spell
 from .shards import Shard
 
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
-OURS = ("cpu", "replay")  # backends in which nobody else's code runs: they need no process of their own
+OURS = ("cpu", "replay")  # backends without foreign code: they need no separate process
 OVERFLOW = ("inf_nan", "saturate")
-CASE_LIMIT = 120.0  # seconds per call of a device in its process, unless --timeout-per-case says otherwise
+CASE_LIMIT = 120.0  # seconds per call of a device in its process; --timeout-per-case replaces it
 HUGE_LIMIT = 7200.0  # and per call of the huge tier
-BACKEND_LIMIT = 300.0  # seconds at least to load a backend: a device runtime may take minutes the first time
-LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
+BACKEND_LIMIT = 300.0  # minimum seconds to load a backend: a device runtime can take minutes the first time
+LONGEST = 1e9  # seconds, 31 years: waiting functions have an upper limit
 _WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "cluster", "pair")
 LEAST_MEMORY = 64 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -40,12 +40,12 @@ class Settings:
 
     backend: str = "cpu"
     backend_options: tuple[tuple[str, str], ...] = ()
-    operators: tuple[str, ...] = ()  # those from outside, as module:NAME
+    operators: tuple[str, ...] = ()  # operators from outside, as module:NAME
     only: tuple[str, ...] = ()  # aclnn names; empty: every operator
-    pairs: tuple[Pair, ...] = ()  # whose gradients' cases follow those of their forwards, which ``only`` names
-    where: str | None = None  # a choice in words
+    pairs: tuple[Pair, ...] = ()  # gradients' cases follow their forwards' cases; ``only`` names the forwards
+    where: str | None = None  # the words of --where
     cases: frozenset[str] = frozenset()  # ids; empty: all
-    expectations: tuple[str, ...] = ()  # files beside the catalogue's own
+    expectations: tuple[str, ...] = ()  # files in addition to the catalogue's own
     explain: bool = True  # run further calls at the end of a run with failures
     soc: str = DEFAULT_SOC
     cann: str = NEWEST
@@ -54,9 +54,9 @@ class Settings:
     third_party: str | None = None
     tier: str = "standard"
     volume: Volume | None = None  # generated cases instead of a tier's
-    shard: Shard | None = None  # None: all of them
+    shard: Shard | None = None  # None: all cases
     seed: int = 0
-    shuffle: int | None = None  # the order's seed; None: as the files have them
+    shuffle: int | None = None  # the order's seed; None: the order of the files
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
     authority: str = SOURCE
@@ -76,12 +76,12 @@ class Settings:
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
-    place: int | None = None  # of a worker of -n among all: they share the devices
+    place: int | None = None  # the worker's index among those of -n, which share the devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
     def under(self) -> dict[str, str]:
-        """What a call's rules depend on beside its SoC, by the call's names."""
+        """The conditions, except the SoC, on which a call's rules depend, by the call's field names."""
         return {"cann": self.cann, "subnormals": self.subnormals}
 
     @property
@@ -91,20 +91,20 @@ class Settings:
 
     @property
     def generated(self) -> Volume | None:
-        """The volume to generate: a SoC without bfloat16 plans two thirds of it, so it is larger there."""
+        """The volume to generate. A SoC without bfloat16 plans two thirds of it, so the volume is larger there."""
         if self.volume is None or platform(self.soc).bfloat16:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
     def for_worker(self, name: str, place: int | None = None) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers) at a place among all: its name, its device of
-        --devices."""
+        """Return the settings of a worker ("gw1"; "main" without workers) with its name and its device of --devices.
+        ``place``: its index among all workers."""
         device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
         return replace(self, worker=name, place=place, device=device)
 
     @property
     def chosen(self) -> list[str]:
-        """The options of this project, beside the tier and the volume, that chose some of the catalogue's cases."""
+        """The options of this project, except tier and volume, that select some of the catalogue's cases."""
         limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
         words = [] if self.where is None else ["--where", self.where]
         words += [word for case_id in sorted(self.cases) for word in ("--case", case_id)]
@@ -113,22 +113,23 @@ class Settings:
 
     @property
     def apart(self) -> bool:
-        """Whether the device has a process of its own: every one that is not our own code, unless --no-isolate."""
+        """Whether the device has a separate process. Every device except our own code has one, unless --no-isolate is
+        given."""
         if self.isolate is not None:
             return self.isolate
-        limited = self.timeout not in (None, math.inf) or self.max_memory is not None  # only another process can be
+        limited = self.timeout not in (None, math.inf) or self.max_memory is not None  # needs a separate process
         return self.backend not in OURS or limited
 
     @property
     def case_limit(self) -> float:
-        """Seconds after which a call of a device in its process is ended."""
+        """The seconds after which a device's call in its process is ended."""
         usual = HUGE_LIMIT if self.tier == HUGE else CASE_LIMIT
         return usual if self.timeout is None else self.timeout
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value, also
-    of an environment variable that evaluation reads."""
+    """Return the settings of a parsed namespace (``vars(namespace)``). Raises OracleError for a wrong value, also of an
+    environment variable that evaluation reads."""
     asked_for(), block_size(), thread_count()
     given = {option.name: values.get(option.dest) for option in OPTIONS}
     _require_words(given)
@@ -185,14 +186,14 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
 
 
 def _pairs(given: Mapping[str, Any]) -> tuple[Pair, ...]:
-    """The pairs of --pair. Raises OracleError for a name without one, and beside --op."""
+    """Return the pairs of --pair. Raises OracleError for a name without a pair, and together with --op."""
     if given["pair"] and given["op"]:
         raise OracleError("--pair and --op: both choose operators; give one of them")
     return tuple(dict.fromkeys(pair for name in given["pair"] or () for pair in pairs_named(name)))
 
 
 def _require_words(given: Mapping[str, Any]) -> None:
-    """Raise OracleError for an option whose value is empty: what a variable of a shell leaves that is not set."""
+    """Raise OracleError for an option with an empty value, for example from an unset shell variable."""
     for option in OPTIONS:
         value = given[option.name]
         if "" in (value if isinstance(value, list) else [value]):
@@ -200,7 +201,8 @@ def _require_words(given: Mapping[str, Any]) -> None:
 
 
 def _emulated(given: Mapping[str, Any], backend: str) -> bool:
-    """Whether the emulated CANN is used. Raises OracleError where only backends of ours run, and none of them on it."""
+    """Return whether the emulated CANN is used. Raises OracleError if all backends are built-in and none runs on
+    CANN."""
     asked = {backend, (given["third-party"] or backend).partition(":")[0]}
     if given["emulate"] and asked.issubset(set(BUILTIN).difference(DEVICE_BACKENDS)):
         raise OracleError(f"--emulate: --backend {backend} does not run on CANN; give --backend aclnn or torch_npu")
@@ -208,7 +210,8 @@ def _emulated(given: Mapping[str, Any], backend: str) -> bool:
 
 
 def _isolated(given: Mapping[str, Any]) -> bool | None:
-    """What --isolate and --no-isolate say. Raises OracleError for --no-isolate with what only another process has."""
+    """Return the choice of --isolate and --no-isolate. Raises OracleError for --no-isolate with a limit on the
+    process."""
     if not given["no-isolate"]:
         return True if given["isolate"] else None
     for name in ("isolate", "timeout-per-case", "max-memory"):
@@ -218,8 +221,8 @@ def _isolated(given: Mapping[str, Any]) -> bool | None:
 
 
 def _tier(given: Mapping[str, Any], name: str) -> str:
-    """The tier. Raises OracleError beside --volume, and beside the huge one for options that need a whole reference or
-    a second output."""
+    """Return the tier. Raises OracleError together with --volume; and for the huge tier together with an option that
+    needs a whole reference or a second output."""
     if given["tier"] and given["volume"]:
         raise OracleError("--tier and --volume: generated cases are of no tier; give one of them")
     if _one_of("tier", name, (*TIERS, HUGE)) == HUGE:
@@ -230,7 +233,7 @@ def _tier(given: Mapping[str, Any], name: str) -> str:
 
 
 def _cann_here(given: Mapping[str, Any]) -> str:
-    """The version of the CANN that a run would use; the newest release where it uses none."""
+    """Return the version of the CANN that a run would use; the newest release if it uses none."""
     if given["emulate"]:
         from ..emulator.toolkit import VERSION
 
@@ -241,12 +244,12 @@ def _cann_here(given: Mapping[str, Any]) -> str:
 
     try:
         return cann_of(find_toolkit().version)
-    except OracleError:  # opening the backend tells it
+    except OracleError:  # opening the backend reports it
         return NEWEST
 
 
 def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
-    """The address of --cluster. Raises OracleError beside what a cluster cannot do."""
+    """Return the address of --cluster. Raises OracleError together with an option that a cluster does not support."""
     address = text.get("cluster")
     if address is None:
         return None
@@ -261,7 +264,8 @@ def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
-    """Return what a repeated option of the form KEY=VALUE says. Raises OracleError for another form, or a key twice."""
+    """Return the keys and values of a repeated option KEY=VALUE. Raises OracleError for another form, or a key
+    twice."""
     pairs = []
     for text in texts or ():
         key, equals, value = text.partition("=")
@@ -276,10 +280,10 @@ def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
 
 
 def _literal(text: str) -> Any:
-    """Return the number or boolean a text spells, else the text."""
+    """Return the number or boolean that a text spells, else the text."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # {[]: 1}, or nested without end
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # {[]: 1}, or nested too deep
         return text
 
 
@@ -317,7 +321,7 @@ def _integer(option: str, text: str, *, low: int) -> int:
 
 
 def _seconds(text: str) -> float:
-    """Return what --timeout-per-case says."""
+    """Return the seconds of --timeout-per-case."""
     if text == "none":
         return math.inf
     try:
@@ -331,14 +335,14 @@ def _seconds(text: str) -> float:
 
 
 def _expectations(text: str) -> str:
-    """Return a file of --expectations, which is there."""
+    """Return the absolute path of an --expectations file, which must exist."""
     if not Path(text).is_file():
         raise OracleError(f"--expectations {text}: there is no such file")
     return str(Path(text).resolve())
 
 
 def _folder(option: str, text: str | None) -> str | None:
-    """Return a folder that a run writes to, made if it is not there."""
+    """Return the folder that a run writes to, created if it does not exist."""
     if text is None:
         return None
     try:
@@ -350,7 +354,7 @@ def _folder(option: str, text: str | None) -> str | None:
 
 def _memory(text: str) -> int:
     """Return the bytes of --max-memory: ``2000000000``, ``512M``, ``1.5G`` (1024 each). Python, NumPy and a small case
-    must find room in them."""
+    must fit into them."""
     digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     try:
         value = float(digits) * _UNITS[unit]
@@ -373,8 +377,8 @@ def _layers(text: str | None) -> tuple[str, ...]:
 
 
 def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
-    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
-    bound), or those of --gate; structure always does."""
+    """Return the layers that decide a case's status: the layers of --gate, else all judged layers. Under the document's
+    authority the default omits ``strict``, the project's own bound. ``structure`` always decides."""
     whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
     chosen = whole if text is None else _layers(text)
     for name in chosen:

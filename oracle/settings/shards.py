@@ -1,8 +1,8 @@
-"""Sharing cases out: among machines (``--shard K/N``) and, longest first, among the workers of ``-n``.
+"""The distribution of cases: over machines (``--shard K/N``) and, longest first, over the workers of ``-n``.
 
-A case goes to the shard that its id's hash names, unless that one has its share of the whole cost already: then to the
-next that its hash names (consistent hashing with bounded loads). So every machine finds the same shards without asking
-another, a new case moves few others, and no shard is much longer than the rest.
+A case goes to the first shard that its id's hash gives. If this shard already has its share of the total cost, the case
+goes to the next shard that the hash gives (consistent hashing with bounded loads). So every machine computes the same
+shards alone, a new case moves few others, and no shard is much longer than the rest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..catalogue.measure import cost
 from ..model.errors import OracleError
 
 T = TypeVar("T")
-MOST = 10_000  # shards: more machines than anybody has
-ROOM = 1.02  # what a shard may cost over its share before cases go elsewhere
+MOST = 10_000  # shards: a limit above any number of machines
+ROOM = 1.02  # a shard's maximum cost, relative to its share
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def pick(self, cases: Iterable[Case]) -> set[str]:
-        """Return the ids of the cases of this shard, whatever the order of all cases."""
+        """Return the ids of this shard's cases, independent of the order of all cases."""
         return {case_id for case_id, number in deal(cases, self.count).items() if number == self.number}
 
 
 def deal(cases: Iterable[Case], count: int) -> dict[str, int]:
-    """Return the number of every case's shard, by id. The longest are dealt first."""
+    """Return the number of every case's shard, by id. The longest cases are assigned first."""
     costs = {case.id: cost(case) for case in cases}
     most = ROOM * sum(costs.values()) / count
     loads = [0.0] * count
     dealt: dict[str, int] = {}
     for case_id in sorted(costs, key=lambda i: (-costs[i], i)):
         choice = next((k for k in _choices(case_id, count) if loads[k] + costs[case_id] <= most), None)
-        if choice is None:  # no room anywhere on its way: a case that is longer than a share
+        if choice is None:  # no shard of the hash has room: the case is longer than a share
             choice = loads.index(min(loads))
         loads[choice] += costs[case_id]
         dealt[case_id] = choice + 1
@@ -62,20 +62,21 @@ def deal(cases: Iterable[Case], count: int) -> dict[str, int]:
 
 
 def _choices(case_id: str, count: int) -> Iterator[int]:
-    """Yield the shards that an id's hash names, the first one first."""
+    """Yield the shards that an id's hash gives, in order."""
     digest = hashlib.sha256(case_id.encode()).digest()
     for start in range(0, len(digest), 4):
         yield int.from_bytes(digest[start : start + 4], "big") % count
 
 
 def shuffled(things: Sequence[T], seed: int, name: Callable[[Any], str]) -> list[T]:
-    """Return things in an order that follows from a seed and their names: the same wherever some are left out."""
+    """Return things in an order that depends only on a seed and their names; omitted things do not change the order."""
     return sorted(things, key=lambda thing: hashlib.sha256(f"{seed}/{name(thing)}".encode()).digest())
 
 
 def interleaved(things: Sequence[T], group: Callable[[Any], str], apart: Callable[[Any], bool]) -> list[T]:
-    """Return things with those that are ``apart`` spread evenly among the others of their group: what a device keeps of
-    a call that it refused, or that was empty, meets a call that it computes. Both keep their own order."""
+    """Return things with the ``apart`` ones spread evenly among the others of their group. ``apart`` calls are refused
+    or empty: state that a device keeps of such a call then meets a call that it computes. Both kinds keep their own
+    order."""
     places: dict[int, tuple[int, float]] = {}
     groups: dict[str, list[int]] = {}
     for number, thing in enumerate(things):
@@ -90,10 +91,10 @@ def interleaved(things: Sequence[T], group: Callable[[Any], str], apart: Callabl
 
 
 def longest_first(things: Sequence[T], workers: int, cost: Callable[[Any], float]) -> list[T]:
-    """Return things in the order in which xdist's workers end at about the same time.
+    """Return things in the order in which xdist's workers finish at about the same time.
 
-    xdist hands every worker a block of consecutive cases first, a quarter of its share: the longest are dealt to these
-    blocks in turn. The rest follows, the longest first, in ever smaller blocks.
+    xdist first gives every worker a block of consecutive cases, a quarter of its share: the longest cases are
+    distributed over these blocks in turn. The rest follows, longest first, in ever smaller blocks.
     """
     ordered = sorted(things, key=cost, reverse=True)
     if workers < 2:

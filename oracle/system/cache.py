@@ -1,4 +1,4 @@
-"""What is kept between processes: where, under which code, how a file gets there whole, and when it goes."""
+"""Data kept between processes: its place, the digest of the code it belongs to, atomic writes, and deletion."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..model.errors import OracleWarning
 from .start import LOADED
 
 PACKAGE = Path(__file__).parents[1]
-_GRAIN = 0.1  # seconds: file systems' clocks go in steps
+_GRAIN = 0.1  # seconds: file systems' clocks have steps
 _CHECKSUM = 32  # bytes of a sha256
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def home() -> Path:
-    """Return the user's own folder; where nobody knows it (a container's user without a name) one that cannot be made:
-    whoever writes there has an OSError, as on a disk that takes nothing."""
+    """Return the user's home folder. If it is unknown (a container's user without a name), return a path that cannot be
+    created: a write there raises OSError, as on a read-only disk."""
     try:
         return Path.home()
     except RuntimeError:
@@ -33,21 +33,21 @@ def home() -> Path:
 
 
 def user_cache() -> Path:
-    """Return the folder of the user's cache for everything that can be made again."""
+    """Return the folder of the user's cache, for all data that can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     return (Path(base) if base else home() / ".cache") / "aclnn-oracle"
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder of the user's cache, for the user alone whatever the umask says. OSError."""
+    """Create a folder of the user's cache for this user alone, for any umask. Raises OSError."""
     for place in (user_cache(), folder):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 @cache
 def code_digest(package: Path = PACKAGE, rooms: tuple[str, ...] = ()) -> str:
-    """Return the sha256 of this package's code and data: what decides every case, golden and verdict. ``rooms``: the
-    folders of it that decide what is asked for."""
+    """Return the sha256 of this package's code and data, which determine every case, golden and verdict. ``rooms``:
+    only these folders and modules of the package."""
     total = hashlib.sha256()
     for path in _sources(package, rooms):
         total.update(
@@ -57,13 +57,14 @@ def code_digest(package: Path = PACKAGE, rooms: tuple[str, ...] = ()) -> str:
 
 
 def code_is_as_loaded() -> bool:
-    """Whether no file of the package has changed since it was first imported, so that the digest is that of the code
-    this process runs. Asked anew each time, for files may change while it runs, whatever times of theirs are kept."""
+    """Return whether no file of the package has changed since its first import, so that the digest is that of the
+    running code. It is evaluated at every call: files can change while the process runs, even with preserved times."""
     return all(_changed_at(path) < LOADED - _GRAIN for path in _every_source())
 
 
 def _changed_at(path: Path) -> float:
-    """When a file's content last changed, or its name, mode or times: a copy may keep the times of its original."""
+    """Return the time of the last change of a file's content, name, mode or times. A copy can keep the times of its
+    original."""
     try:
         status = path.stat()
     except OSError:  # it is gone
@@ -84,8 +85,8 @@ def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:
 
 
 def store(path: Path, content: bytes) -> None:
-    """Write a file of a cache so that others see nothing or the whole of it; they may write it at the same time.
-    Nothing where somebody else could change it. OSError."""
+    """Write a file of a cache in one step: readers see the whole file or none. Several processes can write it at once.
+    If another user could change it, no file is written. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_trusted(path.parent):
         return
@@ -100,22 +101,21 @@ def store(path: Path, content: bytes) -> None:
 
 
 def recalled(path: Path) -> bytes | None:
-    """Return the content of a cache's file and note that it was read; None where it cannot be, or could be somebody
-    else's."""
+    """Return the content of a cache file and update its time of use; None if it cannot be read or is not trusted."""
     try:
         if not path.exists() or not is_trusted(path):
             return None
         content = path.read_bytes()
     except OSError:
         return None
-    with suppress(OSError):  # a read-only file system: it goes on being read
+    with suppress(OSError):  # a read-only file system: reading still works
         os.utime(path)
     return content
 
 
 def is_trusted(path: Path) -> bool:
-    """Whether a file or folder of a cache may be used: it must be this user's, and nobody else but root may be able to
-    change it or put another in its place. One warning, and :func:`untrusted`, tell of a folder that is not so."""
+    """Return whether a cache's file or folder can be used: it must be this user's, and only root and this user can
+    change or replace it. An untrusted folder causes one warning, and :func:`untrusted` lists it."""
     if sys.platform == "win32" or only_ours(path) is not None:
         return True
     if path.exists():
@@ -129,7 +129,7 @@ def is_trusted(path: Path) -> bool:
 
 
 def untrusted() -> list[str]:
-    """Return what there is to say of folders that this process did not use as caches."""
+    """Return the messages about folders that this process did not use as caches."""
     return list(_UNTRUSTED)
 
 
@@ -137,10 +137,10 @@ _UNTRUSTED: list[str] = []
 
 
 def only_ours(path: Path) -> Path | None:
-    """Return a file or folder, without links, if it is this user's and nobody else but root can change it or put
-    another in its place; None otherwise, and where there is none."""
+    """Return the resolved path of a file or folder if it is this user's and only root and this user can change or
+    replace it; None otherwise, and if it does not exist."""
     if sys.platform == "win32":
-        return None  # its permissions are not looked at
+        return None  # its permissions are not checked
     try:
         path = path.resolve(strict=True)
         status = path.stat()
@@ -157,18 +157,19 @@ def only_ours(path: Path) -> Path | None:
 
 
 def sealed(body: bytes) -> bytes:
-    """Return an entry with its checksum behind it."""
+    """Return an entry with its checksum appended."""
     return body + hashlib.sha256(body).digest()
 
 
 def opened(content: bytes) -> bytes | None:
-    """Return what :func:`sealed` sealed; None where the checksum says that it is something else."""
+    """Return the entry that :func:`sealed` sealed; None if the checksum does not match."""
     body = content[:-_CHECKSUM]
     return body if hashlib.sha256(body).digest() == content[-_CHECKSUM:] else None
 
 
 def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], int]) -> None:
-    """Delete the files that were read longest ago until what all cost is within a limit; others may delete too."""
+    """Delete the files that were read longest ago until the total cost is within a limit. Other processes can delete
+    too."""
     result = []
     for path in paths:
         with suppress(OSError):  # another process has deleted it
@@ -183,18 +184,18 @@ def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], i
         total -= size
 
 
-# Files that are written anew: a reader sees the old content or the whole of the new.
+# Atomic writes: a reader sees the old content or the complete new content.
 
 
 def write_parts(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text, whole or in parts. OSError."""
+    """Write a text, whole or in parts. Raises OSError."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         file.writelines([text] if isinstance(text, str) else text)
 
 
 def replace(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text file in one step, with its folders; its mode stays, a link stays one, and nothing is left beside it.
-    OSError."""
+    """Write a text file in one step, with its folders. Its mode stays, a link stays a link, and no temporary file
+    remains. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""NumPy's file format, read without trust: the header is checked before anything is allocated, nothing is unpickled."""
+"""NumPy's file format, read without trust: the header is checked before any allocation, and no object is unpickled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER_BYTES = 1 << 16
 
 def loads(content: bytes, name: str) -> Array:
     """Return the array of an ``.npy`` file's bytes, in this machine's byte order. Raises OracleError for anything else,
-    and for a header that describes more or less data than follow."""
+    and for a header that describes more or less data than the file has."""
     file = io.BytesIO(content)
     shape, fortran, dtype = _header(file, name)
     if dtype.hasobject:
@@ -43,7 +43,7 @@ def _header(file: io.BytesIO, name: str) -> tuple[tuple[int, ...], bool, np.dtyp
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = read[version](file, max_header_size=HEADER_BYTES)
-    except Exception as error:  # the header is a Python literal, and NumPy lets out whatever reading one may raise
+    except Exception as error:  # the header is a Python literal, and NumPy passes on any error from reading it
         raise OracleError(f"{name}: not an .npy file: {type(error).__name__}: {error}") from None
     shape, fortran, dtype = result
     return tuple(shape), bool(fortran), dtype

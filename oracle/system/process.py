@@ -1,4 +1,4 @@
-"""This process: what a command line names as ``module:attribute``, its memory, its environment variables."""
+"""This process: attributes that a command line names as ``module:attribute``, memory, environment variables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..model.errors import OracleError, meant
 
 
 def version_of(package: str) -> str:
-    """Return the version of an installed package, "" where it is not installed, as a checkout may be."""
-    from importlib.metadata import PackageNotFoundError, version  # here: it takes a tenth of a command's start
+    """Return the version of an installed package; "" if it is not installed, for example in a checkout."""
+    from importlib.metadata import PackageNotFoundError, version  # here: this import takes a tenth of a command's start
 
     try:
         return version(package)
@@ -26,15 +26,15 @@ def version_of(package: str) -> str:
         return ""
 
 
-# What a command line names as ``module:attribute``: somebody else's backend, operator or kernels.
+# Attributes named ``module:attribute`` on a command line: a user's backend, operator or kernels.
 
 
 def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) -> Any:
-    """Import ``module`` (the current folder counts) and return the attribute, dotted if need be.
+    """Import ``module``, also from the current folder, and return the attribute, which can be dotted.
 
-    Raises OracleError that begins with ``who``, what asks for it. ``first``: the current folder counts before what is
-    installed, as with ``python -m``. That is for files that somebody is writing there; elsewhere a file that happens to
-    be called as a module of ours, or of the standard library, must not take its place.
+    Raises OracleError that begins with ``who``, the requester. ``first``: the current folder is searched before
+    installed packages, as with ``python -m``. This is for files that a user writes there. Otherwise a file must not
+    replace a module of ours, or of the standard library, that happens to have the same name.
     """
     here = str(Path.cwd())
     if here not in sys.path and (first or "" not in sys.path):
@@ -61,7 +61,8 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
 
 
 def _place_of(error: Exception) -> str:
-    """The last line that an import came to in the module's own folder; the text of a syntax error names its place."""
+    """Return the last line that an import reached in the module's own folder; "" for a syntax error, whose text names
+    it."""
     ours = (Path(__file__).parents[1], Path(importlib.__file__).parent)
     frames = [f for f in extract_tb(error.__traceback__) if Path(f.filename).is_file()]
     frames = [f for f in frames if not any(folder in Path(f.filename).parents for folder in ours)]
@@ -71,12 +72,12 @@ def _place_of(error: Exception) -> str:
     return f" at {own[-1].filename}:{own[-1].lineno}"
 
 
-# Python's garbage collector, while many objects are made that last.
+# Python's garbage collector, during the creation of many lasting objects.
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Make many lasting objects without the garbage collector looking through them again and again."""
+    """Pause the garbage collector, so that it does not scan many lasting objects again and again."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -86,39 +87,39 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-# What the C library does with memory that is freed: the arrays of a case then lie where those of the last one lay.
+# Freed memory stays with the process, so that the arrays of a case reuse the memory of the previous case.
 
-KEPT = 512 << 20  # bytes that stay at the heap's end: what a case of a few million elements frees
-OWN = 32 << 20  # bytes: an array of more lies outside the heap and is given back at once; glibc's highest
+KEPT = 512 << 20  # bytes that stay at the heap's end: a case of a few million elements frees this much
+OWN = 32 << 20  # bytes: a larger array is outside the heap and returned at once; glibc's maximum
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def keep_freed() -> None:
-    """Let this process keep what it frees. glibc gives most of it back and asks for it again in every case, and the
-    kernel clears every page that it hands out. Where the C library has no such setting, nothing is done."""
+    """Let this process keep freed memory. By default glibc returns most of it and requests it again in every case, and
+    the kernel clears every page it provides. If the C library has no such setting, this function does nothing."""
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_MMAP_THRESHOLD, OWN)  # which glibc would raise it to by itself, were the other not set
+        mallopt(_MMAP_THRESHOLD, OWN)  # glibc would raise it to this itself if the other were not set
         mallopt(_TRIM_THRESHOLD, KEPT)
 
 
-# The environment variables of this package: asked for many times a second and hardly ever set.
+# The environment variables of this package: read many times a second and rarely set.
 
-_HELD: dict[Any, Any] = vars(os.environ)["_data"]  # as os holds them, encoded
+_HELD: dict[Any, Any] = vars(os.environ)["_data"]  # encoded, as os stores them
 
 
 class Variable:
-    """A variable by its name, and what it means in a line. That it is absent is found in a tenth of the time that
-    ``os.environ`` takes to raise and catch what says so."""
+    """A variable by its name, with its meaning in one line. It detects an unset variable in a tenth of the time of
+    ``os.environ``, which raises and catches an exception."""
 
     def __init__(self, name: str, meaning: str) -> None:
         self.name, self.meaning = name, meaning
         self._key = os.environ.encodekey(name)
 
     def text(self) -> str | None:
-        """Return the value as it is now; None where it is not set."""
+        """Return the current value; None if it is not set."""
         return os.environ[self.name] if self._key in _HELD else None
 
 

@@ -1,20 +1,20 @@
-"""What is noted when this package is first imported: the time, and whether the arithmetic is IEEE 754's."""
+"""The time of this package's first import, and a test whether the arithmetic follows IEEE 754."""
 
 import time
 
-# When this package was first imported: files of it that have changed since are not the code that runs.
+# The first import of this package: files that changed later are not the running code.
 
 LOADED = time.time()
 
 
-# Whether this thread computes as IEEE 754 says by default, found out by computing; it imports nothing.
+# A test, by computing, whether this thread follows the defaults of IEEE 754; it needs no import.
 
-ONE, LITTLE = 1.0, 2.0**-60  # names, because an expression of constants is computed when the module is compiled
+ONE, LITTLE = 1.0, 2.0**-60  # names: the compiler would evaluate an expression of constants
 HALF, SMALLEST_NORMAL = 0.5, 2.0**-1022
 
 
 def wrong() -> str:
-    """Say what this thread's arithmetic does otherwise ("" if nothing)."""
+    """Return how this thread's arithmetic departs from the standard; "" if it does not."""
     if ONE + LITTLE != ONE or ONE - LITTLE != ONE:
         return "rounds in another direction than to nearest"
     if SMALLEST_NORMAL * HALF == 0.0:

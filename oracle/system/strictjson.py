@@ -1,4 +1,4 @@
-"""JSON that other people wrote: a list of limits, and one kind of error for everything that is wrong with it."""
+"""JSON from outside, read with limits; every problem raises one kind of error."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from ..model.errors import DIGITS, OracleError
 
 
 def loads(text: str | bytes, where: str) -> Any:
-    """Return what a JSON text says. Raises OracleError, which begins with ``where``, for anything but strict JSON, and
-    for numbers that float64 does not hold or that nobody writes."""
+    """Return the value of a JSON text. Raises OracleError, which begins with ``where``, for anything but strict JSON,
+    and for numbers that are too large for float64 or too long."""
     return guarded(_decoded, text, where)
 
 
 def _decoded(text: str) -> Any:
     try:
         return _FAST(text)
-    except (ValueError, RecursionError):  # the other decoder says what is wrong, or reads it
+    except (ValueError, RecursionError):  # the other decoder reports the problem, or reads it
         return _DECODER.decode(text)
 
 
 def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
-    """Return ``read(text)``, a decoder's method, with its errors told as ours; ``file`` where text is a whole file."""
+    """Return ``read(text)``, where ``read`` is a decoder's method; its errors become OracleError. ``file``: the text is
+    a whole file."""
     try:
         return read(text.decode("utf-8") if isinstance(text, bytes) else text)
     except json.JSONDecodeError as error:
@@ -40,12 +41,12 @@ def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
 
 
 def finite(value: int | float) -> int | float | str:
-    """Return a number as strict JSON has it: one that is not finite by its name, ``nan``, ``inf`` or ``-inf``."""
+    """Return a number for strict JSON; a non-finite one as its name, ``nan``, ``inf`` or ``-inf``."""
     return value if math.isfinite(value) else str(float(value))
 
 
 def decoder(*, constants: bool = False) -> json.JSONDecoder:
-    """Return the decoder; with ``constants`` it takes NaN and Infinity, which strict JSON does not have."""
+    """Return the decoder; with ``constants`` it accepts NaN and Infinity, which strict JSON does not have."""
     return json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=float if constants else _refuse)
 
 
