@@ -1,6 +1,6 @@
 """Correctly rounded NumPy goldens and a conformance suite for CANN operators: the public names.
 
-A name is imported when it is first used: the pytest plug-in loads this package in every pytest run.
+A name is imported at its first use, because the pytest plug-in loads this package in every pytest run.
 
 The golden of a call, every input and attribute by its aclnn name:
 
@@ -12,7 +12,7 @@ array([0.11920292, 0.5       , 0.8807971 ], dtype=float32)
 >>> oracle.golden("aclnnSigmoid", self=x, out="float16")["out"]
 array([0.1192, 0.5   , 0.881 ], dtype=float16)
 
-The answer of GetWorkspaceSize. Tensors may be arrays or descriptions:
+The status of GetWorkspaceSize. Tensors are arrays or descriptions:
 
 >>> status = oracle.validate("aclnnSigmoid", self=x, out=oracle.TensorSpec((3,), "int32"))
 >>> status.ok, status.code, status.name
@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .system.start import wrong  # notes the time, before other modules are read
+from .system.start import wrong  # records the time before other modules load
 
 if TYPE_CHECKING:
     from . import power as power
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .operators.answers.parts import reference as reference
     from .standards import Verdict as Verdict, judge as judge, recheck as recheck
 
-_PACKAGES = ("operators", "power")  # the first is callable: their import takes the name in any case
+_PACKAGES = ("operators", "power")  # the first is callable: the imported sub-package takes the name
 _HOME = {
     "Call": "model.call",
     "OracleError": "model.errors",
@@ -75,13 +75,13 @@ def __getattr__(name: str) -> Any:
         return _imported(name)
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")
-    result = globals()[name] = getattr(_imported(_HOME[name]), name)  # asked once
+    result = globals()[name] = getattr(_imported(_HOME[name]), name)  # only once
     return result
 
 
 def _imported(name: str) -> Any:
-    """Import a module of this package. Its constants are numbers too: in a process whose arithmetic is not IEEE 754's
-    they are compiled and computed in one that is (a cached .pyc file would keep them wrong for good)."""
+    """Import a module of this package. If this process's arithmetic departs from IEEE 754, the import runs with the
+    standard arithmetic: the module's constants are computed then, and a cached .pyc file would keep wrong ones."""
     from importlib import import_module
 
     if not wrong():
@@ -96,6 +96,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if wrong():  # now, because whoever imports a sub-package later does not ask us
+if wrong():  # now, because a later import of a sub-package does not call __getattr__
     for _module in ("operators", "standards", "verdict", "catalogue"):
         _imported(_module)

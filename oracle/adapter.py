@@ -1,4 +1,4 @@
-"""What everyone who puts a device behind a backend needs: what the device takes, arrays there and back, the result."""
+"""Helpers for backends: what a device accepts, the conversion of arrays, and storing the result."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .operators.definition.operator import Operator
 __all__ = ["Strided", "Takes", "bits", "computes", "from_bits", "sent", "store", "strided"]
 
 
-# What a device takes, declared once; the reasons for skips follow from it.
+# What a device accepts, declared once; the reasons for skips follow from it.
 
 
 def computes(call: Call) -> bool:
-    """Whether a right device writes anything in a call: one that is valid, has data, and is not ended by the host
-    because a tensor is empty."""
+    """Return whether a right device writes any output in a call: it is valid, has data, and does not end early at an
+    empty tensor."""
     return validate(call).ok and call.has_data and writes(call)
 
 
 @dataclass(frozen=True)
 class Takes:
-    """What a device takes.
+    """What a device accepts.
 
-    ``device``: what the reasons call it. ``operators``: aclnn names; None: all. ``dtypes``: of the tensors whose values
-    enter the result; None: all. ``mixed``: whether these may differ in dtype. ``index_dtypes``: of class indices.
-    ``views``: whether a tensor may be anything but contiguous. ``ranks``: of the main operand; None: all.
-    ``output_as``: whether the output must have the main operand's dtype. ``scalar_gradient``: whether the gradient must
-    be one value where a reduction makes the loss one. ``refuses``: whether it answers calls that compute nothing (a
-    GetWorkspaceSize); without, they are skipped.
+    ``device``: its name in the reasons. ``operators``: aclnn names; None: all. ``dtypes``: of the tensors whose values
+    enter the result; None: all. ``mixed``: whether these can differ in dtype. ``index_dtypes``: of class indices.
+    ``views``: whether it accepts non-contiguous tensors. ``ranks``: of the main operand; None: all. ``output_as``:
+    whether the output must have the main operand's dtype. ``scalar_gradient``: whether the gradient must be one value
+    if a reduction makes the loss one value. ``refuses``: whether it handles calls that compute nothing (it has a
+    GetWorkspaceSize); otherwise they are skipped.
     """
 
     device: str
@@ -49,7 +49,7 @@ class Takes:
     refuses: bool = False
 
     def reason(self, call: Call) -> str | None:
-        """Return the first reason why the device does not take a call, or None."""
+        """Return the first reason why the device does not accept a call, or None."""
         if self.operators is not None and call.op not in self.operators:
             return f"{self.device} does not have {call.op}"
         if not self.refuses and (reason := self._computes_nothing(call)):
@@ -87,7 +87,7 @@ class Takes:
         yield from self._result(op, call)
 
     def _result(self, op: Operator, call: Call) -> Iterator[str]:
-        """Reasons that lie in what a call asks of the result, or of its gradient."""
+        """Yield reasons from the call's output or gradient."""
         out, main = call.outputs.get(op.output), call.inputs.get(op.main)
         if self.output_as and isinstance(out, np.ndarray) and isinstance(main, np.ndarray) and out.dtype != main.dtype:
             yield f"{self.device} gives the result in {op.main}'s dtype, {main.dtype}; {op.output} is {out.dtype}"
@@ -99,13 +99,13 @@ class Takes:
             yield f"{self.device} takes one value of {op.gradient} under the reduction {how}, not {gradient.size}"
 
 
-# Arrays to a framework and back: bfloat16 as its bits where the framework has no ml_dtypes, views as views.
+# Arrays to a framework and back: views as views, bfloat16 as bits if the framework does not know ml_dtypes.
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 class Strided(NamedTuple):
-    """A view as frameworks describe one: the elements of its whole memory in a row, and which of them it shows.
+    """A view as frameworks describe it: all elements of its memory in a row, and the positions of its own elements.
 
     ``strides`` and ``offset`` count elements.
     """
@@ -117,8 +117,8 @@ class Strided(NamedTuple):
 
 
 def strided(array: Array) -> Strided | None:
-    """Return the memory that a view looks into and how it looks; None where no framework has such a view: a negative
-    stride, or an element that does not lie at a multiple of its size."""
+    """Return a view's memory and its position in it. None if no framework has such a view: a negative stride, or an
+    element that is not at a multiple of its size."""
     memory, item = memory_of(array), array.itemsize
     start = address(array) - address(memory)
     if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:
@@ -127,10 +127,10 @@ def strided(array: Array) -> Strided | None:
 
 
 def sent(array: Array, make: Callable[[Array], Any], as_strided: Callable[[Any, Any, Any, int], Any]) -> Any:
-    """Return a framework's tensor of an array, laid out in the framework's memory as the array is in ours.
+    """Return a framework's tensor of an array, with the same layout in the framework's memory as in ours.
 
     ``make(array)`` makes a tensor of a contiguous array, ``as_strided(tensor, shape, strides, offset)`` a view of one.
-    A view that no framework has arrives as a contiguous copy.
+    A view that no framework has becomes a contiguous copy.
     """
     result = strided(array)
     if result is None:
@@ -139,21 +139,21 @@ def sent(array: Array, make: Callable[[Array], Any], as_strided: Callable[[Any, 
 
 
 def bits(array: Array) -> Array:
-    """Return an array as a framework takes it that does not know ml_dtypes: bfloat16 as int16 on the same memory."""
+    """Return an array for a framework that does not know ml_dtypes: bfloat16 as int16 on the same memory."""
     return array.view(np.int16) if array.dtype == BFLOAT16 else array
 
 
 def from_bits(array: Array, dtype: str) -> Array:
-    """Return what a framework gave as bits as the dtype that they are of; any other array as it is."""
+    """Return an array of bits from a framework as an array of ``dtype``; any other array unchanged."""
     return array.view(BFLOAT16) if dtype == "bfloat16" and array.dtype != BFLOAT16 else array
 
 
 def store(call: Call, *results: Any) -> None:
-    """Put results into the call's outputs: cast to their dtypes as the host casts last, and written in place. Results
-    of outputs that the call does not write are left out. The host rounds to the operands' type before that cast: a
-    float32 result of bfloat16 operands has to be rounded to bfloat16 first.
+    """Write results into the call's outputs in place, with the host's last cast to their dtypes. Results of outputs
+    that the call does not write are ignored. The host rounds to the operands' type before that cast: a float32 result
+    of bfloat16 operands must first be rounded to bfloat16.
 
-    A result of another shape takes the output's place instead, for the verdict to name it.
+    A result of another shape replaces the output instead, and the verdict reports it.
     """
     names = written(call)
     for (name, given), result in zip(tuple(call.outputs.items()), map(np.asarray, results), strict=True):
@@ -162,5 +162,5 @@ def store(call: Call, *results: Any) -> None:
         if result.shape != given.shape:
             call.outputs[name] = result
             continue
-        with np.errstate(all="ignore"):  # an overflow to infinity is the cast's answer
+        with np.errstate(all="ignore"):  # the cast may overflow to infinity
             given[...] = result.astype(given.dtype, copy=False)

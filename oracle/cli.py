@@ -1,4 +1,4 @@
-"""The command ``aclnn-oracle``: every sub-command is a module of ``oracle.commands``; this one only finds them."""
+"""The command ``aclnn-oracle``: every sub-command is a module of ``oracle.commands``; this module only finds them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from .commands import COMMANDS, INTERRUPTED
 from .model.errors import OracleError, OracleWarning
 
-# take --operator as run and replay do
+# sub-commands that accept --operator, like run and replay
 OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info", "list", "show")
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
@@ -31,7 +31,7 @@ EPILOG = "Exit status 0: all well, 1: something failed, 2: bad input, 130: inter
 
 
 def parser(command: str = "") -> argparse.ArgumentParser:
-    """Return the parser of one sub-command, or of all; of an unknown one a parser that only lists them."""
+    """Return the parser of one sub-command, or of all; for an unknown one, a parser that only lists them."""
     made = argparse.ArgumentParser(
         "aclnn-oracle", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -51,7 +51,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, the program's own without ``argv``, and return its exit status."""
+    """Run a command (default: the program's own arguments) and return its exit status."""
     _open_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     with warnings.catch_warnings():
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show_warning(others: Callable[..., None], message: Warning | str, kind: type[Warning], *place: Any) -> None:
-    """Show a warning of ours as the line that it is; others with their place, as ever."""
+    """Print a warning of ours as one line; other warnings with their place, as usual."""
     if issubclass(kind, OracleWarning):
         print(f"aclnn-oracle: warning: {message}", file=sys.stderr)
     else:
@@ -86,28 +86,28 @@ def _status_of(words: list[str]) -> int:
         print(f"aclnn-oracle: there is not enough memory here: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second one
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore a second Ctrl-C
         print("aclnn-oracle: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
+    except BrokenPipeError:  # the reader of a pipe ended: `aclnn-oracle info | head`
         _give_up_output()
         return 141
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
-        _give_up_output()  # to a file on a disk that is full
+        _give_up_output()  # standard output is a file on a full disk
         print(f"aclnn-oracle: standard output: {error.strerror}; the command has not said all", file=sys.stderr)
         return 1
 
 
 def _give_up_output() -> None:
-    """Let what is left to be written to standard output vanish, at the end of the program too."""
+    """Discard further standard output, including the rest at the end of the program."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_streams() -> None:
-    """Give a program that was started with closed streams (``>&-``) others: pytest needs them, and the next file that
-    is opened would be taken for standard output. What standard output's encoding lacks is written as an escape."""
+    """Open streams that were closed at the start (``>&-``): pytest needs them, and the next opened file would become
+    standard output. Characters that standard output's encoding lacks are written as escapes."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for good

@@ -1,6 +1,6 @@
-"""What a run is in pytest: catalogue files become collectors, their cases items, and a process has one run.
+"""A run in pytest: catalogue files become collectors, their cases become items, and a process has one run.
 
-Nothing here imports NumPy before a file proves to be a catalogue: the plug-in is installed beside other people's.
+No function here imports NumPy before a file proves to be a catalogue: other people's projects load this plug-in too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_of(config: pytest.Config) -> Run:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Let pytest say what is wrong in one line, and exit."""
+    """Let pytest print an OracleError in one line, and exit."""
     from .model.errors import OracleError
 
     try:
@@ -54,24 +54,24 @@ def usage_errors() -> Iterator[None]:
 
 
 def collector(parent: pytest.Collector, path: Path) -> pytest.Collector:
-    """Return a file's collector, by a node id that a process with workers finds the file by: outside rootdir pytest's
-    own loses the folder."""
+    """Return a file's collector. A process with workers finds the file by its node id; pytest's own id loses the folder
+    outside rootdir."""
     nodeid = None if path.is_relative_to(parent.config.rootpath) else path.as_posix()
     return CatalogueFile.from_parent(parent, path=path, nodeid=nodeid)
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file is an ATK or TTK catalogue."""
+    """Return whether a file is an ATK or TTK catalogue."""
     from .interop import is_foreign_catalogue
 
     return is_foreign_catalogue(path)
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a YAML file is a catalogue of this project."""
+    """Return whether a YAML file is a catalogue of this project."""
     try:
         with path.open("rb") as file:
-            if MARKER.search(file.read(4096)) is None:  # settles other people's files without our imports
+            if MARKER.search(file.read(4096)) is None:  # skips other people's files without our imports
                 return False
     except OSError:
         return False
@@ -81,7 +81,7 @@ def is_ours(path: Path) -> bool:
 
 
 def of_known_operator(path: Path) -> bool:
-    """Whether a catalogue in a folder is of an operator that is registered; others are collected when named alone."""
+    """Return whether a catalogue in a folder belongs to a registered operator; others are collected only if named."""
     from .catalogue import of_unknown_operator
 
     name = of_unknown_operator(path)
@@ -95,7 +95,7 @@ def of_known_operator(path: Path) -> bool:
 class CatalogueFile(pytest.File):
     """A catalogue file; its items are the cases of the chosen tier and SoC."""
 
-    place = ""  # as reports name the file, once a case of it was asked
+    place = ""  # the file's name in reports, known after its first case
 
     def collect(self) -> Iterator[pytest.Item]:
         from .model.errors import OracleError
@@ -105,12 +105,12 @@ class CatalogueFile(pytest.File):
             cases = run_of(self.config).cases(self.path, every_tier=named)
         except OracleError as error:
             raise self.CollectError(str(error)) from None
-        if not cases and run_of(self.config).rows:  # there is nothing to run, and no summary of a run
+        if not cases and run_of(self.config).rows:  # no case to run, so no summary of a run either
             text = "\n".join(run_of(self.config).rows)
             warnings.warn(pytest.PytestCollectionWarning(text), stacklevel=1)
         for case in cases:
-            # read as pytest reads it from its cache: by itself it takes the brackets for a part of the name, and --lf
-            # and --stepwise find no case again
+            # set the node id as pytest reads it from its cache: its own would read the brackets as part of the name,
+            # and --lf and --stepwise would not find the case again
             item = CaseItem.from_parent(self, name=case.id, nodeid=f"{self.nodeid}::{case.id}", case=case)
             for mark in case.marks:
                 item.add_marker(_known_marker(self.config, mark))
@@ -121,7 +121,7 @@ _MARKERS: pytest.StashKey[dict[str, pytest.MarkDecorator]] = pytest.StashKey()
 
 
 def _known_marker(config: pytest.Config, name: str) -> pytest.MarkDecorator:
-    """Return a marker, made known once: under --strict-markers pytest refuses others, and looks each one up."""
+    """Return a marker, registered once: --strict-markers refuses unregistered ones, and pytest looks each one up."""
     known = config.stash.setdefault(_MARKERS, {})
     if name not in known:
         config.addinivalue_line("markers", f"{name}: cases of this operator, dtype, family or tier (aclnn-oracle)")
@@ -130,7 +130,7 @@ def _known_marker(config: pytest.Config, name: str) -> pytest.MarkDecorator:
 
 
 def _names_a_case(config: pytest.Config, path: Path) -> bool:
-    """Whether the command line names a case of a file: it is then found whatever its tier."""
+    """Return whether the command line names a case of a file: it is then found in any tier."""
     for arg in config.args:
         file, separator, _ = str(arg).partition("::")
         if separator and (config.invocation_params.dir / file).resolve() == path.resolve():
@@ -144,7 +144,7 @@ class CaseItem(pytest.Item):
     def __init__(self, *, case: Case, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
-        self.then: Case | None = None  # that runs after it in this process
+        self.then: Case | None = None  # the next case in this process
 
     def runtest(self) -> None:
         run = run_of(self.config)
@@ -152,18 +152,18 @@ class CaseItem(pytest.Item):
         record = run.run_case(self.case, self.path.parent, self.then, ignore_expectations=ignored)
         if run.lost:
             self.session.shouldstop = run.lost
-        others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # of a run before, when rerun
+        others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # drop a previous attempt's
         self.user_properties = [*others, (PROPERTY, text_of(record))]
         _raise_for(record)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)):
-            return str(excinfo.value)  # a traceback of ours would tell nothing, and parses this file for every case
+            return str(excinfo.value)  # a traceback would add no information, and would parse this file for every case
         return super().repr_failure(excinfo)
 
     @cached_property
     def location(self) -> tuple[str, int | None, str]:
-        """As pytest has it, which looks for the path of every item anew."""
+        """pytest's location, without resolving the file's path again for every item."""
         file = self.parent
         assert isinstance(file, CatalogueFile)
         if not file.place:
@@ -176,11 +176,11 @@ class CaseItem(pytest.Item):
 
 
 class CaseFailed(Exception):
-    """A case that did not end pass, skip or xfail; its text is the whole failure."""
+    """A case that did not end with pass, skip or xfail; its text describes the whole failure."""
 
 
 def _raise_for(record: CaseRecord) -> None:
-    """Tell pytest how the case ended."""
+    """Raise the exception that gives pytest the case's status."""
     if record.status == "skip":
         raise pytest.skip.Exception(record.reason, _use_item_location=True)
     if record.status == "xfail":
@@ -192,15 +192,15 @@ def _raise_for(record: CaseRecord) -> None:
 
 
 def text_of(record: CaseRecord) -> str:
-    """Return a record as it travels with a report."""
+    """Return a record as text, to send with a report."""
     from .numerics.floats.environment import ieee_arithmetic
     from .record.writer import dumps
 
-    return ieee_arithmetic(dumps)(record)  # a device's direction of rounding would be that of the digits
+    return ieee_arithmetic(dumps)(record)  # a device's rounding direction would change the digits
 
 
 def cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
-    """Pick the (file, case id) pairs of this project out of all node ids."""
+    """Yield the (file, case id) pairs of this project among all node ids."""
     ours: dict[str, Path | None] = {}
     for nodeid in ids:
         file, separator, name = nodeid.partition("::")

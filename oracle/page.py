@@ -1,9 +1,9 @@
-"""All that an operator's page imports: declarations, roles, checks, names elsewhere, and the functions of formulas.
+"""The imports of an operator's page: declarations, roles, checks, names elsewhere, and the functions of formulas.
 
-A page begins with ``from oracle.page import ...`` and needs nothing else of the package, here or in a repository of
+A page begins with ``from oracle.page import ...`` and needs no other module of the package, here or in a repository of
 your own. ``aclnn-oracle new-operator`` writes such a page.
 
-A formula is a plain function. Its graph shows what the oracle makes of it:
+A formula is a plain function. Its graph shows how the oracle reads it:
 
 >>> from oracle.page import MAIN, SAME, Formula, Operator, exp, not_null, output, same_shape, sum_over, tensor, trace
 >>> def formula(g, x):
@@ -13,7 +13,7 @@ A formula is a plain function. Its graph shows what the oracle makes of it:
 >>> trace(lambda g, y: (g - sum_over(g * y)) * y)
 ((g - sum((g * y))) * y)
 
-Checks stand in the source's order. A page ends with the operator:
+Checks are in the source's order. A page ends with the operator:
 
 >>> def checks(a, platform):
 ...     yield not_null(a, "gradOutput", "self", "gradInput")
@@ -29,7 +29,7 @@ Checks stand in the source's order. A page ends with the operator:
 >>> OPERATOR.slug, OPERATOR.outputs
 ('my_thing_backward', ('gradInput',))
 
-Written into a module of yours, it is known to a command as ``--operator my_page:OPERATOR``.
+If it is in your own module, a command finds it by ``--operator my_page:OPERATOR``.
 """
 
 from __future__ import annotations

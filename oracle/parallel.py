@@ -1,9 +1,8 @@
-"""Work shared out through ``concurrent.futures``: to this process, to processes of this machine, or to the workers of a
-Dask cluster (``--cluster tcp://SCHEDULER:8786``, extra ``cluster``).
+"""Work distributed by ``concurrent.futures``: in this process, over processes of this machine, or over a Dask cluster.
 
-What is shared out is a function of a module of this package and one argument that pickles, and it depends on nothing
-else: so it does not matter where it runs, or that it runs again because its worker died. Every piece of work is counted
-once, when its future is done.
+A cluster is given by ``--cluster tcp://SCHEDULER:8786`` (extra ``cluster``). A piece of work is a function of a module
+of this package and one argument that pickles. It depends on nothing else. So it can run anywhere, and run again if its
+worker dies. Every piece of work counts once, when its future is done.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from .system.process import keep_freed
 
 A = TypeVar("A")
 R = TypeVar("R")
-AHEAD = 4  # pieces of work per worker that are under way or done and not yet taken
-WAIT_S = 10  # for a scheduler, for its first worker, and between looks at whether they are still there
+AHEAD = 4  # pieces of work per worker that are running, or done and not yet taken
+WAIT_S = 10  # for a scheduler, for its first worker, and between checks that they are alive
 NAMED = 5  # workers in a message
 
 
 class Lost(OracleError):
-    """A piece of work whose workers are gone, however often it was tried."""
+    """A piece of work that was lost, because its workers ended in every attempt."""
 
 
 class _Here(Executor):
-    """Runs the work in this process, when it is asked for."""
+    """Runs the work in this process, at ``submit``."""
 
     def submit(self, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         future: Future[R] = Future()
@@ -56,14 +55,14 @@ class _Here(Executor):
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the work. ``prepare``: called in the worker's process before each piece (it remembers what it did)."""
+    """The workers. ``prepare``: called in the worker's process before each piece (it remembers its earlier calls)."""
 
     executor: Executor
     count: int
     where: str = "this process"
     prepare: Callable[[], None] | None = None
     alive: Callable[[], bool] | None = None  # of a cluster: whether it still has workers for this work
-    left_out: str = ""  # which workers of a cluster get no work, and why
+    left_out: str = ""  # the workers of a cluster that get no work, and why
 
     @property
     def is_here(self) -> bool:
@@ -72,9 +71,9 @@ class Workers:
     def in_order(
         self, function: Callable[[A], R], work: Iterable[A], lost: Callable[[A, OracleError], R] | None = None
     ) -> Iterator[R]:
-        """Yield the result of every piece in the order of the work; few are under way at a time.
+        """Yield the result of every piece in the order of the work; few pieces run ahead at a time.
 
-        ``lost`` gives the result of a piece whose workers are gone; without it that is an OracleError.
+        ``lost`` gives the result of a piece whose workers are gone; without it an OracleError is raised.
         """
         under_way: deque[tuple[A, Future[R]]] = deque()
         try:
@@ -96,7 +95,7 @@ class Workers:
             return lost(argument, error)
 
     def as_done(self, function: Callable[[A], R], work: Sequence[A]) -> Iterator[R]:
-        """Yield the result of every piece as soon as it is there; the first pieces are started first."""
+        """Yield the result of every piece as soon as it is done; the first pieces start first."""
         if self.is_here:
             yield from self.in_order(function, work)
             return
@@ -122,7 +121,7 @@ class Workers:
         return None if self.alive is None else WAIT_S
 
     def _require_alive(self) -> None:
-        """Raise Lost where a cluster has no worker left that could do the work: its future would never be done."""
+        """Raise Lost if a cluster has no worker left that can do the work: the future would never be done."""
         if self.alive is not None and not self.alive():
             raise Lost(f"{self.where}: the work was lost: the scheduler, or every worker that could do it, is gone")
 
@@ -147,7 +146,7 @@ HERE = Workers(_Here(), 1)  # this process does the work itself
 
 
 def _do(prepare: Callable[[], None] | None, function: Callable[[A], R], argument: A) -> R:
-    """One piece of work, in the worker's process."""
+    """Do one piece of work, in the worker's process."""
     if prepare is not None:
         prepare()
     return function(argument)
@@ -162,9 +161,9 @@ def _cancel(futures: Iterable[Future[Any]]) -> None:
 def workers(
     jobs: int = 1, cluster: str | None = None, *, prepare: Callable[[], None] | None = None
 ) -> Iterator[Workers]:
-    """Give the workers of a cluster, or ``jobs`` processes of this machine (1: this process itself).
+    """Provide the workers of a cluster, or ``jobs`` processes of this machine (1: this process itself).
 
-    Raises OracleError where the cluster cannot be reached. On the way out work that has not begun is given up.
+    Raises OracleError if the cluster cannot be reached. At the end, work that has not begun is cancelled.
     """
     if cluster is not None:
         with _dask(cluster) as result:
@@ -186,15 +185,15 @@ def _processes(jobs: int) -> Iterator[Executor]:
         yield pool
     except BaseException:
         for process in list((getattr(pool, "_processes", None) or {}).values()):
-            process.terminate()  # what it does now is not wanted any more
+            process.terminate()  # its current work is no longer needed
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def alone() -> None:
-    """A process among several leaves Ctrl-C to its parent, keeps the memory that it frees, and computes on one thread:
-    the others have theirs."""
+    """Prepare a process that is one of several: its parent handles Ctrl-C, it keeps freed memory, and it computes on
+    one thread because the others have theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed()
     os.environ["ACLNN_ORACLE_THREADS"] = "1"
@@ -202,7 +201,7 @@ def alone() -> None:
 
 @contextmanager
 def _dask(address: str) -> Iterator[Workers]:
-    """Give the workers of a cluster that have this version. Raises OracleError after one try."""
+    """Provide the workers of a cluster that have this version. Raises OracleError after one attempt."""
     where = f"--cluster {address}"
     try:
         from distributed import Client
@@ -210,7 +209,7 @@ def _dask(address: str) -> Iterator[Workers]:
     except ImportError:
         raise OracleError(f"{where}: needs Dask: pip install 'aclnn-oracle[cluster]'") from None
     try:
-        get_address_host_port(address)  # a client of a wrong address raises and goes on trying
+        get_address_host_port(address)  # a client with a wrong address raises, but keeps trying
         client = Client(address, timeout=WAIT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise OracleError(f"{where}: no scheduler answers there: {error}") from None
@@ -235,7 +234,7 @@ def _dask(address: str) -> Iterator[Workers]:
 
 
 def _versions(client: Any, workers: Iterable[str]) -> tuple[list[str], str]:
-    """Return the workers of a cluster that have this version of the package, and what is said of the others."""
+    """Return the workers of a cluster that have this version of the package, and a text about the others."""
     result = client.run(code_digest, on_error="return")
     right = [name for name in workers if result.get(name) == code_digest()]
     wrong = sorted(name for name in workers if name not in right)

@@ -1,4 +1,4 @@
-"""The place where a case runs: this process, with the device in one of its own, or a cluster."""
+"""The place where a case runs: this process, with the device in a separate process, or a cluster."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from .parallel import Lost, workers
 from .record.types import CaseRecord, Detail
 from .settings.settings import Settings
 
-# The cases of a run on the workers of a cluster: handed out in parts of about equal cost, taken back in their order.
+# The cases of a run on the workers of a cluster: sent in parts of about equal cost, returned in their order.
 #
-# For backends that are only arithmetic (``cpu``): a device is where it is, and its cases go there by shards.
+# Only for backends that are pure arithmetic (``cpu``). A device has a fixed place, and shards send cases to it.
 
-PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
+PART_S, PART_CASES = 1.0, 200  # the maximum cost and number of cases of one part
 
-# A cause takes several times as long as a verdict. Of an operator's failures after so many in a row without one, every
-# eighth is asked: a device that is wrong everywhere is not kept waiting for nothing.
+# The search for a cause takes several times as long as a verdict. After IN_VAIN failures of an operator in a row
+# without a cause, only every eighth failure is searched: a device that is wrong everywhere does not wait in vain.
 IN_VAIN, SELDOM = 40, 8
 
 
 class Spread:
-    """Runs cases elsewhere. They must be asked for in the order in which they are given here.
+    """Runs cases on a cluster. They must be requested in the order given here.
 
-    ``left_out``: which workers get no cases; ``lost``: why no further case can be run.
+    ``left_out``: the workers that get no cases; ``lost``: why no further case can run.
     """
 
     def __init__(self, settings: Settings, cases: Sequence[Case]) -> None:
-        """Reach the cluster. Raises OracleError where that is not possible."""
+        """Connect to the cluster. Raises OracleError if that is not possible."""
         self.settings, self.lost = settings, ""
         self._open = ExitStack()
         prepare = partial(register, OPERATORS.added)
@@ -56,17 +56,17 @@ class Spread:
         self._there: dict[str, CaseRecord] = {}
 
     def run_case(self, case: Case) -> CaseRecord:
-        """Return the record of a case; ``notrun`` where the cluster lost it."""
+        """Return the record of a case; ``notrun`` if the cluster lost it."""
         try:
             while case.id not in self._there:
                 self._there.update((record.id, record) for record in next(self._coming))
-        except (Lost, StopIteration) as error:  # StopIteration: after the first loss there is nothing more
+        except (Lost, StopIteration) as error:  # StopIteration: the end after the first loss
             self.lost = self.lost or str(error) or "the cluster gave back less than it was given"
             return self._notrun(case, self.lost)
         return self._there.pop(case.id)
 
     def _lost(self, part: Sequence[Case], error: OracleError) -> list[CaseRecord]:
-        """A part whose workers are gone: that says nothing of its cases."""
+        """Return ``notrun`` records for a part whose workers are gone: the loss says nothing about its cases."""
         if self._pool.alive is not None and not self._pool.alive():
             self.lost = str(error)
         return [self._notrun(case, f"{error}; {len(part)} cases were in that part") for case in part]
@@ -93,7 +93,7 @@ def parts(cases: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def run_part(settings: Settings, part: Sequence[Case]) -> list[CaseRecord]:
-    """Run some cases, in a worker's process."""
+    """Run the cases of a part, in a worker's process."""
     settings = settings.for_worker(f"{os.uname().nodename}-{os.getpid()}")
     backend = _loaded(settings)
     return [run_case(case, backend, settings) for case in part]
@@ -102,11 +102,11 @@ def run_part(settings: Settings, part: Sequence[Case]) -> list[CaseRecord]:
 _loaded = lru_cache(maxsize=4)(load_backend)
 
 
-# A process's place of work: one backend, here or in a process of its own.
+# A process's test bench: one backend, here or in a separate process.
 
 
 class About(NamedTuple):
-    """What a loaded backend says of itself. ``visible``: the devices its workers can share; 0 where it has none."""
+    """A loaded backend's own description. ``visible``: the number of devices that its workers can share."""
 
     name: str
     versions: dict[str, str]
@@ -115,27 +115,27 @@ class About(NamedTuple):
 
 @dataclass
 class Bench:
-    """Runs cases as the settings ask. The backend is loaded by :meth:`open`, or at the first case."""
+    """Runs cases with the settings. The backend is loaded by :meth:`open`, or at the first case."""
 
     settings: Settings
     elsewhere: Spread | None = None  # the workers of a cluster
     _backend: Backend | None = None
     _ahead: Ahead = field(init=False)
-    _cases: int = 0  # that ran on the backend
-    _tried: int = 0  # of them in a process of their own
+    _cases: int = 0  # cases that ran on the backend
+    _tried: int = 0  # of these, repeated in a separate process
     _in_vain: Counter[str] = field(default_factory=Counter)  # failures in a row without a cause, by operator
 
     def __post_init__(self) -> None:
         self._ahead = Ahead(self.settings)
 
     def begin(self) -> None:
-        """Let a backend elsewhere load while this process does something else."""
+        """Let a backend in a separate process load while this process does other work."""
         if self._backend is None and self.settings.apart:
             self._backend = Apart(self.settings)
             self._backend.begin()
 
     def open(self) -> None:
-        """Load the backend, here or in its process, and the third party. Raises OracleError if they cannot be."""
+        """Load the backend, here or in its process, and the third party. Raises OracleError if that fails."""
         self.begin()
         if self._backend is None:
             self._backend = load_backend(self.settings)
@@ -145,26 +145,26 @@ class Bench:
 
     @property
     def about(self) -> About:
-        """What the loaded backend says of itself."""
+        """The loaded backend's own description."""
         assert self._backend is not None, "open() it first"
         said = self._backend.about if isinstance(self._backend, Apart) else about_of(self._backend)
         return About(said["name"], dict(said["versions"]), int(said["visible"]))
 
     @property
     def shares(self) -> tuple[int, ...]:
-        """The devices that the workers of -n take in turn: --devices, else all visible unless an option names one."""
+        """The devices that the workers of -n take in turn: --devices; else all visible, unless an option names one."""
         if self.settings.devices or "device" in dict(self.settings.backend_options):
             return self.settings.devices
         return tuple(range(self.about.visible))
 
     def run_case(self, case: Case, expected: Expectation | None = None, then: Case | None = None) -> CaseRecord:
-        """Run one case and return its record, counted as its expectation says. ``then``: the case that comes next."""
+        """Run one case and return its record, with the status that its expectation gives. ``then``: the next case."""
         record = self._run(case, expected, then)
         return record if expected is not None else self._alone(case, record)
 
     def further(self, case: Case) -> CaseRecord:
-        """Run a case that explains another one. It is not run a second time in a process of its own: starting one
-        costs more than all the further calls may."""
+        """Run a case that explains another one. It is not repeated in a separate process: to start one costs more than
+        all further calls together."""
         return self._run(case, None, None)
 
     def _run(self, case: Case, expected: Expectation | None, then: Case | None) -> CaseRecord:
@@ -182,13 +182,13 @@ class Bench:
                 record = run_case(case, self._backend, self.settings, self._ahead, explained=explained)
                 if record.status == "fail":
                     self._in_vain[case.op] = vain + 1 if is_unexplained(record) else 0
-        except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
+        except OracleError as error:  # the device is missing: its cases are errors, not lost
             return record_of(case, self.settings, Outcome("error", str(error)))
         return record if expected is None else expected.counted(record)
 
     def operands_after(self, case: Case) -> dict[str, Array]:
-        """Return the operands of a gradient after its forward, as the device gives them. Raises OracleError where it
-        does not."""
+        """Return the operands of a gradient after its forward, from the device. Raises OracleError if it does not give
+        them."""
         self.open()
         assert self._backend is not None
         assert case.before is not None
@@ -198,7 +198,7 @@ class Bench:
             raise OracleError(f"{case.id}: {error.reason}") from None
 
     def _alone(self, case: Case, record: CaseRecord) -> CaseRecord:
-        """Tell of a failure that nothing explains whether it is one in a process of its own too: of the first few."""
+        """Note if one of the first few unexplained failures passes in a separate process."""
         self._cases += 1
         first = self._cases == 1 or not isinstance(self._backend, Apart)
         if first or self._tried >= MOST or not is_unexplained(record):
@@ -207,7 +207,7 @@ class Bench:
         return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if self.alone(case) else record
 
     def alone(self, case: Case) -> bool:
-        """Whether a failing case passes in a fresh process, so that what other calls left behind makes it fail."""
+        """Return whether a failing case passes in a fresh process, so that state left by other calls makes it fail."""
         if not isinstance(self._backend, Apart):
             return False
         other = Apart(replace(self.settings, record_outputs=None))
@@ -215,19 +215,19 @@ class Bench:
             other.open()
             passes = run_case(case, other, other.settings).status == "pass"
             other.close()
-        except OracleError:  # no second process gets the device, or it does not close: nothing is known then
+        except OracleError:  # a second process cannot open or close the device: unknown
             passes = False
         finally:
             other.restart()
         return passes
 
     def restart(self) -> None:
-        """Give the next case a fresh process; a backend in this process stays."""
+        """Give the next case a fresh process; a backend in this process is kept."""
         if isinstance(self._backend, Apart):
             self._backend.restart()
 
     def close(self) -> None:
-        """Release the backend and end its process. Raises OracleError where that goes wrong."""
+        """Release the backend and end its process. Raises OracleError if that fails."""
         if self.elsewhere is not None:
             self.elsewhere.close()
         backend, self._backend = self._backend, None

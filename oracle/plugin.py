@@ -1,8 +1,8 @@
 """The pytest plug-in ``aclnn_oracle``: catalogue files become items, items become record lines.
 
-It is installed beside other plug-ins in other people's projects. So it adds its options last and only under names that
-are free (``--oracle-NAME`` always is), collects only files that are catalogues of this project or that are named on
-the command line and claimed by nobody else, and imports NumPy only when there is such a file.
+It is installed next to other plug-ins in other people's projects. So it adds its options last, and only under free
+names (``--oracle-NAME`` is always free). It collects only catalogues of this project, and files named on the command
+line that no other plug-in collects. It imports NumPy only if there is such a file.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from .items import (
 )
 from .settings.options import GROUPS, OPTIONS, PROPERTY, Invocation, Project
 
-# A case's report on its way from a worker: one string, where xdist takes apart and puts together every object of a
-# message in Python; and the controller takes many at a time, for waking up for a report costs it more than the report.
+# A case's report is sent from a worker as one string, because xdist serialises every object of a message in Python.
+# The controller reads many reports at a time, because waking up for a report costs more than the report.
 
-_KIND = "$report_type"  # as pytest has it
+_KIND = "$report_type"  # pytest's own key
 _PACKED = "aclnn_oracle_packed"
-WAITED_S = 0.0005  # between two reports: the second was not there yet
-GATHER_S = 0.01  # some twenty reports of a worker: its pipe holds thirty, also when it dies
+WAITED_S = 0.0005  # a longer time between two reports means that the second had to be waited for
+GATHER_S = 0.01  # about twenty reports of a worker; its pipe has room for thirty, also after its death
 
 
 class Gathering(threading.local):
-    """The thread of the controller that reads a worker's reports."""
+    """The state of the controller's thread that reads a worker's reports."""
 
     def __init__(self) -> None:
         self.last = 0.0
 
     def pause(self) -> None:
-        """After a report that had to be waited for, let others gather in the worker's pipe."""
+        """After a report that had to be waited for, sleep so that others gather in the worker's pipe."""
         if time.monotonic() - self.last > WAITED_S:
             time.sleep(GATHER_S)
         self.last = time.monotonic()
@@ -60,7 +60,7 @@ gathering = Gathering()
 
 
 def packed(data: dict[str, Any]) -> dict[str, Any]:
-    """Return what pytest makes of a report as one string; unchanged where it is not of a case, or no JSON."""
+    """Return pytest's data of a report as one string; unchanged if it is not of a case, or is not JSON."""
     if not any(key == PROPERTY for key, _ in data.get("user_properties", ())):
         return data
     try:
@@ -70,7 +70,7 @@ def packed(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpacked(data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what :func:`packed` was given, with what xdist added since; None for anything else."""
+    """Return the data that :func:`packed` received, with later additions of xdist; None for anything else."""
     if data.get(_KIND) != _PACKED:
         return None
     result = {**{key: value for key, value in data.items() if key != _PACKED}, **json.loads(data[_PACKED])}
@@ -89,7 +89,7 @@ _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, object, object]:
-    """Add the options once conftest files have added theirs; a name that is taken stays whose it is."""
+    """Add the options after those of conftest files; a taken name stays with its plug-in."""
     result = yield
     for title, options in GROUPS.items():
         group = parser.getgroup(f"aclnn-oracle {title}", f"aclnn-oracle: {title} (--oracle-NAME works for each)")
@@ -103,16 +103,16 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, obje
 
 
 def _taken(parser: pytest.Parser, flag: str, is_flag: bool) -> bool:
-    """Whether the parser knows an option: it leaves only unknown ones over."""
+    """Return whether the parser knows an option: only unknown ones are left over."""
     probe = flag if is_flag else f"{flag}=0"
     try:
         return probe not in parser.parse_known_and_unknown_args([probe])[1]
-    except (pytest.UsageError, SystemExit):  # known, and of another kind
+    except (pytest.UsageError, SystemExit):  # known, but of another kind
         return True
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options at once where any was given: a wrong one is refused before anything runs."""
+    """Check the options at once if any is given: a wrong one is refused before anything runs."""
     with usage_errors():
         Project.near(config.rootpath).fill(vars(config.option))
     if any(_given(config, option.dest) for option in OPTIONS):
@@ -130,8 +130,8 @@ def _given(config: pytest.Config, dest: str) -> bool:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Collect catalogues; a file named on the command line that nobody collects is ours to answer for. What lies beside
-    a named file is not asked for, though pytest comes by."""
+    """Collect catalogues, and files named on the command line that no other plug-in collects, to report their errors.
+    Files next to a named file are not collected, though pytest visits them."""
     result = yield
     named = parent.session.isinitpath(file_path)
     if file_path.suffix in SUFFIXES and (named or any(map(parent.session.isinitpath, file_path.parents))):
@@ -145,7 +145,7 @@ def pytest_collect_file(
 # running --------------------------------------------------------------------------------------------------------------
 
 _PHASES = ("pytest_runtest_protocol", "pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
-# None of these needs three phases of a case; the last but two is xdist in a worker.
+# None of these needs three phases of a case; __channelexec__ is xdist in a worker.
 _BUILT_IN = ("_pytest.", "xdist.", "__channelexec__", "_hypothesis_pytestplugin", "oracle.plugin")
 _THREE_PHASES: pytest.StashKey[bool] = pytest.StashKey()
 _ENDS = ("pytest_runtest_logstart", "pytest_runtest_logfinish")
@@ -156,7 +156,7 @@ _TELLS_ENDS: pytest.StashKey[bool] = pytest.StashKey()
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a case in one phase: it has no fixtures, and three reports per case would cost more than most cases do.
 
-    Where another plug-in takes part in the phases (reruns, timeouts, random seeds ...) pytest's own protocol is used.
+    If another plug-in takes part in the phases (reruns, timeouts, random seeds ...), pytest's own protocol is used.
     """
     if not isinstance(item, CaseItem) or _three_phases(item.config):
         return None
@@ -180,8 +180,8 @@ def _three_phases(config: pytest.Config) -> bool:
 
 
 def _tells_ends(config: pytest.Config) -> bool:
-    """Whether anybody is told when a case begins and ends: of a worker these are two of four messages per case, which
-    keep the controller busy, and of pytest's own plug-ins only the terminal of ``-v`` shows them."""
+    """Return whether the begin and end of a case are reported. In a worker these are two of four messages per case,
+    which load the controller. Of pytest's own plug-ins only the terminal with ``-v`` shows them."""
     if _TELLS_ENDS not in config.stash:
         received = getattr(config, "workerinput", {}).get(PROPERTY, {})
         asked = not _is_worker(config) or received.get("tells_ends", True)
@@ -190,7 +190,7 @@ def _tells_ends(config: pytest.Config) -> bool:
 
 
 def _others_take_part(config: pytest.Config, hooks: Sequence[str]) -> bool:
-    """Whether other people's plug-ins implement one of some hooks."""
+    """Return whether other people's plug-ins implement one of some hooks."""
     impls = [impl for name in hooks for impl in getattr(config.hook, name).get_hookimpls()]
     return any(not impl.function.__module__.startswith(_BUILT_IN) for impl in impls)
 
@@ -204,7 +204,7 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
-    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once."""
+    """As xdist's controller, load the backend once before the workers: a wrong one is refused only once."""
     config = session.config
     if RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
         with usage_errors():
@@ -214,7 +214,7 @@ def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, obje
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell the workers what the controller knows of the run."""
+    """Send the workers the controller's data on the run."""
     if RUN in node.config.stash:
         tells_ends = node.config.option.verbose > 0 or _others_take_part(node.config, _ENDS)
         node.workerinput[PROPERTY] = {**node.config.stash[RUN].for_worker(), "tells_ends": tells_ends}
@@ -222,7 +222,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
-    """In a worker, let a case's report travel as one string."""
+    """In a worker, send a case's report as one string."""
     data = yield
     return packed(data) if _is_worker(config) and data else data
 
@@ -237,7 +237,7 @@ def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any])
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """While a run's cases are collected, let its backend load, and the garbage collector rest: they all last."""
+    """During the collection of a run, load its backend and pause the garbage collector: all cases last to the end."""
     config = session.config
     if RUN not in config.stash:
         return (yield)
@@ -251,7 +251,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config) -> Generator[None, object, object]:
-    """Note that the cases are chosen: after a wrong -k or -m pytest finishes the collection all the same."""
+    """Record that the cases are selected: after a wrong -k or -m pytest still finishes the collection."""
     result = yield
     config.stash[_CHOSEN] = True
     return result
@@ -270,12 +270,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             run_of(config).spread([item.case for item in items])
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
     if items:
-        gc.freeze()  # tens of thousands of cases and items stay to the end: the collector need not look through them
+        gc.freeze()  # tens of thousands of cases and items last to the end: the garbage collector skips them
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
-    """Plan the cases of a run with workers, once the first has collected: all collect the same."""
+    """Plan the cases of a run with workers, after the first worker has collected: all collect the same."""
     if RUN in node.config.stash and run_of(node.config).active:
         return
     planned = list(cases_among(node.config, ids))
@@ -287,7 +287,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _require_cases(config: pytest.Config, tests: int) -> None:
-    """Refuse `aclnn-oracle run` of Python tests alone: a run without a case has no record and would be green."""
+    """Refuse `aclnn-oracle run` with Python tests alone: a run without a case has no record and would pass."""
     if tests and Invocation.of(config) is not None:
         text = "`aclnn-oracle run` needs a case; `pytest` runs tests alone"
         raise pytest.UsageError(f"the paths hold no case, only {tests} {'test' if tests == 1 else 'tests'}: {text}")
@@ -301,13 +301,13 @@ def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: b
     run.begin(planned, catalogue_files(config))
     hooks = ControllerHooks(run, report_path(config), config, (lambda: run.costs(planned)) if only_cases else None)
     config.pluginmanager.register(hooks, "aclnn_oracle_controller")
-    if not config.pluginmanager.hasplugin("dsession"):  # with workers the first cases run by now
+    if not config.pluginmanager.hasplugin("dsession"):  # with workers the first cases are already running
         hooks.tell_ahead()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
-    """A worker died in a case: give its report a record."""
+    """Give the report of a case whose worker died a record."""
     config = report.node.config
     for path, case_id in cases_among(config, [crashitem]):
         record = run_of(config).worker_lost(path, case_id, report.node.gateway.id)
@@ -316,7 +316,7 @@ def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Release the backend of a worker, and tell the controller where that fails."""
+    """Release the backend of a worker, and report a failure to the controller."""
     if RUN in session.config.stash and _is_worker(session.config):
         from .model.errors import OracleError
 
@@ -328,14 +328,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Note what a worker said at its end."""
+    """Record the problem that a worker reported at its end."""
     problem = getattr(node, "workeroutput", {}).get(PROPERTY)
     if problem:
         run_of(node.config).problems.append(f"{node.gateway.id}: {problem}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Release the backend of a run that ended before it planned anything."""
+    """Release the backend of a run that ended before any planning."""
     if RUN in config.stash:
         with usage_errors():
             config.stash[RUN].bench.close()

@@ -1,4 +1,4 @@
-"""Calls that no catalogue holds: drawn from an operator's declaration, run, and written down where one fails."""
+"""Search for failing calls outside the catalogues: drawn from an operator's declaration, run, and saved on failure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .record.types import CaseRecord
 from .reduce.shrink import shrink_with
 from .settings.settings import Settings
 
-# A call as a family of a catalogue: what search found, written so that any run repeats it.
+# A found call as a family of a catalogue, so that any run can repeat it.
 
-Found = tuple[Case, str]  # a call, and why it is there
+Found = tuple[Case, str]  # a call, and the reason for it
 
 
 def catalogue_text(op: str, found: Iterable[Found]) -> str:
@@ -69,7 +69,7 @@ def _tensor(plan: TensorPlan) -> dict[str, Any]:
 
 
 def _flow(value: Any) -> str:
-    """A value in YAML's flow style, every number as YAML 1.2 reads it."""
+    """Return a value in YAML's flow style, with numbers in the form of YAML 1.2."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(v)}" for key, v in value.items()) + "}"
     if isinstance(value, np.ndarray):
@@ -88,22 +88,22 @@ def _flow(value: Any) -> str:
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
 
 
-# The search: calls are drawn, those with unvisited conditions preferred, and run until the time is over.
+# The search draws calls, prefers those with unvisited conditions, and runs them until the time is over.
 #
-# Of a few draws the one is run that shows most conditions, and pairs of them, which no earlier call had. A failure is
-# reduced as any other; failures that break the same rule in the same way are one.
+# Among a few draws it runs the call with the most new conditions and pairs of conditions. A failure is reduced like any
+# other; failures that break the same rule in the same way count as one.
 
 RunCase = Callable[[Case], CaseRecord]
-OFFERED = 2  # draws of which the one with most that is new is run
-PATIENCE = 25  # draws at most for one call: the host takes few calls of some operators; none of these, and it is left
-KEPT = 3  # failures of an operator that are reduced; after these it is searched no more
-RUNS = 150  # of a reduction
-CONTRASTED = 600  # passing calls that failing ones are contrasted with
+OFFERED = 2  # draws per call; the draw with the most new conditions is run
+PATIENCE = 25  # maximum draws for one call (some hosts accept few); without a valid one the operator is dropped
+KEPT = 3  # failures of an operator that are reduced; then its search ends
+RUNS = 150  # runs of one reduction
+CONTRASTED = 600  # passing calls to compare failing ones with
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A failing call: as it was drawn, and as small as it still fails."""
+    """A failing call: as drawn, and reduced to the smallest call that still fails."""
 
     case: Case
     reduced: Case
@@ -112,23 +112,23 @@ class Failure:
 
 @dataclass
 class Searched:
-    """What became of one operator: calls run, conditions and pairs of them visited, and the failures."""
+    """The results for one operator: the number of calls, the visited conditions and their pairs, and the failures."""
 
     op: str
     calls: int = 0
     visited: set[tuple[Word, ...]] = field(default_factory=set)
     failures: list[Failure] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    judged: list[tuple[Mapping[str, Fact], bool]] = field(default_factory=list)  # what calls are, and whether they fail
+    judged: list[tuple[Mapping[str, Fact], bool]] = field(default_factory=list)  # a call's facts, and whether it fails
 
     def contrast(self) -> str:
-        """What tells the failing calls from the passing ones, "" where nothing does."""
+        """Return the conditions that distinguish failing calls from passing ones; "" if there are none."""
         result = contrast([facts for facts, _ in self.judged], np.array([bad for _, bad in self.judged], bool))
         return "" if result is None else f"{sentence(result.conditions)}: {counted(result)}"
 
 
 class Search:
-    """Searches some operators by turns."""
+    """Searches some operators in turn."""
 
     def __init__(self, operators: Sequence[Operator], settings: Settings, run: RunCase) -> None:
         self.settings, self.run = settings, run
@@ -137,7 +137,7 @@ class Search:
         self._keys: set[tuple[str, ...]] = set()
 
     def seek(self, seconds: float) -> Iterator[Searched]:
-        """Run calls until the time is over, by turns; yield an operator's state after each turn."""
+        """Run calls until the time is over, one operator after another; yield an operator's state after each turn."""
         end = time.monotonic() + seconds
         drawers = [drawer for drawer in self.drawers if drawer.dtypes]
         while drawers and time.monotonic() < end:
@@ -153,7 +153,7 @@ class Search:
                     drawers.remove(drawer)
 
     def _step(self, drawer: Drawer, state: Searched) -> bool:
-        """Run one call; False where none could be drawn."""
+        """Run one call; return False if no call could be drawn."""
         best: tuple[int, Case, set[tuple[Word, ...]]] | None = None
         for case in islice(filter(None, (drawer.draw() for _ in range(PATIENCE))), OFFERED):
             new = _conditions(words(case)) - state.visited
@@ -175,7 +175,7 @@ class Search:
         return True
 
     def _failed(self, case: Case, record: CaseRecord, state: Searched) -> None:
-        """Reduce a failure of a new kind."""
+        """Reduce a failure if it is of a new kind."""
         key = (case.op, record.status, record.detail.rule if record.detail else record.reason[:40], case.dtype)
         if key in self._keys:
             return
@@ -183,12 +183,12 @@ class Search:
         try:
             shrunk = shrink_with(self.run, case, self.settings, runs=RUNS)
             reduced, record = shrunk.case, shrunk.record
-        except OracleError:  # it does not fail twice, or an error of this package: kept as it is
+        except OracleError:  # it does not fail again, or an error of this package: kept unreduced
             reduced = case
         state.failures.append(Failure(case, reduced, record))
 
 
 def _conditions(of: Iterable[Word]) -> set[tuple[Word, ...]]:
-    """Conditions and pairs of them."""
+    """Return conditions and pairs of conditions."""
     known = [(subject, str(value)) for subject, value in of]
     return {*((word,) for word in known), *combinations(known, 2)}

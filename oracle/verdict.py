@@ -1,12 +1,12 @@
-"""The verdict on one output: what the structure, standard and strict layers say, element by element and in sum.
+"""The verdict on one output by the structure, standard and strict layers, per element and in total.
 
-structure   NaN where the golden is NaN and nowhere else, infinities of the golden's sign, exact zeros where the
-            operator says zero. (Shape, dtype, guards, inputs and status are the runner's, which holds the memory.)
-strict      |actual - value| <= bound on every element; budget_used is the worst error in units of its bound,
-            kernel_share what it exceeds the host's rounding by, in units of what a right kernel may lose.
+structure   NaN exactly where the golden is NaN, infinities with the golden's sign, exact zeros where the operator
+            requires zero. (The runner owns the memory, and checks shape, dtype, guards, inputs and status.)
+strict      |actual - value| <= bound on every element. budget_used: the worst error in units of its bound.
+            kernel_share: the error beyond the host's rounding, in units of the allowed loss of a right kernel.
 standard    an official accuracy standard of :mod:`oracle.standards`.
 
-Elements the reference calls unspecified are judged by no layer.
+No layer judges elements that the reference marks as unspecified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .numerics.floats.rounding import quantize
 from .operators.answers.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
-WHOLE = "integer"  # the official standard of results that an integer type computes, whatever that of floats is
+WHOLE = "integer"  # the official standard of results of an integer type, for any standard of floats
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element
 RULES = {
     NAN: "NaN exactly where the golden is NaN",
@@ -38,8 +38,8 @@ RULES = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame.
-    ``output``: which output, "" where it is a matter of the whole call."""
+    """The judgement of one layer on an output. ``bad`` marks the wrong elements, None if no element is wrong.
+    ``output``: the name of the output, "" for the whole call."""
 
     passed: bool
     reason: str = ""
@@ -49,7 +49,7 @@ class Judgement:
     output: str = ""
 
     def of(self, output: str) -> Judgement:
-        """Return the same of an output."""
+        """Return the same judgement for an output."""
         return replace(self, output=output)
 
 
@@ -57,10 +57,10 @@ class Judgement:
 class Comparison:
     """One pass over an output.
 
-    ``kernel_share``: None where the reference does not tell the kernel's part of the bound. ``codes``: uint8 per
-    element, a structure code or 0; ``strict_bad``: bool per element; both None when nothing is wrong. ``stand_in``:
-    flat indices where another answer than the golden's is right (a saturated overflow, a value within its bound of
-    overflowing, the other side of a comparison that rounding decides); the standards are given the golden there.
+    ``kernel_share``: None if the reference does not give the kernel's part of the bound. ``codes``: uint8 per element,
+    a structure code or 0. ``strict_bad``: bool per element. Both are None if no element is wrong. ``stand_in``: flat
+    indices of elements where a value other than the golden is right: a saturated overflow, a value within its bound of
+    overflowing, or the other side of a comparison that rounding decides. The standards receive the golden there.
     """
 
     budget_used: float = 0.0
@@ -72,21 +72,21 @@ class Comparison:
 
 
 def _format(dtype: np.dtype[Any]) -> FloatFormat | None:
-    """Return the float format of a dtype, None where float64 does not hold its numbers."""
+    """Return the float format of a dtype; None if float64 does not represent its numbers."""
     result = find(dtype)
     return None if result is None else FORMATS.get(result.name)
 
 
 def overflow_threshold(dtype: np.dtype[Any]) -> float:
-    """Return the smallest magnitude that rounds to infinity in a dtype; infinity where that is no float64."""
+    """Return the smallest magnitude that rounds to infinity in a dtype; infinity if float64 cannot represent it."""
     result = _format(dtype)
     return math.inf if result is None else result.overflow
 
 
 @ieee_arithmetic
 def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> Comparison:
-    """Compare an output of the golden's shape and dtype with the reference; ``saturates``: overflow may give the
-    largest finite value (and NaN zero) instead, as 910 and 310p do."""
+    """Compare an output of the golden's shape and dtype with the reference. ``saturates``: an overflow is allowed to
+    give the largest finite value, and NaN zero, as on 910 and 310p."""
     if actual.dtype.kind == "c":
         return _compare_complex(reference, actual, saturates)
     if actual.dtype.kind in "iub":
@@ -102,7 +102,7 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
 
 
 def _compare_integers(reference: Reference, actual: Array) -> Comparison:
-    """Compare integers, of which only the golden's are right."""
+    """Compare integers, where only the golden's values are right."""
     bad = np.atleast_1d(actual != reference.golden)
     unknown = 0
     if reference.unspecified is not None:
@@ -125,7 +125,7 @@ class _Flat:
     exact: Array | None
     lost: Array | None
     undecided: Array | None
-    grid: FloatFormat | None  # the host's intermediate type where it has fewer digits than the output's
+    grid: FloatFormat | None  # the host's intermediate type if it has fewer digits than the output's
 
     @classmethod
     def of(cls, reference: Reference, actual: Array) -> _Flat:
@@ -152,7 +152,7 @@ OF_REFERENCE = tuple(each.name for each in fields(_Flat) if each.name not in ("a
 
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
-    """Settle a block of finite elements within their bounds; False leaves it to :func:`_special`."""
+    """Judge a block of finite elements within their bounds; return False to leave it to :func:`_special`."""
     if any(mask is not None and some(mask) for mask in (block.unspecified, block.undecided)):
         return False
     error[...] = castable(block.actual)
@@ -173,10 +173,10 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
 
 
 def _note_share(block: _Flat, error: Array, result: Comparison) -> None:
-    """Note by how much of what a right kernel may lose an error exceeds the host's rounding."""
+    """Record the error beyond the host's rounding, as a share of the allowed loss of a right kernel."""
     if block.lost is None or result.kernel_share is None:
         return
-    beyond = error + block.lost  # less the bound: its part that is not the kernel's is the rounding
+    beyond = error + block.lost  # minus the bound: bound - lost is the host's rounding
     beyond -= block.bound
     if not highest(beyond) <= 0:
         np.maximum(beyond, 0, out=beyond)
@@ -184,7 +184,7 @@ def _note_share(block: _Flat, error: Array, result: Comparison) -> None:
 
 
 def _largest(ratios: Array) -> float:
-    """The largest number in an array that may hold NaN; 0 if there is none."""
+    """Return the largest number in an array that can contain NaN; 0 if there is none."""
     worst = highest(ratios) if ratios.size else 0.0
     if worst == worst:
         return max(0.0, float(worst))
@@ -193,7 +193,7 @@ def _largest(ratios: Array) -> float:
 
 
 def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comparison) -> None:
-    """Judge a block that holds specials, errors or unspecified elements."""
+    """Judge a block that has special values, errors or unspecified elements."""
     judged = np.ones(block.size, bool) if block.unspecified is None else ~block.unspecified
     result.unspecified += block.size - int(np.count_nonzero(judged))
     actual, golden = block.actual.astype(np.float64), block.golden.astype(np.float64)
@@ -228,16 +228,17 @@ def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comp
 
 
 def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tuple[Array, Array]:
-    """Return the structure code of every element, and where another class than the golden's is right.
+    """Return the structure code of every element, and a mask of elements where another class than the golden's is
+    right.
 
-    An element may overflow when value and bound together reach the threshold of the output's type or of the host's
-    intermediate one, and must when the value alone less the bound does: between the two, a right kernel may round
-    either way.
+    The threshold is that of the output's type or of the host's intermediate type. An element is allowed to overflow if
+    value plus bound reaches it, and must overflow if value minus bound reaches it. Between the two, a right kernel can
+    round either way.
     """
     codes = np.zeros(block.size, np.uint8)
     limit = min(overflow_threshold(block.golden.dtype), math.inf if block.grid is None else block.grid.overflow)
     size, bound = np.abs(block.value), np.where(np.isnan(block.bound), 0.0, block.bound)
-    infinite = np.isinf(size)  # the formula's own infinity, no overflow of the store
+    infinite = np.isinf(size)  # an infinity of the formula, not an overflow of the store
     may, must = size + bound >= limit, (size - bound >= limit) | infinite
     sign = np.signbit(actual) == np.signbit(golden)
     a_nan, g_nan, a_inf, g_inf = np.isnan(actual), np.isnan(golden), np.isinf(actual), np.isinf(golden)
@@ -265,7 +266,7 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
 
 
 def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Comparison:
-    """The operators here are real: the real part is compared, and the imaginary part must be zero."""
+    """Compare the real part, and require a zero imaginary part: the operators here are real."""
     real = replace(reference, golden=reference.golden.real)
     result = compare(real, actual.real, saturates=saturates)
     imaginary = (actual.imag != 0).reshape(-1)
@@ -278,7 +279,7 @@ def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Co
 
 
 def values_structure(comparison: Comparison, shape: tuple[int, ...]) -> Judgement:
-    """The structure layer's part that reads values: NaN mask, infinities, exact zeros."""
+    """Return the judgement of the structure layer on values: NaN mask, infinities, exact zeros."""
     metrics: dict[str, float] = {"unspecified": comparison.unspecified} if comparison.unspecified else {}
     if comparison.codes is None:
         return Judgement(True, metrics=metrics)
@@ -289,7 +290,7 @@ def values_structure(comparison: Comparison, shape: tuple[int, ...]) -> Judgemen
 
 
 def strict(comparison: Comparison, shape: tuple[int, ...]) -> Judgement:
-    """The strict layer: every element within its bound."""
+    """Return the judgement of the strict layer: every element within its bound."""
     metrics = {"budget_used": comparison.budget_used}
     if comparison.strict_bad is None:
         return Judgement(True, metrics=metrics)
@@ -310,7 +311,7 @@ def standard(
     third: Array | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Judgement:
-    """The standard layer: the named accuracy standard on every specified element."""
+    """Return the judgement of the standard layer: the named accuracy standard on every specified element."""
     from .standards import judge
 
     if actual.dtype.kind == "c":
@@ -321,7 +322,7 @@ def standard(
         where = np.concatenate(comparison.stand_in)
         actual.reshape(-1)[where] = golden.reshape(-1)[where]  # a scalar has no indices
     value = reference.value
-    if value.dtype.kind == "f" and (infinite := np.isinf(golden)).any():  # the host's first type may end before out's
+    if value.dtype.kind == "f" and (infinite := np.isinf(golden)).any():  # the host's first type can end before out's
         value = np.where(infinite, golden.astype(np.float64), value)
     if comparison.unspecified and reference.unspecified is not None:
         keep = ~reference.unspecified
@@ -329,11 +330,11 @@ def standard(
     if actual.dtype.kind in "iub":
         name, options = WHOLE, {}
     coarser = reference.on_the_way or reference.coarser
-    if coarser not in ("", dtype_of(actual.dtype).name):  # somebody rounded to fewer digits than out has
+    if coarser not in ("", dtype_of(actual.dtype).name):  # the host or the kernel rounded to fewer digits than out has
         narrow = DTYPES[coarser].numpy
         limit = overflow_threshold(actual.dtype)
         over = (value >= limit) | (value <= -limit)
-        if over.any():  # the narrow type reaches further than out does
+        if over.any():  # the narrow type has a larger range than out
             value = value.copy()
             value[over] = np.copysign(np.inf, value[over])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -344,10 +345,10 @@ def standard(
 
 @ieee_arithmetic
 def uninformative(reference: Reference) -> str:
-    """Say why a golden can tell a right device from few wrong ones ("" if it can).
+    """Return why a golden distinguishes a right device from few wrong ones; "" if it is informative.
 
-    All elements equal, or more than half of them NaN or infinite. A single element is informative unless it is zero or
-    not finite; an empty golden has nothing to say and is judged by structure alone.
+    It is uninformative if all elements are equal, or more than half of them are NaN or infinite. A single element is
+    informative unless it is zero or not finite. An empty golden is judged by structure alone.
     """
     golden = reference.golden
     if reference.unspecified is not None and some(reference.unspecified):

@@ -1,5 +1,4 @@
-"""The replay backend: judges outputs recorded elsewhere with ``--record-outputs DIR``. ``--backend-option
-path=DIR``."""
+"""The replay backend judges outputs that ``--record-outputs DIR`` recorded elsewhere: ``--backend-option path=DIR``."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ class Backend:
     """A recording. A case that its run skipped is skipped; a missing call, or one of another SoC or other inputs, is an
     error.
 
-    The recording has status, error, values, dtypes and shapes. Damage to memory around the tensors was checked in that
-    run.
+    It has status, error, values, dtypes and shapes. Damage to memory around the tensors was checked in that run.
     """
 
     name = "replay"

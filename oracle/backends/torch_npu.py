@@ -129,8 +129,7 @@ class Backend(on_cpu.Backend):
             raise DeviceFault(_told(error)) from error
 
     def _works(self) -> bool:
-        """Return whether the device still computes. After a fault torch_npu can return old memory instead of an
-        error."""
+        """Return whether the device still computes: after a fault torch_npu can return old memory without an error."""
         numbers = torch.rand(64)
         try:
             return bool(torch.equal((numbers.to(self.target) + 1).cpu(), numbers + 1))

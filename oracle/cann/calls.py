@@ -83,8 +83,7 @@ class Attributes:
 
 
 def scalar(name: str, value: Any) -> tuple[Array, int]:
-    """Return the memory that an aclScalar is read from, and its aclDataType. Raises OracleError if the value is no
-    number."""
+    """Return the memory that an aclScalar is read from, and its aclDataType. Raises OracleError if it is no number."""
     dtype = find(value.dtype if isinstance(value, np.generic) else _OF_PYTHON.get(type(value), "str"))
     if dtype is None or dtype.kind == "string":
         raise OracleError(f"{name} is {value!r}, and no aclScalar holds that: give a number or a bool")
@@ -223,8 +222,7 @@ MOST = 1 << 26  # bytes of a call that stays on the device
 
 @dataclass
 class _Kept:
-    """A call that stays on the device. ``before``, ``after``: the contents of its memories before and after its first
-    run."""
+    """A call that stays on the device. ``before``, ``after``: its memories' contents before and after its first run."""
 
     name: str
     first: First

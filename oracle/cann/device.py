@@ -24,8 +24,7 @@ from .library import Cann, CannError, failures
 
 
 class _Health:
-    """The state of a device, shared by all threads of this process: broken by a fault or not, and the number of
-    resets."""
+    """A device's state, shared by all threads of this process: whether a fault has broken it; the number of resets."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -37,8 +36,7 @@ _HEALTH: defaultdict[int, _Health] = defaultdict(_Health)
 
 
 class Session:
-    """One thread on one device. Call :meth:`ready` before use. ``timeout``: the seconds that a kernel is allowed to
-    take."""
+    """One thread on one device. Call :meth:`ready` before use. ``timeout``: the seconds that a kernel can take."""
 
     def __init__(self, cann: Cann, device: int, timeout: float) -> None:
         self.cann, self.device, self.timeout = cann, device, timeout
@@ -95,8 +93,7 @@ class Session:
             self._stream = made
 
     def _reset(self) -> None:
-        """Reset the device by force. Errors on the way are ignored, since the device is broken; opening it again is the
-        test."""
+        """Reset the device by force. Errors on the way are ignored: opening the device again is the test."""
         cann, health, force = self.cann, self._health, "aclrtResetDeviceForce"
         with health.lock:
             if not health.broken:  # another thread was faster
@@ -138,8 +135,7 @@ class Session:
         self.call("aclrtSynchronizeStreamWithTimeout", stream or self.stream, math.ceil(self.timeout * 1000))
 
     def allocate(self, size: int) -> c_void_p:
-        """Return a device block; the runtime adds the 32 bytes behind it that kernels are allowed to read. Raises
-        DeviceFault."""
+        """Return a device block; the runtime adds 32 bytes behind it, which kernels can read. Raises DeviceFault."""
         made = c_void_p()
         with self._health.lock:  # a session from before a reset must not free memory from after it
             self.require_unbroken("memory was asked for")
@@ -384,8 +380,7 @@ class Tensors:
 
 
 class Placed:
-    """An array in its memory: ``start`` is the first byte of its storage, ``end`` the required size of the block in
-    bytes."""
+    """An array in its memory. ``start``: the first byte of its storage; ``end``: the required bytes of the block."""
 
     def __init__(self, array: Array, described: TensorSpec | None) -> None:
         self.memory = memory_of(array)
@@ -400,8 +395,7 @@ class Placed:
 
 
 def _described(array: Array, position: int, format: str) -> tuple[TensorSpec, int]:
-    """Describe an array whose first element is at byte ``position`` of its memory; the storage begins at an aligned
-    byte."""
+    """Describe an array whose first element is at byte ``position`` of its memory; the storage starts aligned."""
     start = position // ALIGNMENT * ALIGNMENT
     offset = (position - start) // array.itemsize
     strides = row_major(array.shape) if array.flags.c_contiguous else strides_of(array)

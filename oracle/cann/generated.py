@@ -309,8 +309,7 @@ def _declared(p: Parameter) -> str:
 
 
 def _parts(op: Operator) -> tuple[str, int]:
-    """Return the C++ word for the axis along which an input has parts, and the number of parts (0 without such an
-    input)."""
+    """Return the C++ word for the axis along which an input has parts, and the number of parts (0: no such input)."""
     axis = op.attribute("axis")
     return ("" if axis is None else f"a_{axis.name}"), max((len(p.parts) for p in op.inputs()), default=0)
 

@@ -173,8 +173,7 @@ class Cann:
         return next((Path(lib._name).name for lib in self.operator_libraries() if hasattr(lib, name)), "")
 
     def function(self, name: str) -> Any:
-        """Return a declared function of the runtime, the objects or an operator. Raises OracleError if there is
-        none."""
+        """Return a declared function of the runtime, the objects or an operator. OracleError if there is none."""
         if name not in self._declared:
             self._declared[name] = self._declare(name)
         return self._declared[name]

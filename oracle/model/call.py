@@ -150,8 +150,7 @@ class Call:
         return {**self.inputs, **attrs, **self.outputs}
 
     def spec(self, name: str) -> TensorSpec | None:
-        """Return the description of a tensor parameter; None for a null pointer. Raises OracleError for another
-        value."""
+        """Return the description of a tensor parameter; None for a null pointer. OracleError for another value."""
         value = self.inputs[name] if name in self.inputs else self.outputs[name]
         if value is None:
             return None

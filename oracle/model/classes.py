@@ -100,10 +100,10 @@ def class_of(known: dict[str, Callable[[int], bool]], n: int) -> str:
 
 @cache
 def small_shapes(least: int, most: int, count: str = "") -> tuple[Shape, ...]:
-    """Return one shape for every possible combination of classes, of ranks from ``least`` to ``most``. The shapes have
-    at most 2^16 elements, few inner axes of length 1, and few elements. Shapes of two axes are drawn from more lengths.
+    """Return one shape for every possible combination of classes, of ranks from ``least`` to ``most``: at most 2^16
+    elements, few inner axes of length 1, and few elements. Shapes of two axes are drawn from more lengths.
 
-    ``count``: use shapes of this class of :data:`LARGE`, with at most 2^20 or 2^21 elements and a class of every kind.
+    ``count``: shapes of this class of :data:`LARGE`, with at most 2^20 or 2^21 elements and a class of every kind.
     """
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     above, end = (LARGE[count], max(1 << 20, 2 * LARGE[count])) if count else (1, 1 << 16)
@@ -303,8 +303,7 @@ def order_class(shape: Sequence[int], strides: Sequence[int]) -> str:
 
 
 def form_class(shape: Sequence[int], strides: Sequence[int], whole: Sequence[int]) -> str:
-    """Return an operand's memory order if it has the full shape of the values, else the axes along which it has
-    elements."""
+    """Return an operand's memory order if it has the values' full shape, else the axes along which it has elements."""
     if tuple(shape) == tuple(whole):
         return order_class(shape, strides)
     aligned = (1,) * (len(whole) - len(shape)) + tuple(shape)

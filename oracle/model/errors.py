@@ -46,8 +46,7 @@ def meant(value: object, known: Iterable[str]) -> str:
 
 
 def closest(value: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:
-    """Return at most ``most`` known names that are similar to a value, the closest first. ``likeness``: 1 means
-    equal."""
+    """Return at most ``most`` known names that are similar to a value, the closest first. ``likeness``: 1 is equal."""
     from difflib import get_close_matches  # only messages need it
 
     return get_close_matches(value, list(known), most, likeness)

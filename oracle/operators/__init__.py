@@ -32,8 +32,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """Make ``oracle.operators()`` callable: it is public, and the import of this sub-package puts it under the same
-    name."""
+    """Make ``oracle.operators()`` callable: it is public, and the imported sub-package has the same name."""
 
     def __call__(self) -> tuple[str, ...]:
         return operators()

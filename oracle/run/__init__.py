@@ -1,1 +1,1 @@
-"""A run: which cases, in which order, on which workers, and the terminal."""
+"""A run: the choice, order and workers of its cases, and the terminal."""

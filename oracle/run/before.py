@@ -1,4 +1,4 @@
-"""Before a run: what an earlier one leaves to do, and the catalogue expanded by several processes."""
+"""Preparations for a run: the work that an earlier run left, and the parallel expansion of the catalogue."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from ..record.types import RunHeader
 from ..settings.settings import Settings
 from ..system.cache import is_trusted, make_private, user_cache
 
-# What an earlier run leaves to do: the cases that have no line (``--resume``), or those that failed
-# (``--rerun-failed``).
+# The work that an earlier run left: the cases without a line (``--resume``), or the failed cases (``--rerun-failed``).
 
 NAMED = 5  # ids in a message
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier run. ``record`` is known to the process that owns the terminal; its workers know the ids alone.
+    """An earlier run. Only the process that owns the terminal has ``record``; its workers have the ids alone.
 
-    ``ended``: the cases that have a line, where this run goes on writing it. ``failed``: where this run repeats those
-    alone, the cases that did not end well; else None.
+    ``ended``: the cases with a line, if this run continues the record. ``failed``: the cases to repeat, which did not
+    end well, if this run repeats them; else None.
     """
 
     ended: frozenset[str] = frozenset()
@@ -54,28 +53,28 @@ class Earlier:
 
     @property
     def continued(self) -> Record | None:
-        """The record that this run goes on writing."""
+        """The record that this run continues."""
         return self.record if self.failed is None else None
 
     @property
     def chosen(self) -> list[str]:
-        """How the record of this run names the choice that the earlier one made: by the failed ids, which are the same
-        wherever that record lies."""
+        """The selection by the earlier run, as this run's record names it: a hash of the failed ids, which does not
+        depend on the place of that record."""
         if self.failed is None:
             return []
         return ["--rerun-failed", hashlib.sha256("\n".join(sorted(self.failed)).encode()).hexdigest()[:12]]
 
     def may_be_of(self, slug: str) -> bool:
-        """Whether anything is to be run of the operator whose cases' ids begin with a slug ("": of any)."""
+        """Return whether this run can have cases of the operator with this slug ("": of any operator)."""
         return self.failed is None or not slug or slug in self._slugs
 
     @cached_property
     def _slugs(self) -> set[str]:
-        """What the failed ids begin with."""
+        """The slugs at the beginning of the failed ids."""
         return {case_id.partition("/")[0] for case_id in self.failed or ()}
 
     def check(self, header: RunHeader, planned: int) -> None:
-        """Raise OracleError where this run cannot go on with the record: it says what differs."""
+        """Raise OracleError, with the differences, if this run cannot continue the record."""
         if self.continued is None:
             return
         text = f"--resume {self.continued.path}: not the same run: "
@@ -87,7 +86,7 @@ class Earlier:
             raise OracleError(f"{text}{of} {planned} are left")
 
     def left_behind(self, planned: Collection[str]) -> str:
-        """Say which failed cases are not planned now ("" where all are)."""
+        """Return a sentence about failed cases that are not planned now; "" if all are planned."""
         missing = sorted((self.failed or frozenset()).difference(planned))
         if not missing or self.record is None:
             return ""
@@ -96,7 +95,7 @@ class Earlier:
         return f"--rerun-failed {self.record.path}: {len(missing)} of its {failed} failed cases are not planned: {ids}"
 
     def words(self, header: RunHeader) -> list[str]:
-        """Return what the terminal should say of the earlier run. ``header``: of this one."""
+        """Return the terminal's lines about the earlier run. ``header``: of this run."""
         if self.record is None:
             return []
         if self.failed is None:
@@ -111,24 +110,24 @@ class Earlier:
         return [f"--rerun-failed {self.record.path}: {sentence}" for sentence in result]
 
 
-# The built-in catalogue expanded before a run reads it, by several processes, where this user's cache lacks it.
+# The expansion of the built-in catalogue by several processes before a run, if this user's cache lacks it.
 #
-# Otherwise every worker of ``-n`` expands the whole of it, which takes a third of a minute.
+# Otherwise every worker of ``-n`` expands all of it, which takes 20 seconds.
 
 MOST = 8  # processes, of 100 MiB each
-FEW = 4  # files, which one process expands while others start
+FEW = 4  # files: below this number one process is as fast
 
 
 def expand_ahead(settings: Settings, tell: Callable[[str], None]) -> None:
-    """Keep the cases of the built-in files that a run will read, if many are not kept yet and there is a place for
-    them. A fault in a file is told when it is read. ``tell``: is told what takes so long."""
+    """Expand and cache the cases of the built-in files that a run will read, if many are missing and the cache is
+    usable. A fault in a file is reported when it is read. ``tell``: receives a line about a long expansion."""
     if settings.tier not in TIERS[1:] or settings.volume is not None:
-        return  # smoke takes a second, and cases by rule are not kept
+        return  # smoke takes a second, and generated cases are not cached
     keep([f for f in files(default_dir()) if not settings.only or operator_of(f) in settings.only], settings.tier, tell)
 
 
 def keep(read: Sequence[Path], tier: str | None, tell: Callable[[str], None]) -> None:
-    """Keep the cases of a tier of some files, None for all tiers."""
+    """Expand and cache the cases of a tier (None: all tiers) of some files."""
     try:
         make_private(user_cache())
         if not is_trusted(user_cache()):
@@ -140,7 +139,7 @@ def keep(read: Sequence[Path], tier: str | None, tell: Callable[[str], None]) ->
     if jobs > 1 and len(missing) >= FEW:
         tell(f"expanding {len(missing)} catalogue files, by {jobs} processes; later runs read the cases from the cache")
         largest_first = sorted(missing, key=lambda file: -file.stat().st_size)
-        with suppress(Lost), workers(jobs) as pool:  # what a lost process has not kept is expanded by the run
+        with suppress(Lost), workers(jobs) as pool:  # the run itself expands what a lost process did not
             for _ in pool.as_done(_expand, [(file, tier) for file in largest_first]):
                 pass
 

@@ -1,5 +1,4 @@
-"""The process that owns the terminal, seen by pytest: it records the cases as they end, tells how far the run is, sums
-up and writes the report."""
+"""pytest hooks of the process that owns the terminal: record, progress, summary and report."""
 
 from __future__ import annotations
 
@@ -20,9 +19,9 @@ from .terminal import MIDDLE, Costs, Progress, Quiet, failures, few
 
 
 class ControllerHooks:
-    """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
-    cases' reports arrive, sums up at the end, and writes the report. ``costs`` of its cases, None where other tests run
-    too: pytest then tells how far they are."""
+    """Hooks of the process that owns the terminal, registered once cases are planned. It writes the record as the
+    cases' reports arrive; at the end it prints the summary and writes the report. ``costs``: of its cases; None if
+    other tests run too, and pytest then shows the progress."""
 
     def __init__(self, run: Run, report: Path | None, config: pytest.Config, costs: Costs | None = None) -> None:
         self.run = run
@@ -31,20 +30,20 @@ class ControllerHooks:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self.progress: Progress | None = None
         self.reporter, self.warned = reporter, False
-        self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
+        self.quiet: Quiet | None = None  # if every line is ours and -v is not given
         if reporter is not None and costs is not None and config.option.verbose <= 0:
             reporter.showfspath = False
             self.progress = Progress(run.recorder.left, reporter, run.language, costs)
             self.quiet = Quiet(reporter)
 
     def tell_ahead(self) -> None:
-        """Say how long a long run is about to take."""
+        """Print how long a long run is about to take."""
         if self.progress is not None and (text := self.progress.ahead()):
             self.progress.write_line(text)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
-        """No letter per case: the progress line tells more in less. ``-v`` gives pytest's own lines."""
+        """Print no letter per case: the progress line is shorter and says more. ``-v`` gives pytest's own lines."""
         status = yield
         return (status[0], "", *status[2:]) if _is_ours(report) and self.progress is not None and status else status
 
@@ -67,29 +66,29 @@ class ControllerHooks:
         try:
             self.run.explain()
             self.run.recorder.end()
-            written = self.write_report()  # before the device is closed, which may take long or end the process
+            written = self.write_report()  # before the device closes, which can take long or end the process
         except (OracleError, OSError) as error:
             self.run.problems.append(str(error))
         self.summary += [*self.run.finish(), *written]
         if written and self.report is not None and not self.report.exists():
             self.run.problems.append(f"{self.report}: the report was removed while the run ended")
-        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, and none is left to do here
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, but none to do here
             session.exitstatus = pytest.ExitCode.OK
         if self.run.lost or (self.run.failed and session.exitstatus == pytest.ExitCode.OK):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self.quiet is not None:
-            gc.freeze()  # pytest collects five times at its end, and there is nobody's garbage to be found but ours
+            gc.freeze()  # pytest collects garbage five times at its end, and all of it is ours
 
     def _tell_trouble(self) -> None:
-        """Say at once, and once, that the record is kept in memory."""
+        """Print once, and at once, that the record is kept in memory."""
         if self.reporter is not None and self.run.recorder.trouble and not self.warned:
             self.warned = True
             text = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
             self.reporter.write_line(f"\n{text} does not take is kept in memory and tried again")
 
-    @ieee_arithmetic  # the device's, in this process, is not that of digits
+    @ieee_arithmetic  # a device in this process can change the rounding, and digits need the default
     def write_report(self) -> list[str]:
-        """Write the report; return what the terminal should say."""
+        """Write the report; return the terminal's lines about it."""
         if self.report is None or self.run.record is None:
             return []
         from ..reporting import formats
@@ -99,9 +98,9 @@ class ControllerHooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None, None, None]:
-        """Say how the run ended, after everybody else: its last lines are the totals and where the report is.
+        """Print how the run ended, after all other plug-ins: its last lines are the totals and the report's path.
 
-        pytest's own lines of every failing case, thousands of them, are for -v.
+        pytest's own lines of every failing case, thousands of them, appear only with -v.
         """
         kept = {}
         if self.quiet is not None:
@@ -115,7 +114,7 @@ class ControllerHooks:
             terminalreporter.write_line(line)
 
     def _said(self) -> list[str]:
-        """The last lines: what went wrong, then notes, totals and paths."""
+        """Return the last lines: failures, then notes, totals and paths."""
         language, notes = self.run.language, self.run.notes
         if self.quiet is None:
             return [*notes, *self.run.rows, *self.summary]

@@ -1,4 +1,4 @@
-"""One pytest run, seen by this project: what was collected, what is expected, what is recorded.
+"""One pytest run as this project sees it: the collected cases, the expectations, the record.
 
 A worker of pytest-xdist only runs cases; the process that owns the terminal (alone, or as xdist's controller) plans,
 records and sums up.
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     from ..interop.foreign import Loaded
 
 
-OF_SCRIPTS = 0.4  # of the seconds for further calls: the largest groups' smallest cases are shrunk
+OF_SCRIPTS = 0.4  # share of SECONDS for shrinking the smallest case of each of the largest groups
 
 
 @dataclass
 class Run:
-    """Everything one process knows of a run. ``backend_name`` is what the loaded backend calls itself."""
+    """The state of a run in one process. ``backend_name``: the loaded backend's own name."""
 
     settings: Settings
     record: Path | None = None
@@ -65,17 +65,17 @@ class Run:
     language: Language = ENGLISH
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
-    chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
-    earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
-    problems: list[str] = field(default_factory=list)  # of a device that could not be given back
+    chosen_by: Sequence[str] = ()  # pytest's own options that select cases
+    earlier: Earlier | None = None  # the run to resume, or to repeat the failed cases of
+    problems: list[str] = field(default_factory=list)  # of a device that could not be released
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
         self._where = None if self.settings.where is None else Where.of(self.settings.where)
         self.recorder = RecordWriter(self.record)
-        self.active = False  # once its record is begun
-        self.lost = ""  # why no further case can be run
-        self.remarks: list[str] = []  # at the end, of an earlier run
+        self.active = False  # True once its record is begun
+        self.lost = ""  # why no further case can run
+        self.remarks: list[str] = []  # lines for the end, for example about an earlier run
         self._cases: dict[tuple[Path, str | None], list[Case]] = {}
         self._planned: set[Path] = set()
         self._foreign: dict[Path, Loaded] = {}
@@ -86,10 +86,10 @@ class Run:
     def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if self.settings.only and operator_of(file) not in ("", *self.settings.only):
-            return []  # nothing of it is expanded
+            return []  # without expanding the file
         if self.earlier is not None and not self.settings.pairs and not self.earlier.may_be_of(slug_of(file)):
             return []
-        where = None if self.settings.pairs else self._where  # its words may be about the gradient
+        where = None if self.settings.pairs else self._where  # its words can be about the gradient
         if where is not None and not where.may_be_of(operator_of(file), slug_of(file)):
             return []
         every_tier = every_tier or bool(self.settings.cases)
@@ -107,57 +107,57 @@ class Run:
             cases = [case for case in cases if case.id in self.settings.cases]
         if self._where is not None:
             cases = [case for case in cases if self._where(case)]
-        if self.settings.authority == DOCUMENT and not every_tier:  # a case that is named is run whoever demands it
+        if self.settings.authority == DOCUMENT and not every_tier:  # a named case runs whoever demands it
             cases = list(demanded(cases, self.settings.soc, self.settings.cann))
         return cases
 
     def foreign(self, file: Path) -> Loaded:
-        """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
+        """Return the content of another tool's catalogue file; the end of the run reports its cases that cannot run."""
         if file not in self._foreign:
             self._foreign[file] = load_foreign(file, limit=self.settings.max_elements)
         return self._foreign[file]
 
     def open(self) -> None:
-        """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
+        """Load the backend; read its name and the devices that the workers share. Raises OracleError."""
         self.bench.open()
         about = self.bench.about
         self.backend_name, self.versions = about.name, about.versions
         self.settings = replace(self.settings, devices=self.bench.shares)
 
     def try_backend(self) -> None:
-        """Load the backend before workers do. Raises OracleError where it cannot be."""
+        """Load the backend before workers do. Raises OracleError if this fails."""
         self.open()
         self.bench.close()
 
     def spread(self, cases: Sequence[Case]) -> None:
-        """Have these cases, in this order, run on the cluster where there is one. Raises OracleError where it does not
+        """Let these cases, in this order, run on the cluster if there is one. Raises OracleError if it does not
         answer."""
         if self.settings.cluster is not None:
             self.bench.elsewhere = Spread(self.settings, cases)
             self.remarks += [self.bench.elsewhere.left_out] if self.bench.elsewhere.left_out else []
 
     def expectations(self, folder: Path) -> Expectations:
-        """Return what is expected of the backend for the catalogue in a folder."""
+        """Return the expectations for the backend and for the catalogue in a folder."""
         if folder not in self._expectations:
             names = [self.backend_name or self.settings.backend]
             if self.settings.emulate and names == ["aclnn"]:
-                names.append("cpu")  # the emulated kernels compute as the project's own do
+                names.append("cpu")  # the emulated kernels compute like the project's own
             own = [load_expectations(expectations_file(folder, name)).entries for name in names]
             self._expectations[folder] = Expectations((*self._given, *chain(*own)))
         return self._expectations[folder]
 
     @cached_property
     def _given(self) -> tuple[Expectation, ...]:
-        """The entries of files that options name, and of the project's own."""
+        """The entries of expectation files that options name, and of the project's own file."""
         paths = [Path(path) for path in self.settings.expectations]
         project = Project.near(Path.cwd()).folder
         paths += [] if project is None else [expectations_file(project, self.backend_name or self.settings.backend)]
         return tuple(chain.from_iterable(load_expectations(path).entries for path in paths))
 
     def check_expectations(self, chosen: Iterable[Path]) -> None:
-        """Raise OracleError for an expectation about the operators of some catalogues that matches no case of theirs,
-        whatever its tier. The entries that come with the built-in catalogue are tests' to match: here that would expand
-        all of it."""
+        """Raise OracleError for an expectation about the operators of some catalogues that matches none of their cases,
+        of any tier. The entries of the built-in catalogue are left to the tests: to match them here would expand all of
+        it."""
         read = set(chosen)
         for folder in sorted({file.parent for file in read}):
             others = [slug_of(file) for file in files(folder) if file not in read]
@@ -168,7 +168,7 @@ class Run:
                 result.require_matches(self._catalogue(about))
 
     def _catalogue(self, read: set[Path]) -> Iterator[Case]:
-        """Yield every case of some catalogues, those that this run has already read first."""
+        """Yield every case of some catalogues, first the cases that this run has already read."""
         for (file, _), cases in list(self._cases.items()):
             if file in read:
                 yield from cases
@@ -177,7 +177,7 @@ class Run:
                 yield from load(file)
 
     def chosen(self, cases: Sequence[Case]) -> set[str]:
-        """Return the ids of the collected cases that this process is to run."""
+        """Return the ids of the collected cases that this process must run."""
         if self._failed is not None:
             cases = [case for case in cases if case.id in self._failed]
         shard = self.settings.shard
@@ -186,7 +186,7 @@ class Run:
 
     @property
     def _chosen(self) -> list[str]:
-        """The options that chose some of the catalogue's cases, beside an earlier run."""
+        """The options, except those of an earlier run, that selected some of the catalogue's cases."""
         return [*self.settings.chosen, *self.chosen_by]
 
     @property
@@ -194,14 +194,14 @@ class Run:
         return None if self.earlier is None else self.earlier.failed
 
     def costs(self, planned: Iterable[tuple[Path, str]]) -> dict[str, float]:
-        """Return about how many seconds each of the planned (file, id) pairs takes on one core."""
+        """Return the approximate seconds that each planned (file, id) pair takes on one core."""
         ids = {case_id for _, case_id in planned}
         files = {file for file, _ in planned}
         return {case.id: cost(case) for file in sorted(files) for case in self.cases(file) if case.id in ids}
 
     def for_worker(self) -> dict[str, Any]:
-        """Return what a worker of xdist must know: the backend's own name, by which expectations go, the devices that
-        it shares with others, and what an earlier run leaves to do."""
+        """Return the data that an xdist worker needs: the backend's own name, which selects expectations; the devices
+        that it shares with others; and the work that an earlier run left."""
         earlier = self.earlier or Earlier()
         return {
             "backend": self.backend_name,
@@ -215,14 +215,14 @@ class Run:
     def run_case(
         self, case: Case, folder: Path, then: Case | None = None, *, ignore_expectations: bool = False
     ) -> CaseRecord:
-        """Run one case and return its record. ``then``: the case that this process runs next, where that is known."""
+        """Run one case and return its record. ``then``: the case that this process runs next, if known."""
         record = self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder), then)
         if self.bench.elsewhere is not None:
             self.lost = self.bench.elsewhere.lost
         return record
 
     def worker_lost(self, file: Path, case_id: str, worker: str) -> CaseRecord:
-        """Return the record of a case whose worker ended: that says nothing of the device, which lives elsewhere."""
+        """Return the record of a case whose worker ended. It does not judge the device, which is elsewhere."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
         text = f"the worker {worker} ended while it had this case; --resume repeats it"
         return record_of(case, self.settings.for_worker(worker), Outcome("notrun", text))
@@ -230,7 +230,7 @@ class Run:
     def _expected(self, case: Case, folder: Path) -> Expectation | None:
         result = self.expectations(folder)
         if result.ask_for_cann and not self.versions:
-            with suppress(OracleError):  # a backend that does not open is told by the case itself
+            with suppress(OracleError):  # the case itself reports a backend that does not open
                 self.bench.open()
                 self.versions = self.bench.about.versions
         return result.of(case, self.settings.soc, self.versions.get("cann", ""))
@@ -239,16 +239,16 @@ class Run:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether no case may be left to run although there are some: it is then a run with a record all the same."""
+        """Whether a run without a case to run still has a record: another shard or an earlier run can have all."""
         return self.settings.shard is not None or self.earlier is not None
 
     def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
-        """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
+        """Start the record of the planned (file, id) pairs. ``given``: all catalogues that cases were selected from.
         Raises OracleError for an id planned twice."""
         given = list(given)
         if self.settings.cases:
             known = {case_id for _, case_id in planned}
-            if self.may_be_empty:  # another shard has it, or an earlier run had
+            if self.may_be_empty:  # another shard or an earlier run can have it
                 known |= {case.id for file in given for case in self.cases(file)}
             if missing := sorted(self.settings.cases - known):
                 more = f", nor {len(missing) - 1} more" if missing[1:] else ""
@@ -267,7 +267,7 @@ class Run:
         self.active = True
 
     def _begin(self, header: RunHeader, planned: Sequence[str]) -> None:
-        """Start the record, or go on with that of --resume."""
+        """Start the record, or continue the record of --resume."""
         if self.earlier is not None:
             self.earlier.check(header, len(planned))
             missing = self.earlier.left_behind(planned)
@@ -284,7 +284,7 @@ class Run:
         self.recorder.begin(len(planned), header)
 
     def header(self, files: Sequence[Path]) -> RunHeader:
-        """Return what the record's first line says of the run."""
+        """Return the header of the run, which is the record's first line."""
         result = header_of(self.settings, {**versions(), **self.versions})
         return replace(
             result,
@@ -296,8 +296,8 @@ class Run:
         )
 
     def explain(self) -> None:
-        """Divide the failures into groups, and write them into the record. Calls beside those of the largest groups are
-        run where there are cases enough to learn from, and the device is this process' to ask."""
+        """Divide the failures into groups, and write them into the record. Calls similar to those of the largest groups
+        are run if there are enough cases to learn from, and if this process may use the device."""
         if self.recorder.good:
             return
         record = self.recorder.record()
@@ -309,21 +309,21 @@ class Run:
             return
         try:
             result = self._learned(record, most)
-        except KeyboardInterrupt:  # every case has run: that ends the further calls, and loses nothing
+        except KeyboardInterrupt:  # every case has run: Ctrl-C only ends the further calls
             result = groups(record)
-        except Exception as error:  # a fault of this package must cost no verdict
+        except Exception as error:  # a fault of this package must not lose a verdict
             text = "".join(traceback.format_exception(error)).rstrip()
             self.problems.append(f"the further calls of this run failed, its verdicts stand; please report:\n{text}")
             result = groups(record)
         self.recorder.explain(result)
 
     def _learned(self, record: Record, most: int) -> list[Group]:
-        """Return the groups, told apart by at most so many calls beside those that failed, the largest as scripts."""
+        """Return the groups, distinguished by at most ``most`` further calls; the largest groups also have scripts."""
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         result = asking.groups(record)
-        of_state = True  # asked of the largest group, and of the next ones where it holds there
+        of_state = True  # tested for the largest group, and for the next one while it is true
         for number, group in enumerate(result[:ASKED]):
             case = case_of(group.smallest)
             if case is None or group.status != "fail":
@@ -338,7 +338,7 @@ class Run:
         return result
 
     def _script(self, case: Case, seconds: float) -> str:
-        """Return a failing case as a script, as small as so many seconds make it; "" where it does not fail again."""
+        """Return a failing case as a script, as small as possible within ``seconds``; "" if it does not fail again."""
         if seconds <= 0:
             return ""
         try:
@@ -347,7 +347,7 @@ class Run:
             return ""
 
     def _case_of(self, record: Record) -> Callable[[str], Case | None]:
-        """Return what finds a planned case of the operators that failed, by its id."""
+        """Return a function that finds a planned case of the failed operators by its id."""
         failed = {case.op for case in record.cases if not case.ok}
         files = {file for file, _ in self._cases} | self._planned
         known = {
@@ -356,7 +356,7 @@ class Run:
         return known.get
 
     def finish(self) -> list[str]:
-        """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
+        """End the record and release the backend; return the terminal's last lines: totals and the record's path."""
         self.recorder.end()
         if late := self.recorder.unwritten:
             self.problems.append(
@@ -367,7 +367,7 @@ class Run:
         except OracleError as error:
             self.problems.append(str(error))
         try:
-            self.remarks += filter(None, [self.recorder.make_sure()])  # last: until here it could be removed
+            self.remarks += filter(None, [self.recorder.make_sure()])  # last: until here it can be removed
         except OracleError as error:
             self.problems.append(str(error))
         counts = self.recorder.counts()
@@ -383,7 +383,7 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What the terminal should say above the totals: a device that was not given back, what was not tested."""
+        """The terminal's lines above the totals: a device that was not released, cases that were not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.remarks]
         lines += [f"WARNING: {sentence}" for sentence in told_of_changes((), self.recorder.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
@@ -395,7 +395,7 @@ class Run:
 
     @property
     def rows(self) -> list[str]:
-        """What becomes of every row of other tools' files that is not run here, by file and reason."""
+        """The rows of other tools' files that are not run here, with their reasons, by file."""
         lines: list[str] = []
         for file, result in self._foreign.items():
             unrun = result.unrun(self.settings.soc)
@@ -408,7 +408,7 @@ class Run:
 
 
 def header_of(settings: Settings, versions: dict[str, str]) -> RunHeader:
-    """Return what a record's first line says of settings alone."""
+    """Return the record's header as far as the settings alone determine it."""
     return RunHeader(
         schema=SCHEMA,
         backend=settings.backend,
@@ -433,7 +433,7 @@ def header_of(settings: Settings, versions: dict[str, str]) -> RunHeader:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that decide a result, for the record."""
+    """Return the versions that can change a result, for the record."""
     result = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
     packages = ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest")
     return {**result, **{name: version_of(name) or "not installed" for name in packages}}

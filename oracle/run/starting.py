@@ -1,4 +1,4 @@
-"""A process's run: from the command line, and which of the cases it runs."""
+"""The start of a process's run: from the command line to the cases that it runs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from ..system.process import keep_freed
 from .before import Earlier
 from .session import Run
 
-# Which of the collected cases this process runs, and in which order.
+# The selection and order of the collected cases that this process runs.
 
 
 class ChoosingHooks:
-    """Registered with a run, in the process that owns the terminal and in every worker: all choose alike."""
+    """Registered with a run, in the process that owns the terminal and in every worker: all select the same cases."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the cases that this process is to run, once ``-k`` and ``-m`` have chosen; order them as ``--shuffle``
-        says, or for ``-n``."""
+        """Keep the cases that this process must run, after ``-k`` and ``-m``; order them by ``--shuffle``, or for
+        ``-n``."""
         wanted = self.run.chosen([case for case in map(case_of, items) if case is not None])
         left_out = [item for item in items if (case := case_of(item)) is not None and case.id not in wanted]
         if left_out:
@@ -62,14 +62,14 @@ class ChoosingHooks:
 
 
 def case_of(item: Any) -> Case | None:
-    """Return the case of an item, None of other people's tests."""
+    """Return the case of an item; None for other people's tests."""
     case = getattr(item, "case", None)
     return case if isinstance(case, Case) else None
 
 
 def chosen_by(config: pytest.Config) -> list[str]:
-    """Return pytest's own options that choose some of the collected tests, for the record: only runs with the same
-    ones belong together."""
+    """Return pytest's own options that select some of the collected tests, for the record: only runs with the same
+    options belong together."""
     given = [("-k", config.option.keyword), ("-m", config.option.markexpr)]
     given += [("--deselect", prefix) for prefix in config.option.deselect or ()]
     flags = [f"--{name}" for name in ("lf", "stepwise") if getattr(config.option, name, False)]
@@ -78,8 +78,8 @@ def chosen_by(config: pytest.Config) -> list[str]:
 
 
 def catalogue_files(config: pytest.Config) -> list[Path]:
-    """Return the catalogues that the command line gives, whichever of their cases are chosen: the same on every
-    machine, and in a process that leaves collecting to its workers."""
+    """Return the catalogues that the command line gives, before any selection of cases. The result is the same on every
+    machine, also in a process that leaves the collection to its workers."""
     ignored = [(config.invocation_params.dir / path).resolve() for path in config.getoption("ignore") or ()]
     result: dict[Path, None] = {}
     for arg in config.args:
@@ -95,7 +95,7 @@ def _named(path: Path) -> Iterator[Path]:
 
 
 def _below(folder: Path, left_out: list[str]) -> Iterator[Path]:
-    """Yield the catalogues in a folder that pytest would collect: of operators that are known, to any depth."""
+    """Yield the catalogues of known operators in a folder, at any depth, that pytest would collect."""
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in left_out)]
         for path in sorted(Path(root, name) for name in names if name.endswith((".yaml", ".yml"))):
@@ -103,17 +103,17 @@ def _below(folder: Path, left_out: list[str]) -> Iterator[Path]:
                 yield path
 
 
-# A process's run, from the command line and, in a worker, from what its controller knows.
+# A process's run, from the command line and, in a worker, from its controller's data.
 
 
 def start(config: pytest.Config) -> Run:
-    """Return the run. Raises OracleError for a wrong option: at once, because collecting takes seconds."""
+    """Return the run. Raises OracleError for a wrong option at once, because collecting takes seconds."""
     keep_freed()
     given = vars(config.option)
     received: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)
     if received is None:
-        require_known(settings.backend)  # a worker that does not know it answers so for every case
+        require_known(settings.backend)  # a worker reports an unknown backend for every case
     language, path = language_of(given), report_path(config)
     if path is not None:
         format_of(path)
@@ -146,13 +146,13 @@ def start(config: pytest.Config) -> Run:
 
 
 def _require_no_recording(folder: str) -> None:
-    """Raise OracleError for a folder with the outputs of another run: both would be judged as those of one device."""
+    """Raise OracleError for a folder with the outputs of another run: both would be judged as one device's."""
     if indexes(Path(folder)):
         raise OracleError(f"--record-outputs {folder}: holds the recording of another run; name a new folder")
 
 
 def report_path(config: pytest.Config) -> Path | None:
-    """Return where the report goes, if anywhere."""
+    """Return the report's path, if there is a report."""
     text = getattr(config.option, "oracle_report", None)
     return None if text is None else Path(text)
 
@@ -165,7 +165,7 @@ def language_of(given: dict[str, Any]) -> Language:
 
 
 def _record_path(config: pytest.Config) -> Path | None:
-    """The record of --record; a report alone has one beside it."""
+    """Return the path of --record; with a report alone, a path next to it."""
     text, report = getattr(config.option, "oracle_record", None), report_path(config)
     if text is None:
         return None if report is None else report.with_suffix(".jsonl")
@@ -187,6 +187,6 @@ def _earlier(config: pytest.Config) -> Earlier | None:
 
 
 def command(config: pytest.Config) -> list[str]:
-    """Return the command that was typed."""
+    """Return the command as it was typed."""
     ours = Invocation.of(config)
     return ["pytest", *map(str, config.invocation_params.args)] if ours is None else ours.command

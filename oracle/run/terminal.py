@@ -1,7 +1,7 @@
-"""What a run says while it goes and at its end: never more than 60 lines, the totals and the report's path last.
+"""The output of a run on the terminal: at most 60 lines, the totals and the report's path last.
 
-While it goes: one line in a terminal; in a pipe four lines, half a minute apart, and then one each time the run has
-taken twice as long. At its end: the verdict, then the groups of failures, the largest with condition, cause and
+During the run: one line in a terminal; in a pipe four lines, half a minute apart, and then one line each time the run
+has taken twice as long. At its end: the verdict, then the groups of failures, the largest with condition, cause and
 command.
 """
 
@@ -22,38 +22,38 @@ from ..reporting.language.words import DID, ORDER, figure, verdict
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-Costs: TypeAlias = "Callable[[], Mapping[str, float]]"  # makes the seconds that each planned case takes
+Costs: TypeAlias = "Callable[[], Mapping[str, float]]"  # returns the seconds that each planned case takes
 
-TERMINAL_S, PIPE_S = 0.2, 30.0  # seconds between two tellings
-EVENLY = 4  # tellings in a pipe before they grow rare
-FULL = 4  # groups of failures that are told with condition, cause, input and command
-KINDS = 10  # of failures that are told
+TERMINAL_S, PIPE_S = 0.2, 30.0  # seconds between two progress lines
+EVENLY = 4  # progress lines in a pipe before the pauses grow
+FULL = 4  # groups of failures shown with condition, cause, input and command
+KINDS = 10  # groups of failures that are shown
 MIDDLE = 26  # lines between pytest's first ones and the totals
-STRANGERS = 4  # lines of other plug-ins (xdist: a worker went down) that are shown
+STRANGERS = 4  # shown lines of other plug-ins (xdist: a worker went down)
 KNOWN = 2.0  # seconds
-LONG = 20.0  # seconds: a run that takes longer says so before it begins
-LINE = 200  # characters of a line that other people's words are in
+LONG = 20.0  # seconds: a longer run announces its time before it begins
+LINE = 200  # characters of a line with text from outside
 
 
 class Progress:
-    """Counts cases as they end and tells how far the run is: done of planned, failures, rate, time left.
+    """Counts ended cases and shows the progress: done of planned, failures, rate, time left.
 
-    ``costs``: the seconds that each planned case takes by the constants of ``catalogue.measure.cost``. Read when
-    something is first told: a process that has workers must read the cases for them.
+    ``costs``: the seconds that each planned case takes by the constants of ``catalogue.measure.cost``. Called at the
+    first progress line: a process with workers must first read the cases.
     """
 
     def __init__(self, planned: int, reporter: TerminalReporter, language: Language, costs: Costs) -> None:
         self.planned, self.reporter, self.language = planned, reporter, language
         self.costs, self._planned = costs, 0.0
-        self._left: dict[str, float] = {}  # of the cases that are left
+        self._left: dict[str, float] = {}  # seconds of the cases that are left
         self.is_terminal = bool(getattr(reporter, "isatty", False))
-        self.write_line = reporter.write_line  # as it is now: ours are few
+        self.write_line = reporter.write_line  # the original method, which Quiet does not limit
         self.statuses: dict[str, str] = {}
         self.started = self.last = time.monotonic()
         self.width = self.shown = 0
 
     def case(self, case_id: str, status: str) -> None:
-        """Count a case (of two endings of one id the later) and tell where it is time to."""
+        """Count a case (a later status of the same id replaces the earlier) and show the progress if due."""
         self.statuses[case_id] = status
         now = time.monotonic()
         if now - self.last >= self._pause():
@@ -61,7 +61,7 @@ class Progress:
             self.tell(now)
 
     def _pause(self) -> float:
-        """Seconds from one telling to the next."""
+        """Return the seconds until the next progress line."""
         if self.is_terminal:
             return TERMINAL_S
         return PIPE_S if self.shown < EVENLY else self.last - self.started
@@ -75,7 +75,7 @@ class Progress:
             self.write_line(line)
 
     def line(self, elapsed: float) -> str:
-        """The state after so many seconds, in a line."""
+        """Return the state after ``elapsed`` seconds as one line."""
         done = len(self.statuses)
         failed = sum(status not in GOOD for status in self.statuses.values())
         rate = done / elapsed if elapsed > 0 else 0.0
@@ -85,15 +85,15 @@ class Progress:
         return self.language.say(text)
 
     def ahead(self) -> str:
-        """What a long run says before it begins; "" for a short one."""
+        """Return the announcement of a long run before it begins; "" for a short one."""
         seconds = self.left(0.0)
         text = _("{n} cases, about {time}; fewer: --tier smoke, --op NAME, -k WORDS, --where CONDITIONS",
                  n=self.planned, time=clock(seconds))  # fmt: skip
         return self.language.say(text) if seconds >= LONG else ""
 
     def left(self, elapsed: float) -> float:
-        """The seconds that the cases to come take: their costs, as fast as this run goes. The constants of the costs
-        count as a run of ``KNOWN`` seconds, so that the first estimate does not hang on the first cases alone."""
+        """Return the seconds for the remaining cases: their costs at the speed of this run. The predicted costs weigh
+        as much as a run of ``KNOWN`` seconds, so that the first estimate does not depend only on the first cases."""
         if not self._planned:
             self._left = dict(self.costs())
             self._planned = sum(self._left.values())
@@ -103,7 +103,7 @@ class Progress:
         return left * (elapsed + KNOWN) / (self._planned - left + KNOWN)
 
     def close(self) -> None:
-        """Leave the line clean for what pytest says next."""
+        """Clear the line for pytest's next output."""
         if self.is_terminal and self.width:
             self.reporter.rewrite("", erase=True)
 
@@ -115,9 +115,9 @@ def clock(seconds: float) -> str:
 
 
 def summary(counts: Mapping[str, int], language: Language) -> list[str]:
-    """The end of a run: the line in the ecosystem's words (ATK's console) with every status, and what that means.
+    """Return the end of a run: the line in the ecosystem's words (ATK's console) with every status, and its meaning.
 
-    A case that never ran has not failed, and one that was skipped is no success: both are counted apart.
+    A case that never ran has not failed, and a skipped case is no success: both are counted separately.
     """
     total, lost, skipped = sum(counts.values()), counts.get("notrun", 0), counts.get("skip", 0)
     failed = sum(n for status, n in counts.items() if status not in GOOD) - lost
@@ -138,7 +138,7 @@ def summary(counts: Mapping[str, int], language: Language) -> list[str]:
 
 
 def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[str]:
-    """Each layer's score by itself, where any rejects a case."""
+    """Return the score of each layer, if any layer rejects a case."""
     if all(accepted == judged for accepted, judged in layers.values()):
         return []
     text = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
@@ -146,15 +146,15 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
 
 
 def further(calls: int, language: Language) -> str:
-    """What is said of the calls that a run made beside its failing cases."""
+    """Return the line about the further calls that a run made in addition to its failing cases."""
     return language.say(_n("{n} further call was run next to the failed ones, to find where (--no-explain: none)",
                            "{n} further calls were run next to the failed ones, to find where (--no-explain: none)",
                            calls))  # fmt: skip
 
 
 def failures(record: Record, language: Language, room: int, hint: Text | None = None) -> list[str]:
-    """What to say in so many lines of the cases that did not end well: the verdict, then their groups, the largest
-    first; after these all of it where that fits, else ``hint``, which says where to read it."""
+    """Return at most about ``room`` lines on the cases that did not end well: the verdict, then their groups, the
+    largest first. Then follow all details if they fit, else ``hint``, which says where to read them."""
     bad = [case for case in record.cases if not case.ok]
     if not bad:
         return [language.say(verdict(record))] if record.unjudged else []
@@ -175,8 +175,8 @@ def failures(record: Record, language: Language, room: int, hint: Text | None = 
 
 
 def _group(cluster: Cluster, language: Language) -> Iterator[str]:
-    """A group of failures: how many, of what, which rule, and why, or else where; then the smallest input, and what
-    shrinks it."""
+    """Yield a group of failures: its size, operators and rule, and the cause or else the condition; then the smallest
+    input, and the command that shrinks it."""
     say, group = language.say, cluster.group
     rule = say(Phrase(cluster.rule))
     texts = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
@@ -210,7 +210,7 @@ def _row(name: str, text: str) -> str:
 
 
 def _operators(cluster: Cluster, language: Language) -> str:
-    """The operators of a group: a few by name, many by their number."""
+    """Return the operators of a group: one or two by name, more by their number."""
     names = cluster.op.split(", ")
     if len(names) <= 2:
         return cluster.op
@@ -223,13 +223,13 @@ def _replay(cluster: Cluster) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text that others had a part in as a line of bounded length."""
+    """Return a text from outside as a line of bounded length."""
     whole = " ".join(bounded(text[: 2 * LINE]).split("\n"))
     return whole if len(whole) <= LINE else f"{whole[:LINE]} ..."
 
 
 def few(lines: Sequence[str], room: int, language: Language) -> list[str]:
-    """As many of some lines as there is room for, each bounded, and how many there are besides."""
+    """Return as many lines as there is room for, each bounded, and the number of the others."""
     if len(lines) <= room:
         return [one_line(line) for line in lines]
     left = len(lines) - room + 1
@@ -238,7 +238,7 @@ def few(lines: Sequence[str], room: int, language: Language) -> list[str]:
 
 
 class Quiet:
-    """pytest's terminal reporter with no more than a few lines of other plug-ins while cases run."""
+    """pytest's terminal reporter, limited to a few lines of other plug-ins while cases run."""
 
     def __init__(self, reporter: TerminalReporter) -> None:
         self.reporter, self.shown, self.kept_back = reporter, 0, 0
@@ -246,7 +246,7 @@ class Quiet:
         reporter.write_line = self.write_line  # type: ignore[method-assign]
 
     def write_line(self, line: str | bytes, **markup: Any) -> None:
-        """Write a line, or count it."""
+        """Write a line, or only count it."""
         text = line if isinstance(line, str) else line.decode("utf-8", "replace")
         if self.shown < STRANGERS:
             self.shown += 1
@@ -255,5 +255,5 @@ class Quiet:
             self.kept_back += 1
 
     def close(self) -> None:
-        """Give the reporter back as it was."""
+        """Restore the reporter's own method."""
         self.reporter.write_line = self.write  # type: ignore[method-assign]

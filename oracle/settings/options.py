@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a run. ``dest``: its name in a parsed namespace. ``prefixed``: a spelling that no other plug-in
-    uses."""
+    """One option of a run. ``dest``: its name in a parsed namespace. ``prefixed``: its spelling that is always free."""
 
     name: str
     help: str
@@ -240,8 +239,7 @@ class Project:
         return cls()
 
     def fill(self, values: dict[str, Any]) -> None:
-        """Give options that the command line omits the project's values. Its backend options apply only to its own
-        backend."""
+        """Give omitted options the project's values; its backend options apply only to the project's own backend."""
         other = values.get("oracle_backend") not in (None, self.options.get("oracle_backend"))
         for dest, value in self.options.items():
             if other and dest == "oracle_backend_option":

@@ -113,8 +113,7 @@ class Settings:
 
     @property
     def apart(self) -> bool:
-        """Whether the device has a separate process. Every device except our own code has one, unless --no-isolate is
-        given."""
+        """Whether the device has a separate process: every device except our own code has one, unless --no-isolate."""
         if self.isolate is not None:
             return self.isolate
         limited = self.timeout not in (None, math.inf) or self.max_memory is not None  # needs a separate process
@@ -201,8 +200,7 @@ def _require_words(given: Mapping[str, Any]) -> None:
 
 
 def _emulated(given: Mapping[str, Any], backend: str) -> bool:
-    """Return whether the emulated CANN is used. Raises OracleError if all backends are built-in and none runs on
-    CANN."""
+    """Return whether the emulated CANN is used. OracleError if all backends are built-in and none runs on CANN."""
     asked = {backend, (given["third-party"] or backend).partition(":")[0]}
     if given["emulate"] and asked.issubset(set(BUILTIN).difference(DEVICE_BACKENDS)):
         raise OracleError(f"--emulate: --backend {backend} does not run on CANN; give --backend aclnn or torch_npu")
@@ -210,8 +208,7 @@ def _emulated(given: Mapping[str, Any], backend: str) -> bool:
 
 
 def _isolated(given: Mapping[str, Any]) -> bool | None:
-    """Return the choice of --isolate and --no-isolate. Raises OracleError for --no-isolate with a limit on the
-    process."""
+    """Return the choice of --isolate and --no-isolate. OracleError for --no-isolate with a limit on the process."""
     if not given["no-isolate"]:
         return True if given["isolate"] else None
     for name in ("isolate", "timeout-per-case", "max-memory"):
@@ -264,8 +261,7 @@ def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
-    """Return the keys and values of a repeated option KEY=VALUE. Raises OracleError for another form, or a key
-    twice."""
+    """Return the pairs of a repeated option KEY=VALUE. Raises OracleError for another form, or a key twice."""
     pairs = []
     for text in texts or ():
         key, equals, value = text.partition("=")

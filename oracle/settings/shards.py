@@ -74,9 +74,8 @@ def shuffled(things: Sequence[T], seed: int, name: Callable[[Any], str]) -> list
 
 
 def interleaved(things: Sequence[T], group: Callable[[Any], str], apart: Callable[[Any], bool]) -> list[T]:
-    """Return things with the ``apart`` ones spread evenly among the others of their group. ``apart`` calls are refused
-    or empty: state that a device keeps of such a call then meets a call that it computes. Both kinds keep their own
-    order."""
+    """Return things with the ``apart`` ones (refused or empty calls) spread evenly among the others of their group. So
+    state that a device keeps of such a call meets a call that it computes. Both keep their own order."""
     places: dict[int, tuple[int, float]] = {}
     groups: dict[str, list[int]] = {}
     for number, thing in enumerate(things):

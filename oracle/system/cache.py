@@ -63,8 +63,7 @@ def code_is_as_loaded() -> bool:
 
 
 def _changed_at(path: Path) -> float:
-    """Return the time of the last change of a file's content, name, mode or times. A copy can keep the times of its
-    original."""
+    """Return the time of the last change of a file's content, name, mode or times: a copy can keep older times."""
     try:
         status = path.stat()
     except OSError:  # it is gone
@@ -168,8 +167,7 @@ def opened(content: bytes) -> bytes | None:
 
 
 def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], int]) -> None:
-    """Delete the files that were read longest ago until the total cost is within a limit. Other processes can delete
-    too."""
+    """Delete the files that were read longest ago until the total cost is within a limit. Others can do so too."""
     result = []
     for path in paths:
         with suppress(OSError):  # another process has deleted it

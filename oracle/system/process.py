@@ -61,8 +61,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
 
 
 def _place_of(error: Exception) -> str:
-    """Return the last line that an import reached in the module's own folder; "" for a syntax error, whose text names
-    it."""
+    """Return the last line that an import reached in the module's own folder; "" for a syntax error, which names it."""
     ours = (Path(__file__).parents[1], Path(importlib.__file__).parent)
     frames = [f for f in extract_tb(error.__traceback__) if Path(f.filename).is_file()]
     frames = [f for f in frames if not any(folder in Path(f.filename).parents for folder in ours)]

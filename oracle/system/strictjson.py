@@ -25,8 +25,7 @@ def _decoded(text: str) -> Any:
 
 
 def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
-    """Return ``read(text)``, where ``read`` is a decoder's method; its errors become OracleError. ``file``: the text is
-    a whole file."""
+    """Return ``read(text)``, a decoder's method, with its errors as OracleError. ``file``: the text is a whole file."""
     try:
         return read(text.decode("utf-8") if isinstance(text, bytes) else text)
     except json.JSONDecodeError as error:

@@ -200,9 +200,8 @@ def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
 
 
 def written(call: Call) -> tuple[str, ...]:
-    """Return the outputs that a successful call writes. It does not write outputs that it does not request, nor those
-    that the host leaves unchanged. On an empty input the host returns before the kernel and fills some outputs or
-    none."""
+    """Return the outputs that a successful call writes: not those it does not request or the host leaves unchanged. On
+    an empty input the host returns before the kernel, and fills some outputs or none."""
     op, given, target = operator(call.op), call.arguments, platform(call.soc, call.cann)
     asked = [each for each in op.each if call.outputs.get(each.output) is not None and not each.skips(given)]
     ends = op.ends_early(given)
@@ -290,9 +289,8 @@ def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
 
 
 def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
-    """Return the arguments prepared for computing. Arrays get the native byte order; with a scalar output, scalars
-    become one-element vectors. Integers are cast to the kernel's type, except if that is an integer type. If the page
-    does not give the kernel's type, they are cast to float32."""
+    """Return arguments ready for computing: in native byte order; with a scalar output, scalars as one-element vectors.
+    Integers are cast to the kernel's type unless it is an integer type; to float32 if the page does not give it."""
     ready = dict(args)
     scalar = not op.output_shape(args)
     computed = dtype_of(op.host_type(args, target)).numpy

@@ -94,8 +94,7 @@ class Registry(Mapping[str, Operator]):
         return tuple(self._unusable)
 
     def add(self, text: str) -> Operator:
-        """Register the operator that ``module:NAME`` names. Raises OracleError if it is not an operator or clashes with
-        another."""
+        """Register the operator that ``module:NAME`` names. OracleError if it is no operator or clashes with one."""
         self._all()
         result = self._outside(text, f"--operator {text}")
         self._added[text] = result.name

@@ -76,8 +76,7 @@ def _of_two(a: str, b: str) -> str | None:
 
 
 def _of_complex(a: str, b: str) -> str | None:
-    """Return the common complex dtype. complex32 stands for float16, complex64 for float32, complex128 for float64;
-    integers do not change it."""
+    """Return the common complex type: complex32 for float16, complex64 for float32, complex128 for float64."""
     parts = [_COMPLEX.get(name, name) for name in (a, b)]
     floats = [p for p in parts if p in FLOATING]
     if len(floats) == 1:
@@ -302,8 +301,7 @@ def public_format(a: Args, name: str) -> Check:
 
 
 def format_of_a_row(a: Args, name: str) -> Check:
-    """Check the format: a generated interface reads these formats as ND, and finds no row of the definition for
-    another."""
+    """Check the format: a generated interface reads these as ND, and finds no row of the definition for others."""
     result = a[name].format
     text = f"{name} has the format {result}; no row of the definition has it, known are: {', '.join(FORMATS_OF_ROWS)}"
     return check(f"format of {name} in a row", None if result in FORMATS_OF_ROWS else text)

@@ -72,8 +72,7 @@ def one_number(a: Arguments, out: str) -> str | None:
 
 
 def widened(a: Arguments, platform: Platform) -> str:
-    """Return the dtype that the host computes such a loss in: self's dtype, but float32 for float16 before
-    ascend950."""
+    """Return the dtype that the host computes a loss in: self's; but float32 for float16 before ascend950."""
     name = dtype_of(a["self"].dtype).name
     return "float32" if name == "float16" and not platform.regbase else name
 

@@ -75,8 +75,7 @@ def _split(op: Operator, a: Arguments) -> tuple[int, int]:
 
 
 def _parts(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> dict[str, Array]:
-    """Return the parts of an operand by symbol. Each part is repeated until it has the shape of the formula's
-    values."""
+    """Return the parts of an operand by symbol, each repeated to the shape of the formula's values."""
     axis, count = _split(op, a)
     pieces = np.split(value, count, axis) if value.shape[axis] % count == 0 else [value] * count
     return {name: _again(piece, shape, axis) for name, piece in zip(parameter.parts, pieces, strict=True)}
@@ -122,8 +121,7 @@ def _again(value: Array, shape: Shape, axis: int) -> Array:
 
 
 def _constant(parameter: Parameter, value: Any) -> float:
-    """Return an attribute as a formula receives it: a number as a float32; a flag, a choice or a class as an
-    integer."""
+    """Return an attribute for a formula: a number as a float32; a flag, a choice or a class as an integer."""
     if parameter.role in ("flag", "ignore index"):
         return int(value)
     if parameter.role == "choice":

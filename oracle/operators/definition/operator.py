@@ -315,8 +315,7 @@ class Operator:
         return dtype_of(a[self.main].dtype).name
 
     def output_dtype(self, a: Arguments) -> str:
-        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main
-        operand's."""
+        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
         if self.dtype:
             return self.dtype
         names = [self.like] if self.like else [self.main, *self.mutual]
@@ -328,8 +327,7 @@ class Operator:
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
     def skips(self, a: Arguments) -> bool:
-        """Return whether a call leaves the output unchanged: the call does not request it, or the host does not write
-        it."""
+        """Return whether a call leaves the output unchanged: it does not request it, or the host does not write it."""
         mask = self.attribute("mask")
         asked = mask is None or a[mask.name][self.outputs.index(self.output)]
         return not asked or (self.skipped is not None and self.skipped(a))

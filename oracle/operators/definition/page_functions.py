@@ -222,8 +222,7 @@ def _require_refused(op: Operator, tensor: Parameter) -> None:
 
 def _try_reductions(op: Operator, reduction: Parameter) -> None:
     """Raise OracleError if the checks refuse every call with one reduction and accept another. Cases are planned only
-    for accepted calls. A page that refuses a reduction by mistake would get cases of one element only, and one element
-    looks the same in every reduction."""
+    for accepted calls; such a page would have cases of one element only, which look the same in every reduction."""
     targets = [platform(soc) for soc in op.documented]
     refused = {value: _first_refusal(op, {reduction.name: value}, targets) for value in reduction.choices}
     taken = [value for value, (reason, _) in refused.items() if not reason]

@@ -78,8 +78,7 @@ class Parameter:
 
     @property
     def told_words(self) -> str:
-        """The words of a choice, with their numbers if it has numbers: ``none, mean, sum``, or ``0 none, 1 mean, 2
-        sum``."""
+        """The words of a choice, with numbers if it has any: ``none, mean, sum``, or ``0 none, 1 mean, 2 sum``."""
         return ", ".join(self.words if self.c == "char*" else (f"{n} {word}" for n, word in enumerate(self.words)))
 
     def holds(self, what: str) -> bool:
@@ -132,8 +131,7 @@ def groups(name: str) -> Parameter:
 
 
 def extent(name: str, first: int, end: int | None) -> Parameter:
-    """Declare the number of elements along the main operand's axes from ``first`` up to ``end``; a call repeats this
-    number."""
+    """Declare the number of elements along the main operand's axes ``first`` to ``end``; a call repeats this number."""
     return Parameter(name, "attr", "extent", plain="usual", along=(first, end))
 
 
