@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .run.session import Run
 
 SUFFIXES = (".yaml", ".yml")
-FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
+FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only if the command line names them
 MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 

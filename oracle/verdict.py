@@ -59,8 +59,9 @@ class Comparison:
 
     ``kernel_share``: None if the reference does not give the kernel's part of the bound. ``codes``: uint8 per element,
     a structure code or 0. ``strict_bad``: bool per element. Both are None if no element is wrong. ``stand_in``: flat
-    indices of elements where a value other than the golden is right: a saturated overflow, a value within its bound of
-    overflowing, or the other side of a comparison that rounding decides. The standards receive the golden there.
+    indices of elements where a value other than the golden is right; the standards receive the golden there. Such
+    values are a saturated overflow, a value within its bound of overflowing, and the other side of a comparison that
+    rounding decides.
     """
 
     budget_used: float = 0.0

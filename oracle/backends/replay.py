@@ -81,7 +81,7 @@ class RecordedOutputs:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, Exception):
-            return  # Ctrl-C: the device did not answer
+            return  # Ctrl-C: the device gave no result
         line = {
             "id": self.call.case_id,
             "soc": self.call.soc,

@@ -367,8 +367,8 @@ def _given(op: Operator) -> str:
 
 
 def _kind(op: Operator) -> str:
-    """Return the C++ expression for the type that the host computes in: the main operand's, that of the operand which
-    gives the output its type, or the common type of the operands."""
+    """Return the C++ expression for the type that the host computes in: that of the main operand, of the operand named
+    by ``like``, or the common type of the operands."""
     if op.like:
         return f"t_{op.like}.type"
     if op.kernel_type is None and not op.mutual:

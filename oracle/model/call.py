@@ -188,7 +188,7 @@ def address(array: Array) -> int:
 def owner_of(view: Array) -> Array:
     """Return the array that owns the memory of a view."""
     while (base := view.base) is not None:
-        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided inserts an object
         if not isinstance(base, np.ndarray):
             break
         view = base

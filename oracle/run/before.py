@@ -28,8 +28,8 @@ NAMED = 5  # ids in a message
 class Earlier:
     """An earlier run. Only the process that owns the terminal has ``record``; its workers have the ids alone.
 
-    ``ended``: the cases with a line, if this run continues the record. ``failed``: the cases to repeat, which did not
-    end well, if this run repeats them; else None.
+    ``ended``: the cases with a line, if this run continues the record. ``failed``: the cases that did not end well, if
+    this run repeats only them; else None.
     """
 
     ended: frozenset[str] = frozenset()

@@ -296,8 +296,9 @@ class Run:
         )
 
     def explain(self) -> None:
-        """Divide the failures into groups, and write them into the record. Calls similar to those of the largest groups
-        are run if there are enough cases to learn from, and if this process may use the device."""
+        """Divide the failures into groups, and write them into the record. Further calls, similar to those of the
+        largest groups, are run if the run has enough cases and ended normally, without a cluster or
+        --record-outputs."""
         if self.recorder.good:
             return
         record = self.recorder.record()
@@ -323,7 +324,7 @@ class Run:
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
         asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         result = asking.groups(record)
-        of_state = True  # tested for the largest group, and for the next one while it is true
+        of_state = True  # tested group by group, from the largest, while it is true
         for number, group in enumerate(result[:ASKED]):
             case = case_of(group.smallest)
             if case is None or group.status != "fail":

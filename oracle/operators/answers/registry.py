@@ -54,7 +54,7 @@ class Registry(Mapping[str, Operator]):
     def _all(self) -> dict[str, Operator]:
         if not self._loaded:
             with self._lock:
-                if not (self._loaded or self._loading):  # clash() asks while pages load
+                if not (self._loaded or self._loading):  # clash() looks up pages while they load
                     self._load()
         return self._found
 

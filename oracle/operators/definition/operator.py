@@ -69,7 +69,7 @@ class Operator:
     documented: tuple[str, ...]
     #: The checks of GetWorkspaceSize in the source's order.
     checks: Callable[[Args, Platform], Checks]
-    #: The inputs whose emptiness ends a call that passed the checks. It writes no output, except ``filled`` ones.
+    #: The inputs whose emptiness ends a call that passed the checks. It writes only ``filled`` outputs.
     empty: tuple[str, ...]
     #: The first output's formula with its kernels' orders; or a function (:class:`Given`).
     computes: Formula | Given
@@ -277,8 +277,8 @@ class Operator:
         return shape
 
     def slice_axes(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
-        """Return the output's axes along which the operator works slice by slice: all axes that it does not reduce, and
-        no axis under a mean over elements or over the batch. ``shapes``: the inputs' shapes, by name."""
+        """Return the output's axes along which the operator works slice by slice: all axes that it does not reduce.
+        Under a mean over elements or over the batch there is none. ``shapes``: the inputs' shapes, by name."""
         given = self.by_role(attributes)
         rank = max(1, len(shape))
         if self.class_index is not None:

@@ -168,9 +168,9 @@ def line_of(function: Function, error: Exception) -> str:
 
 def try_out(op: Operator) -> None:
     """Call the functions of a guarded operator for a usual call, with and without its optional inputs. Raises
-    OracleError for an unknown name or an invalid return value; for a function that fails on every shape that the checks
-    accept, or at an attribute that is a null pointer; for a reduction whose calls the checks all refuse; and for a null
-    pointer that the checks accept though the input is not optional."""
+    OracleError for an unknown name, an invalid return value, and a function that fails on every shape that the checks
+    accept, or at a null pointer of an attribute. Raises it also for checks that refuse every call of a reduction, or
+    that accept a null pointer for an input that is not optional."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
@@ -235,8 +235,8 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
 
 
 def try_formulas(op: Operator) -> None:
-    """Raise OracleError for an elementwise formula that gives no number at usual points, and for an order that differs
-    from the formula there without ``departs``: by more than an approximation, at a tenth of the points."""
+    """Raise OracleError for an elementwise formula that gives no number at usual points. Also for an order without
+    ``departs`` that differs from the formula, by more than an approximation, at a tenth of the points."""
     calls = (_call(op, shape, op.usual(shape), set()) for shape in SHAPES)
     given = next((arrays for arrays, described in calls if not _refusal(op, described, platform(DEFAULT_SOC))), None)
     if given is None:

@@ -317,8 +317,8 @@ def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
 
 
 def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return an empty result for aten to fill, in the shape that some tensors broadcast to. aten's own result has the
-    shape of self, and aten resizes it with a warning on standard error at every call."""
+    """Return an empty result for aten to fill, in the shape that some tensors broadcast to. The result of aten itself
+    has the shape of self, and its resizing prints a warning at every call."""
     return a["self"].new_empty(_common_shape(a, names))
 
 
