@@ -2,13 +2,12 @@
 gamma; rstd = r.
 
 Sources: document aclnnAddRmsNorm; norm/add_rms_norm/op_host/op_api/aclnn_add_rms_norm.cpp (checks) and its tiling; the
-kernels of all products; official golden (v1: A2 and A3, v2: ascend950). rstd is float32 whatever x is.
+kernels of all products; official golden (v1: A2 and A3, v2: ascend950). rstd is float32 for any dtype of x.
 
-Which outputs are null says what is computed: xOut alone beside y (PRE), y alone (POST), else all three. Cases ask for
-all three.
+The null outputs select the computation: y and xOut (PRE), y alone (POST), else all three. Cases request all three.
 
 Document and source differ, and the source wins: gamma against x, rstd's shape and epsilon are refused by the tiling,
-with 561103; an empty call ends before, so that none of that is asked.
+with 561103; an empty call ends before these checks.
 
 Roundings: ascend950 computes in float32 and rounds once. Before it, float16 is added in float16, and x * r is rounded
 to x's type before gamma; in bfloat16 the statistics come from the rounded x in some paths, not in others.
@@ -32,7 +31,7 @@ from ..page import (
 
 
 def added(x: Expression, z: Expression) -> Expression:
-    """The sum that is normalised."""
+    """The sum to normalise."""
     return x + z
 
 
@@ -64,7 +63,7 @@ def kernel_950(x: Expression, z: Expression, w: Expression, e: Expression) -> Ex
 
 
 def kernel_tbe(x: Expression, z: Expression, w: Expression, e: Expression) -> Expression:
-    """What is normalised is stored before it is multiplied by gamma."""
+    """The normalised value is stored before it is multiplied by gamma."""
     return stored(stored(x + z, x) * split(x, z, e), x) * w
 
 
@@ -94,7 +93,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def types(a: Args, platform: Platform, *, norm: bool, pre: bool) -> Checks:
-    """CheckDtypeValid: float32 with all outputs alone."""
+    """CheckDtypeValid; float32 is accepted only with all outputs."""
     listed = tuple(n for n in float_types(platform) if norm or n != "float32")
     for name in ("x1", "x2", "gamma"):
         yield dtype_in(a, name, listed)
@@ -113,7 +112,7 @@ def min_rank(a: Args, name: str) -> Check:
 
 
 def tiling(a: Args, *, norm: bool) -> Checks:
-    """What is refused when the kernel is launched."""
+    """The checks of the launch."""
     x, gamma = a["x1"].shape, a["gamma"].shape
     ends = x[-len(gamma) :]
     if not norm:

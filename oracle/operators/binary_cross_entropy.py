@@ -2,17 +2,17 @@
 least -100; its mean, or its sum, over all elements.
 
 Sources: document aclnnBinaryCrossEntropy; loss/binary_cross_entropy/op_api/aclnn_binary_cross_entropy.cpp (checks);
-op_kernel/arch35 (ascend950); the TBE kernels of CANN 8.1; official golden, PyTorch. They agree, but that the kernel of
-ascend910 raises self and 1 - self to 1e-12 instead, so that no logarithm is below -27.631.
+op_kernel/arch35 (ascend950); the TBE kernels of CANN 8.1; official golden, PyTorch. They agree, except that the kernel
+of ascend910 raises self and 1 - self to at least 1e-12 instead; so no logarithm is below -27.631.
 
-Document and source differ, and the source wins: a null pointer is 561103; a reduced out may be of any shape of one
-element. Dtypes are compared only where a weight is given; without one mixed dtypes pass the checks, and nobody casts:
-unspecified. No check looks at weight's shape; kernels want self's: another is unspecified. An empty call is filled with
-NaN for a mean, else with 0, whatever the shape of out.
+Document and source differ, and the source wins: a null pointer is 561103; a reduced out can have any shape of one
+element. Dtypes are compared only if a weight is given. Without a weight, mixed dtypes pass the checks and no code casts
+them: unspecified. No check looks at weight's shape; kernels require self's, another one is unspecified. An empty call
+is filled with NaN for a mean, else with 0, for any shape of out.
 
-A mean's factor is multiplied to every term. Kernels subtract self from 1 in float32, so that of a self near 0 few
-digits enter. A self outside [0, 1] is no probability, and what a maximum makes of its logarithm is not documented:
-unspecified. Other special values follow the formula in IEEE float64; self 0 beside target 0 gives -0.
+Every term is multiplied by the factor of a mean. Kernels subtract self from 1 in float32, so a self near 0 loses
+digits. A self outside [0, 1] is no probability, and the maximum with its logarithm is not documented: unspecified.
+Other special values follow the formula in IEEE float64; self 0 with target 0 gives -0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST = 9.999999960041972e-13  # float32(1e-12)
 
 
 def formula(x: Expression, y: Expression, w: Expression) -> Expression:
-    """The formula, with 1 - self exactly; of self 0 its logarithm is +0."""
+    """The formula, with 1 - self exactly; for self 0 its logarithm is +0."""
     other = where(equal(x, 0), 0, log1p(-x))
     return -(maximum(log(x), -100) * y + maximum(other, -100) * (1 - y)) * w
 
@@ -45,12 +45,12 @@ def kernel_910(x: Expression, y: Expression, w: Expression) -> Expression:
 
 
 def pytorch(x: Expression, y: Expression, w: Expression) -> Expression:
-    """PyTorch's order, with the logarithm of 1 - self that loses nothing."""
+    """PyTorch's order, with an exact logarithm of 1 - self."""
     return ((y - 1) * maximum(log1p(-x), -100) - y * maximum(log(x), -100)) * w
 
 
 def outside(x: Expression) -> Expression:
-    """No probability."""
+    """Elements that are no probability."""
     return is_nan(x) | (x < 0) | (x > 1)
 
 
@@ -81,7 +81,7 @@ def shape_of_out(a: Args) -> Check:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "target", "out")
     for name in ("target", "out", *(["weight"] if a["weight"] is not None else [])):
         yield same_dtype(a, name, "self")
@@ -90,7 +90,7 @@ def demands(a: Args, platform: Platform) -> Checks:
 
 
 def undefined(a: Arguments) -> str | None:
-    """What no check looks at, and kernels want."""
+    """Shapes and dtypes that no check looks at, but kernels require."""
     for name in ("target", "out"):
         if a[name].dtype.name != a["self"].dtype.name:
             return f"{name} has dtype {a[name].dtype.name}, self has {a['self'].dtype.name}"
@@ -128,7 +128,7 @@ OPERATOR = Operator(
     kernel=KernelName("binary_cross_entropy", ("self", "target", "weight"), {"reduction": ("reduction", 1)}),
     aten=Aten(
         lambda aten, t: aten.binary_cross_entropy(t["self"], t["target"], t["weight"], t["reduction"]),
-        departs=True,  # it refuses what lies outside 0 to 1
+        departs=True,  # it refuses values outside 0 to 1
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.BinaryCrossEntropy(REDUCTIONS[t["reduction"]])(

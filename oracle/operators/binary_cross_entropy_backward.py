@@ -4,15 +4,15 @@ Sources: document aclnnBinaryCrossEntropyBackward; loss/binary_cross_entropy_gra
 aclnn_binary_cross_entropy_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the
 built-in TBE kernels.
 
-Document and source differ, and the source wins: mixed dtypes are promoted, not refused; only ``out`` is tested for
-rank > 8; the formats of self, target and weightOptional must agree, those of gradOutput and out are not looked at; an
-empty ``self`` skips the shape checks. The document's "mean(grad_input)" divides by the number of elements and keeps
-the shape; "sum" equals "none", nothing is ever reduced.
+Document and source differ, and the source wins: mixed dtypes are promoted, not refused; only ``out`` is tested for rank
+> 8; the formats of self, target and weightOptional must agree, the formats of gradOutput and out are not checked; an
+empty ``self`` skips the shape checks. The document's "mean(grad_input)" divides by the number of elements and keeps the
+shape; "sum" equals "none", and no reduction takes place.
 
 self * (1 - self) is clamped from below at float32(1e-12), as kernels, official golden and PyTorch do. Special values
 follow gradOutput * (self - target) / clamp * weight / count in IEEE float64: an exact zero has the sign of that
-product, zero times infinity is NaN. An infinite self is no probability, and a kernel that computes self - self * self
-answers NaN where another's clamped divisor gives an infinity: unspecified.
+product, zero times infinity is NaN. An infinite self is no probability: a kernel that computes self - self * self gives
+NaN, another kernel's clamped divisor gives an infinity. Unspecified.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def kernel_tbe(g: Expression, x: Expression, y: Expression, w: Expression) -> Ex
 
 
 def weight_first(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
-    """The document's order: gradient times weight first. No public kernel does so, and a right one may."""
+    """The document's order: gradient times weight first. No public kernel does so, but a right one can."""
     return g * w * (x - y) / maximum((1 - x) * x, CLAMP)
 
 
@@ -50,7 +50,7 @@ def reciprocal(g: Expression, x: Expression, y: Expression, w: Expression) -> Ex
 
 
 def infinite(x: Expression) -> Expression:
-    """Where self is infinite."""
+    """Elements with an infinite self."""
     return abs(x) > LARGEST
 
 
@@ -75,7 +75,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     given = [n for n in ("gradOutput", "target", "weightOptional") if a[n] is not None]
     for name in (*given, "out"):
         yield same_dtype(a, name, "self")

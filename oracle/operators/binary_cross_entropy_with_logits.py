@@ -5,14 +5,14 @@ Sources: document aclnnBinaryCrossEntropyWithLogits; loss/sigmoid_cross_entropy_
 aclnn_binary_cross_entropy_with_logits.cpp (checks, promotion, reduction); op_kernel/arch35 (ascend950); public copies
 of the built-in TBE kernels. They agree; null weights are ones.
 
-Document and source differ, and the source wins: out must have target's dtype, self may have another, and the dtypes of
-the weights are never looked at; weights broadcast with target, and larger ones make a larger loss. The kernel makes a
-float32 loss of 16-bit inputs too, the host adds it, and casts once to out. Without a reduction out's shape is compared
-after the kernel is made; under one never: an out of more than one element is unspecified. An empty self fills out with
-NaN for a mean, 0 for a sum, and not at all without a reduction.
+Document and source differ, and the source wins: out must have target's dtype, self can have another, and the dtypes of
+the weights are never checked. Weights broadcast with target, and larger weights make a larger loss. For 16-bit inputs
+too the kernel gives a float32 loss; the host adds it up and casts once to out. Without a reduction out's shape is
+compared after the kernel is created; with a reduction never: an out of more than one element is unspecified. An empty
+self fills out with NaN for a mean, with 0 for a sum, and with no value without a reduction.
 
-No kernel has log1p, so that losses below 2^-24 are lost. An infinite self is NaN where a factor of a logarithm is 0. An
-infinite target gives NaN, but for a posWeight of 1, where PyTorch and ascend950 answer an infinity: unspecified.
+No kernel has log1p, so that losses below 2^-24 are lost. An infinite self gives NaN if a factor of a logarithm is 0. An
+infinite target gives NaN; but for a posWeight of 1 PyTorch and ascend950 give an infinity: unspecified.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ COMMON = common_shape("self", *WEIGHTS)
 
 
 def formula(x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """The formula; for finite operands as a sum of two losses, of which none cancels the other.
+    """The formula; for finite operands as a sum of two losses that do not cancel each other.
 
-    Beyond 1,000 a logarithm only decides to which side of the other loss the result lies: there it is that of 1,000.
+    Beyond 1,000 a logarithm only decides on which side of the other loss the result lies: there it is that of 1,000.
     """
     one, other = (maximum(b, 0) + log1p(exp(-minimum(abs(b), 1000))) for b in (-x, x))
     return where(is_finite(x) & is_finite(t), p * t * one + (1 - t) * other, (1 - t) * x + ((p - 1) * t + 1) * one) * w
@@ -57,13 +57,13 @@ def pytorch(x: Expression, t: Expression, w: Expression, p: Expression) -> Expre
 
 
 def unweighted(x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """PyTorch's and ascend950's order for a posWeight of 1, of which an infinite target makes no NaN."""
+    """PyTorch's and ascend950's order for a posWeight of 1, in which an infinite target gives no NaN."""
     loss = minimum(x, 0) - log1p(exp(-abs(x)))
     return ((1 - t) * x - where(equal(p, 1), loss, ((p - 1) * t + 1) * loss)) * w
 
 
 def weights(a: Arguments) -> tuple[str, ...]:
-    """The weights that are given."""
+    """The given weights."""
     return tuple(name for name in WEIGHTS if a[name] is not None)
 
 
@@ -85,13 +85,13 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     for name in ("self", *weights(a)):
         yield same_dtype(a, name, "target")
 
 
 def undefined(a: Arguments) -> str | None:
-    """What no check looks at."""
+    """Unspecified calls that no check refuses."""
     for name in weights(a):
         if 0 in a[name].shape and 0 not in a["self"].shape:
             return f"{name} is empty"

@@ -3,17 +3,17 @@ target, s = 1 / (1 + e^-self); a mean divides by the elements of self.
 
 Sources: document aclnnBinaryCrossEntropyWithLogitsBackward (which has no formula); loss/
 sigmoid_cross_entropy_with_logits_grad_v2/op_api/aclnn_binary_cross_entropy_with_logits_backward.cpp (checks,
-promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree, but that ascend910's
-raise self to -88.7 first; null weights are ones.
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree, except that the kernel
+of ascend910 first raises self to at least -88.7; null weights are ones.
 
 Document and source differ, and the source wins: mixed dtypes are promoted, but out must have target's; only ``out`` is
 tested for rank > 8; formats of target and out must agree with self's; an empty ``self`` skips the shape checks. The
 result is rounded to the common dtype before the cast to out.
 
-Special values follow the formula in IEEE float64: an infinite posWeight or target gives NaN, but for a posWeight of
-1, where PyTorch answers an infinity for such a target: unspecified. Where e^-self overflows float32 (self < -88.72)
-kernels take s for 0; that is within the rounding of their own operations. On ascend910 s is never below 3e-39:
-unspecified there where that counts, and for self = NaN, which the maximum need not keep.
+Special values follow the formula in IEEE float64: an infinite posWeight or target gives NaN. For a posWeight of 1
+PyTorch gives an infinity for such a target: unspecified. If e^-self overflows float32 (self < -88.72) kernels use 0 for
+s; that is within the rounding of their own operations. On ascend910 s is never below 3e-39: unspecified there if it
+matters, and for self = NaN, which the maximum need not keep.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEAST = -88.69999694824219  # 0xC2B16666
 
 
 def formula(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """The formula; for finite operands with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
+    """The formula; for finite operands with a separate sigmoid for 1 - s, so that float64 does not cancel."""
     return _slope(x, t, p) * g * w
 
 
@@ -50,30 +50,30 @@ def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expres
 
 
 def kernel_910(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """A self that is raised first. Elsewhere any order of the formula: that of the kernels cancels in float64 too."""
+    """A raised self. On other products any order of the formula: the kernels' order cancels in float64 too."""
     return where(x < LEAST, kernel(g, constant(LEAST), t, w, p), formula(g, x, t, w, p))
 
 
 def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """The weight multiplied first; no public kernel does so, and a right one may."""
+    """The weight multiplied first; no public kernel does so, but a right one can."""
     q = p * t
     return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * w * g
 
 
 def weighted_gradient(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """The gradient times the weight first; no public kernel does so, and a right one may."""
+    """The gradient times the weight first; no public kernel does so, but a right one can."""
     q = p * t
     return g * w * ((q + 1 - t) * (1 / (exp(-x) + 1)) - q)
 
 
 def difference(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """PyTorch's order for a posWeight of 1, of which an infinite target makes no NaN."""
+    """PyTorch's order for a posWeight of 1, in which an infinite target gives no NaN."""
     s, q = 1 / (exp(-x) + 1), p * t
     return where(equal(p, 1), s - t, (q + 1 - t) * s - q) * g * w
 
 
 def two_sigmoids(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """1 - s as a sigmoid of its own in float32; no public kernel does so, and a right one may."""
+    """1 - s as a sigmoid of its own in float32; no public kernel does so, but a right one can."""
     return _slope(x, t, p) * w * g
 
 
@@ -96,7 +96,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
-    """What PyTorch's autograd does."""
+    """The function that PyTorch's autograd computes."""
     s = aten.sigmoid(t["self"])
     if t["posWeightOptional"] is None:
         result = aten.mul(aten.sub(s, t["target"]), t["gradOutput"])
@@ -109,7 +109,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     for name in ("target", *weights(a)):
         yield same_dtype(a, name, "self")
 
@@ -152,7 +152,7 @@ OPERATOR = Operator(
         {"reduction": ("reduction", 1)},
     ),
     aten=Aten(
-        # aten has no backward of its own: what autograd does.
+        # aten has no backward of its own: use autograd.
         autograd,
         npu=lambda aten, t: torch_npu("npu_binary_cross_entropy_with_logits_backward")(
             t["gradOutput"], t["self"], t["target"], t["weightOptional"], t["posWeightOptional"], t["reduction"]

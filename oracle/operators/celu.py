@@ -4,12 +4,12 @@ Sources: document aclnnCelu; activation/celu_v2/op_api/aclnn_celu.cpp (checks, c
 2026); public copies of the built-in TBE kernels (CANN 8.1.RC1). alpha is a float32, and kernels multiply by its
 reciprocal.
 
-An alpha of 0 or NaN is refused, a negative or infinite one is not. out may have any dtype that self's casts to; the
-result is rounded to self's before.
+An alpha of 0 or NaN is refused, a negative or infinite one is not. out can have any dtype that self's dtype casts to;
+the result is first rounded to self's dtype.
 
 Special values follow the formula in IEEE float64: an infinite alpha gives NaN everywhere (0 * inf). TBE kernels compute
 the exponential and subtract 1, and lose all digits of a small self. The tiling of ascend950 refuses an alpha below 1e-7
-in the second phase; what is left of the call is not specified.
+in the second phase; the result is then unspecified.
 """
 
 from __future__ import annotations

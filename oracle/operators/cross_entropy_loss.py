@@ -1,18 +1,18 @@
-"""aclnnCrossEntropyLoss: of the logarithm of the softmax along the classes, lp, the loss of a sample is
-(1 - labelSmoothing) * -(lp[t] * weight[t]) + labelSmoothing / C * sum(-(lp * weight)), t its target; a mean divides
-their sum by the sum of weight[t]. Samples whose target is ignoreIndex count for nothing. logProbOut is lp.
+"""aclnnCrossEntropyLoss: with lp the logarithm of the softmax along the classes, the loss of a sample is (1 -
+labelSmoothing) * -(lp[t] * weight[t]) + labelSmoothing / C * sum(-(lp * weight)), t its target; a mean divides their
+sum by the sum of weight[t]. Samples whose target is ignoreIndex are ignored. logProbOut is lp.
 
 Sources: document aclnnCrossEntropyLoss; loss/cross_entropy_loss/op_host (definition, tiling; the interface itself is
 generated); the kernels of ascend910b and ascend950. ATK's reference honours no negative ignoreIndex.
 
-Document and source differ, and the source wins: target is int64, on ascend950 int32 too, where the document has int32
-alone; nothing compares the outputs' shapes. zlossOut and lseForZlossOut must be given and are never written, whatever
-returnZloss and lseSquareScaleForZloss are. The kernel of ascend910b subtracts the logarithm and the maximum together,
-and so loses in proportion to the largest input; its loss uses the logarithms before they are rounded.
+Document and source differ, and the source wins: target is int64, on ascend950 int32 too, but only int32 in the
+document; no check compares the outputs' shapes. zlossOut and lseForZlossOut must be given and are never written, for
+any returnZloss and lseSquareScaleForZloss. The kernel of ascend910b subtracts the logarithm and the maximum together,
+so its error is proportional to the largest input; its loss uses the logarithms before they are rounded.
 
-A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it; so is an ignoreIndex beyond int32
-on ascend950, whose kernel cuts it. Special values follow the formula in IEEE float64: an infinite or NaN input makes
-its row NaN; -inf next to finite numbers gives -inf there; a mean of no sample is NaN.
+A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it. An ignoreIndex beyond int32 is
+unspecified on ascend950, where the kernel cuts it. Special values follow the formula in IEEE float64: an infinite or
+NaN input makes its row NaN; -inf next to finite numbers gives -inf there; a mean of no sample is NaN.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def log_probability_a2(x: E) -> E:
 
 
 def log_sum(x: E) -> E:
-    """What lseForZlossOut would be."""
+    """The value that lseForZlossOut would have."""
     m = max_over(x)
     return log(sum_over(exp(x - m))) + m
 
 
 def z_loss(x: E, z: E) -> E:
-    """What zlossOut would be."""
+    """The value that zlossOut would have."""
     return z * sum_of_rows(log_sum(x) * log_sum(x))
 
 
 def hit(lp: E, t: E, w: E, ignore: E) -> E:
-    """A sample's loss at its class; 0 where the sample does not count."""
+    """A sample's loss at its class; 0 for an ignored sample."""
     return sum_over(where(equal(place(), t) & ~equal(t, ignore), -(w * lp), 0))
 
 
@@ -67,12 +67,12 @@ def spread(lp: E, t: E, w: E, ignore: E) -> E:
 
 
 def weight_of(t: E, w: E, ignore: E) -> E:
-    """The weight of a sample's class; 0 where the sample does not count."""
+    """The weight of a sample's class; 0 for an ignored sample."""
     return sum_over(where(equal(place(), t) & ~equal(t, ignore), w, 0))
 
 
 def loss_of(log_probability: Function) -> Function:
-    """The formula, of an order of the logarithm."""
+    """The formula with one order of the logarithm."""
 
     def formula(x: E, t: E, w: E, ignore: E, s: E, r: E) -> E:
         lp = log_probability(x)
@@ -98,17 +98,17 @@ def kernel_950(x: E, t: E, w: E, ignore: E, s: E, r: E) -> E:
 
 
 def beyond_int32(ignore: E) -> E:
-    """What ascend950 cuts to its low 32 bits."""
+    """Values that ascend950 cuts to their low 32 bits."""
     return (ignore < -(2**31)) | (ignore >= 2**31)
 
 
 def samples_and_classes(a: Any, name: str) -> tuple[int, int]:
-    """The first two lengths of a tensor; an axis that it does not have is of no length."""
+    """The first two lengths of a tensor; a missing axis has length 0."""
     return (*a[name].shape, 0, 0)[:2]
 
 
 def types_of_a_row(a: Args, platform: Platform, required: tuple[str, ...]) -> Check:
-    """The generated interface looks all dtypes up at once. ``required``: the tensors that have one float type."""
+    """The generated interface looks up all dtypes at once. ``required``: the tensors that have one float type."""
     names = [a[name].dtype_name for name in required]
     indices = ("int64", "int32") if platform.regbase else ("int64",)
     fits = names[0] in ("float32", "float16", "bfloat16") and len(set(names)) == 1
@@ -118,7 +118,7 @@ def types_of_a_row(a: Args, platform: Platform, required: tuple[str, ...]) -> Ch
 
 
 def type_of_weight(a: Args) -> Check:
-    """The same of an optional input: 561003."""
+    """The same check for an optional input: 561003."""
     weight = a["weightOptional"]
     fits = weight is None or weight.dtype_name == "float32"
     text = None if fits else f"weightOptional has dtype {weight.dtype_name}; the definition has float32 alone"
@@ -127,7 +127,7 @@ def type_of_weight(a: Args) -> Check:
 
 
 def tiling(a: Args, platform: Platform, main: str) -> Checks:
-    """What the tilings of the loss and of its gradient have in common, after the words."""
+    """The checks that the tilings of the loss and of its gradient share, after those of the reduction's words."""
     (samples, classes), target, weight = samples_and_classes(a, main), a["target"], a["weightOptional"]
     text = f"target has shape {target.shape}; {main} has {samples} samples"
     yield tiled("one target per sample", None if (*target.shape, 0)[0] == samples else text)
@@ -167,7 +167,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def unshaped(a: Arguments, main: str) -> str | None:
-    """What the tiling of ascend910b lets through: other axes than (N, C) and (N)."""
+    """Calls that the tiling of ascend910b accepts although their axes are not (N, C) and (N)."""
     for name, rank in ((main, 2), ("target", 1), ("weightOptional", 1)):
         if a[name] is not None and len(a[name].shape) != rank:
             return f"{name} has shape {tuple(a[name].shape)}; kernels read it as one of rank {rank}"
@@ -176,7 +176,7 @@ def unshaped(a: Arguments, main: str) -> str | None:
 
 
 def undefined(a: Arguments) -> str | None:
-    """What no check looks at."""
+    """Unspecified calls that no check refuses."""
     problem = unshaped(a, "input")
     wanted = {"lossOut": loss_shape(a), "logProbOut": tuple(a["input"].shape)}
     for name, shape in wanted.items():
@@ -195,7 +195,7 @@ def filled(a: Arguments) -> float | None:
 
 
 def pytorch(aten: Any, t: Mapping[str, Any]) -> tuple[Any, ...]:
-    """PyTorch's functions, in float32 as the weights are."""
+    """PyTorch's functions, in float32 like the weights."""
     x, word = t["input"].float(), t["reductionOptional"] or MEAN
     target = t["target"].long()
     loss = aten.cross_entropy_loss(

@@ -1,17 +1,17 @@
-"""aclnnCrossEntropyLossGrad: the gradient of aclnnCrossEntropyLoss by its input, of logProb. With W the sum of
-weight[t] over the samples for a mean, else 1, and of a sample g its gradient, k = g * (1 - labelSmoothing) / W *
-weight[t], q = g / W * labelSmoothing / C: out = exp(logProb) * (k + q * sum(weight)) - (k at its class t) - q * weight.
+"""aclnnCrossEntropyLossGrad: the gradient of aclnnCrossEntropyLoss by its input, of logProb. W is the sum of weight[t]
+over the samples for a mean, else 1; g is the gradient of a sample. With k = g * (1 - labelSmoothing) / W * weight[t], q
+= g / W * labelSmoothing / C: out = exp(logProb) * (k + q * sum(weight)) - (k at its class t) - q * weight.
 
 Sources: document aclnnCrossEntropyLossGrad; loss/cross_entropy_loss_grad/op_host (definition, tiling; the interface
 itself is generated); the kernels of ascend910b and ascend950; official golden, PyTorch's gradient.
 
 Document and source differ, and the source wins: target is int64, on ascend950 int32 too. gradZlossOptional,
-lseForZlossOptional and lseSquareScaleForZloss enter nothing. The official golden and one kernel of ascend950 mask no
-negative ignoreIndex, and so divide a mean by too much; the document's rule is what is judged. The document's example
-passes float vectors as bfloat16: its numbers cannot come out.
+lseForZlossOptional and lseSquareScaleForZloss have no effect. The official golden and one kernel of ascend950 mask no
+negative ignoreIndex, and so divide a mean by too much; this page follows the document's rule. The document's example
+passes float vectors as bfloat16: its numbers cannot be right.
 
-Unspecified: labelSmoothing other than 0 before ascend950, whose kernel then writes nothing; an ignoreIndex beyond
-int32 on ascend950, whose kernel cuts it; a target outside [0, C) that is not ignoreIndex (the golden refuses it).
+Unspecified: labelSmoothing other than 0 before ascend950, where the kernel writes no output; an ignoreIndex beyond
+int32 on ascend950, where the kernel cuts it; a target outside [0, C) that is not ignoreIndex (the golden refuses it).
 Special values follow the formula in IEEE float64: a mean of no sample is NaN.
 """
 
@@ -44,7 +44,7 @@ def formula(g: E, x: E, t: E, w: E, ignore: E, s: E, r: E) -> E:
 
 
 def smoothed(s: E) -> E:
-    """What the kernel of ascend910b never writes."""
+    """Elements that the kernel of ascend910b never writes."""
     return ~equal(s, 0)
 
 
@@ -73,7 +73,7 @@ def shape_of_gradient(a: Args) -> Check:
 
 
 def undefined(a: Arguments) -> str | None:
-    """What no check looks at, or none before ascend950."""
+    """Unspecified calls that no check refuses, or no check before ascend950."""
     problem = unshaped(a, "logProb")
     if problem is None and tuple(a["out"].shape) != tuple(a["logProb"].shape):
         problem = f"out has shape {tuple(a['out'].shape)}, logProb has {tuple(a['logProb'].shape)}"
@@ -85,13 +85,13 @@ def undefined(a: Arguments) -> str | None:
 
 
 def pytorch(aten: Any, t: Mapping[str, Any]) -> Any:
-    """PyTorch's gradients of the two functions that the loss is made of, in float32 as the weights are."""
+    """PyTorch's gradients of the two functions that the loss consists of, in float32 like the weights."""
     x, target, g = t["logProb"].float(), t["target"].long(), t["gradLoss"].float().reshape(-1)
     w = x.new_ones(x.shape[1]) if t["weightOptional"] is None else t["weightOptional"]
     each, counts = REDUCTIONS.index(NONE), target != t["ignoreIndex"]
     own, _ = aten.nll_loss_forward(-w.expand(x.shape), target, None, each, t["ignoreIndex"])
     g = g / own.sum() if (t["reductionOptional"] or MEAN) == MEAN else g
-    at = g * (1 - t["labelSmoothing"]) * own  # of an ignored sample 0 or NaN, which nll_loss_backward would not write
+    at = g * (1 - t["labelSmoothing"]) * own  # 0 or NaN for an ignored sample, which nll_loss_backward would not write
     inner = aten.nll_loss_backward(at, x, target * counts, None, each, -1, own.sum())
     if t["labelSmoothing"]:
         inner = inner - (g * (t["labelSmoothing"] / x.shape[1])).reshape(-1, 1) * w * counts.reshape(-1, 1)

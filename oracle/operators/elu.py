@@ -6,8 +6,8 @@ scalars are float32.
 
 Document and source differ, and the source wins: with an alpha or an inputScale that is infinite or NaN the host
 computes scale * (self <= 0 ? -alpha : self) instead. bfloat16 is accepted on every product; ascend910 and ascend310p
-compute it on the CPU, as every product float64, with scalars of six decimals (neither is served by the golden there).
-out may have any dtype that self's casts to; the result is rounded to self's before.
+compute it on the CPU, with scalars of six decimals; so does every product for float64 (the golden serves neither). out
+can have any dtype that self's dtype casts to; the result is first rounded to self's dtype.
 
 Special values follow the formula in IEEE float64; 0 takes the lower branch, and so does NaN. TBE kernels compute the
 exponential and subtract 1, and lose all digits of a small self.
@@ -60,7 +60,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """Where the document's formula is the host's too."""
+    """The calls for which the document's formula is the host's too."""
     for name in ("alpha", "inputScale"):
         finite = abs(float(a[name])) < 2.0**128  # as float32
         yield check(f"finite {name}", None if finite else f"{name} is {a[name]}; the host takes a shortcut")

@@ -5,8 +5,8 @@ Sources: document aclnnEluBackward; activation/elu_grad_v2/op_api/aclnn_elu_back
 (ascend950); public copies of the built-in TBE kernels. They agree. The scalars are float32, and the host rounds
 alpha * scale once, to float32.
 
-Nothing broadcasts. A complex scalar is refused, and a negative alpha with isResult; scale and inputScale may have any
-sign. gradInput may be of any dtype that gradOutput's casts to; the result is rounded to gradOutput's first.
+Nothing broadcasts. A complex scalar is refused, and a negative alpha with isResult; scale and inputScale can have any
+sign. gradInput can have any dtype that gradOutput's dtype casts to; the result is first rounded to gradOutput's dtype.
 
 Special values follow the formula in IEEE float64; x = 0 takes the lower branch, x = NaN the upper one. An infinite
 gradient times a factor of zero is NaN.
@@ -33,7 +33,7 @@ def formula(
 def gradient_last(
     g: Expression, x: Expression, scale: Expression, i: Expression, c: Expression, result: Expression
 ) -> Expression:
-    """The factors multiplied first; no public kernel of these products does so, and a right one may."""
+    """The factors multiplied first; no public kernel of these products does so, but a right one can."""
     return where(x <= 0, where(result, (x + c) * i * g, exp(x * i) * c * i * g), g * scale)
 
 
@@ -55,12 +55,12 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def scalars(a: Arguments) -> dict[str, float]:
-    """The product that the host makes of two scalars."""
+    """The product of two scalars that the host computes."""
     return {"c": float32(float32(a["alpha"]) * float32(a["scale"]))}
 
 
 def of_celu(a: Arguments) -> dict[str, float | bool]:
-    """The attributes by which PyTorch differentiates Celu from its result."""
+    """The attributes with which PyTorch differentiates Celu from its result."""
     return {"scale": 1.0, "inputScale": 1 / a["alpha"], "isResult": True}
 
 

@@ -2,14 +2,14 @@
 
 Sources: document aclnnFastGelu; activation/fast_gelu/op_api/aclnn_fast_gelu.cpp (checks); op_kernel/arch35 (ascend950);
 public copies of the built-in TBE kernels in high precision (CANN 8.1.RC1), as aclnn takes them; official golden, which
-multiplies by the reciprocal. 1.702 is the real number, which kernels hold as a float32.
+multiplies by the reciprocal. 1.702 is the real number, which kernels store as a float32.
 
 Products other than ascend950, ascend910_93 and ascend910b refuse every dtype. Storage formats must agree, also those of
 empty tensors.
 
 Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (inf / inf), a zero keeps its sign. Where
 e^(-1.702 self) overflows float32 (self < -52.13) kernels return -0. On ascend910b and ascend910_93 float16 is computed
-in float16, with -0 from -6.52 on: there both answers count.
+in float16, with -0 from -6.52 on: there both results are right.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Sources: document aclnnFastGeluBackward; activation/fast_gelu_grad/op_api/aclnn_fast_gelu_backward.cpp (checks);
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. Document, official golden and kernel agree;
-1.702 is the real number, which kernels hold as a float32.
+1.702 is the real number, which kernels store as a float32.
 
 Rank 0 is accepted. Products other than ascend950, ascend910_93 and ascend910b refuse every dtype. Storage formats must
 agree, also those of empty tensors.
@@ -31,7 +31,7 @@ def formula(g: Expression, x: Expression) -> Expression:
 
 
 def gradient_first(g: Expression, x: Expression) -> Expression:
-    """The gradient multiplied before the last factor; no public kernel does so, and a right one may."""
+    """The gradient multiplied before the last factor; no public kernel does so, but a right one can."""
     b = x * -SLOPE
     s = 1 / (exp(b) + 1)
     return g * s * ((s - 1) * b + 1)

@@ -8,7 +8,7 @@ Document and source differ, and the source wins: a private format of self or out
 
 Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (inf / inf), a zero keeps its sign. Below
 -10.06 e^(-2u) overflows float32, and kernels return -0 (ascend910 and ascend310p a number down to -1.2e-38). PyTorch's
-float32 loses all digits below -5. On an NPU it ignores ``approximate`` before ascend950, and comes here.
+float32 loses all digits below -5. On an NPU before ascend950 it ignores ``approximate`` and calls this operator.
 """
 
 from __future__ import annotations

@@ -6,16 +6,16 @@ op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; officia
 of the exact GELU (up to 8.7e-4 away); kernels and golden compute the approximation, and so does this page. Its
 constants are real numbers.
 
-Document and source differ, and the source wins: integer inputs pass beside a floating one (not served by the golden),
-bfloat16 passes on every product where the common dtype is float32, gradInput may have any dtype. Inputs that broadcast
-are cast to their common dtype, and the result is rounded to it before the cast to gradInput.
+Document and source differ, and the source wins: integer inputs pass together with a floating one (not served by the
+golden), bfloat16 passes on every product if the common dtype is float32, gradInput can have any dtype. Inputs that
+broadcast are cast to their common dtype, and the result is rounded to it before the cast to gradInput.
 
-Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
-and that of the copies' other products both count as right there.
+The order of ascend910_93 is not known, because the copies do not name this product. The orders of ascend910b and of the
+copies' other products are both right there.
 
-Special values follow the formula in IEEE float64. Unspecified: an infinite self, and on ascend910 and ascend910_93 one
-whose square overflows float32: ascend910 and PyTorch give NaN (0 * inf), the others gradOutput above and 0 * gradOutput
-below.
+Special values follow the formula in IEEE float64. Unspecified: an infinite self, and on ascend910 and ascend910_93 a
+self whose square overflows float32. There ascend910 and PyTorch give NaN (0 * inf); the others give gradOutput for a
+positive self and 0 * gradOutput for a negative one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def formula(g: Expression, x: Expression) -> Expression:
 
 
 def kernel_950(g: Expression, x: Expression) -> Expression:
-    """The order of ascend950, ascend910b and ascend310p; NaN becomes 0 in the term that may be 0 * inf."""
+    """The order of ascend950, ascend910b and ascend310p; NaN becomes 0 in the term that can be 0 * inf."""
     q = x * x
     p = exp((-BETA + -(BETA * CUBIC) * q) * x)
     d = 1 / (p + 1)
@@ -47,14 +47,14 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
 
 
 def kernel_others(g: Expression, x: Expression) -> Expression:
-    """The order of products that the public copies do not name: 1 - s cancels above 0."""
+    """The order of products that the public copies do not name: 1 - s cancels for a self above 0."""
     q = x * x
     d = 1 / (exp((-BETA + -(BETA * CUBIC) * q) * x) + 1)
     return ((d - 1) * x * (-(3 * BETA * CUBIC) * q - BETA) + 1) * d * g
 
 
 def kernel_910(g: Expression, x: Expression) -> Expression:
-    """By a hyperbolic tangent of its own, which loses the tail."""
+    """With the kernel's own hyperbolic tangent, which loses the tail."""
     q = x * x
     v = BETA * 0.5 * (x + CUBIC * (q * x))
     e = exp(-2 * abs(v))
@@ -73,7 +73,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     text = "the document's formula is the exact GELU's, the kernels compute that of its tanh approximation"
     yield check("formula of the document", text if a["self"].dtype is not None else None)
     yield dtype_in(a, "gradInput", TYPES)

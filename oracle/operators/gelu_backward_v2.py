@@ -5,16 +5,16 @@ Sources: document aclnnGeluBackwardV2; activation/gelu_grad_v2/op_api/aclnn_gelu
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The official golden ignores approximate. Phi is
 computed as erfc(-self / sqrt 2) / 2: kernels by 1 + erf lose the tail below -3, within their own rounding.
 
-Document and source differ, and the source wins: there is no limit of rank; integer inputs pass beside a floating one
-(not served by the golden), bfloat16 passes on every product where the common dtype is float32. Inputs that broadcast
+Document and source differ, and the source wins: there is no limit of rank; integer inputs pass together with a floating
+one (not served by the golden), bfloat16 passes on every product if the common dtype is float32. Inputs that broadcast
 are cast to their common dtype, which gradInput must have.
 
-Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
-and that of the copies' other products both count as right there.
+The order of ascend910_93 is not known, because the copies do not name this product. The orders of ascend910b and of the
+copies' other products are both right there.
 
 Special values follow the document's formula in IEEE float64: an infinite self gives NaN by 0 * inf, and so does an
 infinite gradOutput where the factor underflows (self below -38.6 for "none"). Unspecified in a verdict: an infinite
-self (right kernels answer NaN, or gradOutput above and 0 * gradOutput below).
+self (right kernels give NaN, or gradOutput for +inf and 0 * gradOutput for -inf).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .gelu_v2 import WORDS
 
 
 def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:
-    """Phi + x phi, or the approximation. Beyond +-37 both are what they are there in every format, sign included."""
+    """Phi + x phi, or the approximation. Beyond +-37 both have the same value in every format, sign included."""
     y = minimum(maximum(x, -37), 37)
     exact = g * (erfc(-y / sqrt(2)) / 2 + x * (exp(y * y / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)
 
 
 def unclamped(g: Expression, x: Expression, approximate: Expression) -> Expression:
-    """The document's formula as it stands: its underflow decides special values."""
+    """The document's formula unchanged: its underflow decides special values."""
     exact = g * (erfc(-x / sqrt(2)) / 2 + x * (exp(x * x / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)
 
@@ -84,14 +84,14 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     for name in ("gradOutput", "self", "gradInput"):
         yield max_rank(a, name)
 
 
 def own_function(aten: Any, t: Mapping[str, Any]) -> Any:
-    """torch_npu's own function: its aten.gelu_backward is aclnnGeluBackward, but in compatible mode and on ascend950.
-    The result has self's dtype, so both get the common one."""
+    """torch_npu's own function: its aten.gelu_backward is aclnnGeluBackward, except in compatible mode and on
+    ascend950. The result has self's dtype, so both inputs get the common one."""
     import torch
 
     g, x = aten.broadcast_tensors([t[name] for name in INPUTS])

@@ -5,8 +5,9 @@ public copies of the built-in TBE kernels in high precision (CANN 8.1.RC1), as a
 computed as erfc(-x / sqrt 2) / 2: kernels by 1 + erf (ascend950) or by a polynomial in an exponential (TBE, off by 1e-7
 at most) lose the tail below -3, within their own rounding.
 
-Document and source differ, and the source wins: there is no limit of rank, and every number but 1 is "none". One unit
-test asserts 161002 for rank 9; its file calls a function that is declared nowhere, so it cannot have been compiled.
+Document and source differ, and the source wins: there is no limit of rank, and every number except 1 is "none". One
+unit test asserts 161002 for rank 9; its file calls a function that is declared nowhere, so it cannot have been
+compiled.
 
 Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (inf * 0), a zero keeps its sign.
 """
@@ -47,7 +48,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield max_rank(a, "x")
     yield in_range(a, "approximate", 0, 1)
 

@@ -2,14 +2,14 @@
 
 Sources: document aclnnGlu; activation/glu/op_api/aclnn_glu.cpp (checks, dispatch); the kernels; official golden.
 ascend950 computes in float32 and rounds once; up to CANN 9.0 it chains a sigmoid and a product, each rounded to self's
-dtype, as ascend310p and ascend910 do. The kernel of A2 and A3 does the same in float16 alone, where e^-b is computed in
+dtype, as ascend310p and ascend910 do. The kernel of A2 and A3 does the same only for float16, and computes e^-b in
 float16 too: it gives 0 below b = -11.09.
 
-Document and source agree. out may have another dtype of the list (all of them cast to each other); the result is
-rounded to self's before. float64 is accepted and not served by the golden.
+Document and source agree. out can have another dtype of the list (all cast to each other); the result is first rounded
+to self's dtype. float64 is accepted and not served by the golden.
 
-Special values follow the formula in IEEE float64: an infinite a gives an infinity, or NaN beside b = -inf. Where e^-b
-overflows a kernel's type, unspecified beside an infinite a.
+Special values follow the formula in IEEE float64: an infinite a gives an infinity, or NaN with b = -inf. Unspecified:
+an infinite a if e^-b overflows a kernel's type.
 """
 
 from __future__ import annotations

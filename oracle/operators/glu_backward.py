@@ -3,15 +3,16 @@ a].
 
 Sources: document aclnnGluBackward; activation/glu_grad/op_api/aclnn_glu_backward.cpp (checks, dispatch);
 op_kernel/arch35 (ascend950). Before ascend950 the host chains operators: ga = g * s, gb = (a - a * s) * ga; float16 is
-cast to float32 first and back once, but bfloat16 is not, and every step rounds to it, so that gb is lost from b = 6.2
-on. Such a result is right there and within the strict bound of those SoCs alone. ascend950 has its own kernel since
-July 2026; up to CANN 9.1 it computes as they do.
+cast to float32 first and back once. bfloat16 is not: every step rounds to it, so that gb is lost from b = 6.2 on. Such
+a result is right, and within the strict bound, on those SoCs only. ascend950 has its own kernel since July 2026; up to
+CANN 9.1 it computes like them.
 
-Document and source agree; the document's first line of the gradient leaves gradOut out. Nothing broadcasts, and out has
+Document and source agree; the document's first line of the gradient omits gradOut. Nothing broadcasts, and out has
 self's dtype. float64 is accepted and not served by the golden.
 
-Special values follow the formula in IEEE float64: an infinite a gives an infinity, or NaN beside s = 0 or 1. Where a
-kernel's order answers something else (a - a * s of an infinite a, a sigmoid that float32 rounds to 1), unspecified.
+Special values follow the formula in IEEE float64: an infinite a gives an infinity, or NaN with s = 0 or 1. Unspecified:
+values for which a kernel's order gives another result (a - a * s for an infinite a, a sigmoid that float32 rounds to
+1).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .glu import even
 
 
 def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
-    """The gradients of a and of b, with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
+    """The gradients of a and of b, with a separate sigmoid for 1 - s, so that float64 does not cancel."""
     s = 1 / (exp(-b) + 1)
     return where(equal(part, 0), g * s, s * (1 / (exp(b) + 1)) * a * g)
 
@@ -42,7 +43,7 @@ def kernel_tbe(g: Expression, a: Expression, b: Expression, part: Expression) ->
 
 
 def document(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
-    """The document's order; no public kernel has it, and a right one may."""
+    """The document's order; no public kernel has it, but a right one can."""
     s = 1 / (exp(-b) + 1)
     return where(equal(part, 0), g * s, g * s * (1 - s) * a)
 

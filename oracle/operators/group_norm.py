@@ -1,20 +1,20 @@
 """aclnnGroupNorm: out = (self - mean) * rstd * gamma + beta with rstd = 1 / sqrt(var + eps) over the channels of a
 group and everything behind them; var is the mean of (self - mean)^2. gamma and beta have one value per channel; an
-absent gamma counts as 1, an absent beta as 0.
+absent gamma is 1, an absent beta is 0.
 
 Sources: document aclnnGroupNorm; norm/group_norm/op_host/op_api/aclnn_group_norm.cpp (checks); the kernels of ascend950
-and A2 (GroupNormSilu without its activation); PyTorch's formula. The official golden is that of the kernel, whose third
-output is the variance, and is not used.
+and A2 (GroupNormSilu without its activation); PyTorch's formula. The official golden is the kernel's; its third output
+is the variance, so it is not used.
 
-N, C and HxW repeat what the shape of self says. An empty self gives the mean 0 and rstd NaN.
+N, C and HxW repeat the shape of self. An empty self gives the mean 0 and rstd NaN.
 
 Roundings: mean and rstd have the dtype of self. Before ascend950 the variance is mean(self^2) - mean^2 in float32,
-which cancels where the mean is large, and 16 bits are stored with ties away from zero, which no order here says. On
-ascend910 rstd is made in the dtype of self, eps too.
+which cancels for a large mean; 16 bits are stored with ties away from zero, which no order here models. On ascend910
+rstd and eps have the dtype of self.
 
 Special values follow the formula in IEEE float64: a group of one element gives beta and 1 / sqrt(eps), an infinity
 makes rstd and its group NaN. The mean of such a group is unspecified: a sum is infinite, a running mean (PyTorch's, and
-one of the ways of ascend950) NaN.
+one method of ascend950) is NaN.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def kernel_a2(x: Expression, w: Expression, b: Expression, e: Expression) -> Exp
 
 
 def rstd_910(x: Expression, e: Expression) -> Expression:
-    """Every step of the host's in the type of self."""
+    """The host's steps, each in the type of self."""
     c = x - mean_scaled(x)
     v = stored(sum_over(c * c) * (1 / length()), x)
     return stored(1 / sqrt(stored(v + stored(e, x), x)), x)
@@ -125,7 +125,8 @@ def of_groups(a: Mapping[str, Any]) -> Shape:
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """PyTorch's own in float64: in float32 its variance is that of one pass, as before ascend950."""
+    """PyTorch's own function in float64: in float32 it computes the variance in one pass, like kernels before
+    ascend950."""
     x = t["self"].double().contiguous()
     w, b = (None if t[name] is None else t[name].double().contiguous() for name in ("gamma", "beta"))
     made = aten.native_group_norm(x, w, b, *(t[name] for name in ("N", "C", "HxW", "group", "eps")))

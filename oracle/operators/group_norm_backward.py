@@ -1,21 +1,20 @@
 """aclnnGroupNormBackward: with z = (input - mean) * rstd and h = gradOut * gamma over the channels of a group and
 everything behind them, gradInput = (h - mean(h) - z * mean(h * z)) * rstd; gradGamma = the sum of gradOut * z and
-gradBeta that of gradOut, per channel. An absent gamma counts as 1.
+gradBeta = the sum of gradOut, per channel. An absent gamma is 1.
 
 Sources: document aclnnGroupNormBackward; norm/group_norm_grad/op_host/op_api/aclnn_group_norm_backward.cpp (checks);
-the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free inputs: nothing says that they belong to
-input.
+the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free inputs: they need not belong to input.
 
 Document and source differ, and the source wins: the document multiplies gamma outside the sums and divides sums per
-channel, which is no gradient of aclnnGroupNorm. gradOut may have any shape of as many elements; so may input, but what
-is judged here begins with N and C. outputMask says which outputs are asked for; any other may be a null pointer, and is
-left as it is. Null pointers among the mask and the outputs are 161002. An empty call writes nothing before ascend950,
-which fills gradGamma and gradBeta with 0 where there is a gamma.
+channel, which is no gradient of aclnnGroupNorm. gradOut can have any shape with the same number of elements; so can
+input, but cases here begin with N and C. outputMask selects the requested outputs; any other output can be a null
+pointer, and is left unchanged. A null mask or a null requested output is 161002. An empty call writes no output before
+ascend950; ascend950 fills gradGamma and gradBeta with 0 if there is a gamma.
 
 Roundings: before ascend950 every tensor has one dtype, and 16 bits are stored with ties away from zero, which no order
-here says; on ascend950 mean, rstd, gamma and its gradients may be float32 beside 16 bits. A2 expands (input - mean) *
-rstd and ascend950 the sums of products, which cancel where the mean is large. ascend910 makes a variance of rstd and a
-rstd of that, with an eps of 1e-5 whatever the forward had.
+here models; on ascend950 mean, rstd, gamma and its gradients can be float32 with 16-bit inputs. A2 expands (input -
+mean) * rstd, and ascend950 the sums of products; both cancel for a large mean. ascend910 computes a variance from rstd
+and from it a new rstd, with an eps of 1e-5 for any eps of the forward.
 
 Special values follow the formula in IEEE float64: a group of one element gives 0, an infinity makes its group NaN.
 """
@@ -56,7 +55,7 @@ def dx_a2(g: Expression, x: Expression, m: Expression, r: Expression, w: Express
 
 
 def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
-    """PyTorch's constants: of products with input as it is."""
+    """PyTorch's constants: sums of products with input itself."""
     db, ds = sum_over(g * w), sum_over(x * g * w)
     factor = 1 / length()
     two = (db * m - ds) * r * r * r * factor
@@ -65,7 +64,7 @@ def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expres
 
 
 def dx_910(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
-    """With the rstd of a variance, in the type of input."""
+    """With the rstd from a variance, in the type of input."""
     return dx(g, x, m, rstd_again(x, r), w)
 
 
@@ -84,7 +83,7 @@ def dgamma_a2(g: Expression, x: Expression, m: Expression, r: Expression) -> Exp
 
 
 def dgamma_950(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:
-    """Sums of products with input as it is."""
+    """Sums of products with input itself."""
     return sum_over((x * g - g * m) * r)
 
 
@@ -142,7 +141,7 @@ def numbers(a: Args, platform: Platform) -> Checks:
 
 
 def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
-    """CheckShape: of most tensors the number of elements alone."""
+    """CheckShape; for most tensors only the number of elements."""
     yield max_rank(a, "gradOut")
     n, channels = a["N"], a["C"]
     for name in INPUTS:
@@ -172,7 +171,7 @@ def undefined(a: Mapping[str, Any]) -> str | None:
 
 
 def filled(a: Mapping[str, Any]) -> float | None:
-    """What ascend950 writes of an empty call."""
+    """The values that ascend950 writes in an empty call."""
     return None if a.get("gamma") is None else 0.0
 
 
@@ -186,7 +185,7 @@ def of_channels(a: Mapping[str, Any]) -> Shape:
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """PyTorch's own in float64: in float32 it sums products with input as it is, as ascend950 does."""
+    """PyTorch's own function in float64: in float32 it sums products with input itself, like ascend950."""
     g, x, m, r = (t[name].double().contiguous() for name in (*INPUTS, *STATISTICS))
     w = x.new_ones(t["C"]) if t["gamma"] is None else t["gamma"].double().contiguous().reshape(-1)
     sizes = [t[name] for name in ("N", "C", "HxW", "group")]

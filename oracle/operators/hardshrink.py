@@ -2,7 +2,7 @@
 
 Sources: document aclnnHardshrink; activation/hard_shrink/op_api/aclnn_hardshrink.cpp (checks, cast); op_kernel/arch35
 (ascend950, August 2026: compares in float32); public copies of the built-in TBE kernels, which compare float16 with
-lambd rounded to float16. The host makes a float32 of lambd and 0 of a negative one.
+lambd rounded to float16. The host casts lambd to float32 and replaces a negative one by 0.
 
 self and out may have different dtypes; the result is rounded to self's before the cast.
 

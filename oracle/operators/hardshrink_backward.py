@@ -1,11 +1,11 @@
 """aclnnHardshrinkBackward: gradInput = 0 where |self| <= lambd, else gradOutput.
 
 Sources: document aclnnHardshrinkBackward; activation/hard_shrink_grad/op_api/aclnn_hardshrink_backward.cpp (checks,
-promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The host makes a float32 of lambd
-and 0 of a negative one, so that self = 0 always gives 0.
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The host casts lambd to float32 and
+replaces a negative one by 0, so that self = 0 always gives 0.
 
-Document and source differ, and the source wins: the three dtypes may all differ (inputs are cast to their common dtype,
-and the result is rounded to it); an empty gradOutput or self succeeds before any shape is looked at.
+Document and source differ, and the source wins: the three dtypes can all differ (inputs are cast to their common dtype,
+and the result is rounded to it); an empty gradOutput or self succeeds before any shape check.
 
 self = NaN keeps gradOutput, a lambd that is NaN keeps all. Masked elements are 0 on ascend950 and 0 * gradOutput
 before: an infinite gradient there is unspecified. float16 is compared with lambd rounded to float16.
@@ -45,7 +45,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "gradInput", "self")
     yield broadcast_together(a, INPUTS, "gradInput")

@@ -2,12 +2,12 @@
 
 Sources: document aclnnHardsigmoid; activation/hard_sigmoid/op_api/aclnn_hardsigmoid.cpp (checks); op_kernel/arch35
 (ascend950, July 2026); public copies of the built-in TBE kernels; official golden. The factor is the real 1/6, which
-kernels hold as a float32.
+kernels store as a float32.
 
 out has self's dtype, and their storage formats are equal. int32 is computed in float32 and loses its fraction: 1 from 3
 on, 0 below.
 
-self = NaN is unspecified: no public text says what the devices' minimum and maximum answer.
+self = NaN is unspecified: no public text gives the result of the devices' minimum and maximum.
 """
 
 from __future__ import annotations

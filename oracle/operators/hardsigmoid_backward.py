@@ -2,14 +2,13 @@
 
 Sources: document aclnnHardsigmoidBackward (which has no formula); activation/hard_sigmoid_grad/op_api/
 aclnn_hardsigmoid_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
-kernels. The factor is the real 1/6, which kernels hold as a float32.
+kernels. The factor is the real 1/6, which kernels store as a float32.
 
 Shapes are equal; inputs are cast to their common dtype, and the result is rounded to it before the cast to out, which
-may be of any type that it casts to (in the document of the inputs' alone).
+can have any type that the common dtype casts to (in the document only the inputs' dtype).
 
-self = NaN gives 0, and so does everything masked, whatever the gradient is. ascend950 decides by self / 6 + 0.5,
-rounded twice, and answers 0 just below 3: there its result is unspecified. Kernels before ascend950 compute float16 in
-float16.
+self = NaN gives 0, and so does every masked element, for any gradient. ascend950 compares self / 6 + 0.5, rounded
+twice, and gives 0 just below 3: there the result is unspecified. Kernels before ascend950 compute float16 in float16.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
 
 
 def edge(x: Expression) -> Expression:
-    """Where self / 6 + 0.5 rounds to 1 although self < 3: at one float32. Just above -3 none rounds to 0."""
+    """Elements with self < 3 for which self / 6 + 0.5 rounds to 1: one float32. Just above -3 no element rounds to
+    0."""
     return (x < 3) & (x > 3 - 2.0**-21)
 
 
@@ -53,7 +53,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield dtype_in(a, "out", float_types(platform))
 
 

@@ -1,13 +1,13 @@
 """aclnnHardswish: out = self * min(max(self + 3, 0), 6) / 6.
 
 Sources: document aclnnHardswish; activation/hard_swish/op_api/aclnn_hardswish.cpp (checks, cast); op_kernel/arch35
-(ascend950, April 2026); public copies of the built-in TBE kernels. 1/6 is the real number, which kernels hold as a
+(ascend950, April 2026); public copies of the built-in TBE kernels. 1/6 is the real number, which kernels store as a
 float32.
 
 self and out may have different dtypes; the result is rounded to self's before the cast. The rank is not checked.
 
-Special values follow the formula in IEEE float64: -inf gives NaN (ascend950 clamps it and gives 0), and a product on
-the way may overflow: ascend950 gives infinity above 5.67e37. self = NaN is unspecified.
+Special values follow the formula in IEEE float64: -inf gives NaN (ascend950 clamps it and gives 0), and an intermediate
+product can overflow: ascend950 gives infinity above 5.67e37. self = NaN is unspecified.
 """
 
 from __future__ import annotations

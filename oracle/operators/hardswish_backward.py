@@ -2,14 +2,14 @@
 
 Sources: document aclnnHardswishBackward; activation/hard_swish_grad/op_host/op_api/aclnn_hardswish_backward.cpp
 (checks); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree, edges included (ascend950
-since May 2026: up to CANN 9.0 the edges are unspecified there); aclnnHardswishBackwardV2 and PyTorch count the edges
-out. 1/3 is the real number.
+since May 2026: up to CANN 9.0 the edges are unspecified there); aclnnHardswishBackwardV2 and PyTorch exclude the edges.
+1/3 is the real number.
 
 Shapes and dtypes are equal; rank 0 is accepted.
 
-Every element is a product, also outside: an infinite gradient below -3 is NaN. self = NaN gives gradOutput on
-ascend950; before that it is unspecified (public copies answer 1 or NaN). So is an infinite gradient at self = -1.5,
-where x / 3 + 1/2 is 0 or, with a float32 of 1/3 in a fused multiply-add, 1.5e-8 beside it.
+Every element is a product, also outside the interval: an infinite gradient below -3 is NaN. self = NaN gives gradOutput
+on ascend950; before that it is unspecified (public copies give 1 or NaN). An infinite gradient at self = -1.5 is
+unspecified too: there x / 3 + 1/2 is 0, or 1.5e-8 with a float32 of 1/3 in a fused multiply-add.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def quotient(g: Expression, x: Expression) -> Expression:
 
 
 def middle(g: Expression, x: Expression) -> Expression:
-    """Where an infinite gradient meets the zero of x / 3 + 1/2, which not every rounding hits."""
+    """Elements with an infinite gradient at the zero of x / 3 + 1/2, which some roundings miss."""
     return (abs(g) > FORMATS["float32"].max) & equal(x, ratio(-3, 2))
 
 
 def nowhere_told(g: Expression, x: Expression) -> Expression:
-    """What the built-in kernels' public copies do not tell either: self = NaN."""
+    """Elements that the public copies of the built-in kernels do not specify either: self = NaN."""
     return middle(g, x) | is_nan(x)
 
 

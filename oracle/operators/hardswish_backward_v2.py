@@ -1,13 +1,13 @@
 """aclnnHardswishBackwardV2: out = gradOutput * (self / 3 + 1/2) where -3 < self < 3, 0 below, gradOutput above.
 
 Sources: document aclnnHardswishBackwardV2; activation/hard_swish_grad_v2/op_host/op_api/ (checks); op_kernel of
-ascend950, ascend910b and ascend910; official golden. They agree, edges included; aclnnHardswishBackward counts the
-edges in. 1/3 is the real number.
+ascend950, ascend910b and ascend910; official golden. They agree, edges included; aclnnHardswishBackward includes the
+edges. 1/3 is the real number.
 
 Shapes and dtypes are equal; rank 0 is accepted, against the document.
 
-Every element is a product, also outside: an infinite gradient below -3 is NaN (PyTorch gives 0). self = NaN gives
-gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBackward).
+Every element is a product, also outside the interval: an infinite gradient below -3 is NaN (PyTorch gives 0). self =
+NaN gives gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBackward).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "self", "out")
 
 

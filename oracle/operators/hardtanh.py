@@ -3,11 +3,11 @@
 Sources: document aclnnHardtanh; ops-math conversion/clip_by_value_v2/op_api/aclnn_hardtanh.cpp (checks, the limits'
 cast to self's dtype); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels.
 
-Document and source differ, and the source wins: a limit of dtype bool is refused. The limits are compared in the first
-one's dtype: as integers where that is one, so that 0 and -0.5 pass. Rounding the limits before or after makes no
-difference; beside integers they lose their fraction. float64 is not served by the golden.
+Document and source differ, and the source wins: a limit of dtype bool is refused. The limits are compared in the dtype
+of the first limit: as integers if it is an integer, so that 0 and -0.5 pass. Rounding the limits before or after makes
+no difference; with integer tensors they lose their fraction. float64 is not served by the golden.
 
-A NaN in self or in a limit is unspecified: no public text says what the devices' minimum and maximum answer.
+A NaN in self or in a limit is unspecified: no public text gives the result of the devices' minimum and maximum.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def in_order(low: Any, high: Any) -> Check:
-    """The limits as the dtype of the first one says: integers, or doubles, among which NaN passes."""
+    """The limits in the dtype of the first one: integers, or doubles, where NaN passes."""
     whole = "int" in scalar_type(low)
     top = int(high) if whole and math.isfinite(high) else high
     ordered = not low > top

@@ -1,15 +1,15 @@
 """aclnnHardtanhBackward: out = gradOutput where min < self < max, else 0.
 
 Sources: document aclnnHardtanhBackward; activation/hardtanh_grad/op_api/aclnn_hardtanh_backward.cpp (checks);
-op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The document counts the edges in; every kernel,
-the official golden and PyTorch count them out, and so does this page. The limits are float32.
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The document includes the edges; every kernel,
+the official golden, PyTorch and this page exclude them. The limits are float32.
 
-min > max is accepted. Empty tensors succeed after the checks, against the document. The shape of out and its dtype
-beside self's are not checked; an out that differs is unspecified.
+min > max is accepted. Empty tensors succeed after the checks, against the document. The shape and dtype of out are not
+compared with self's; an out that differs is unspecified.
 
-self = NaN keeps gradOutput; limits that are NaN give 0. Outside the limits ascend950 answers 0, the TBE kernels 0 *
+self = NaN keeps gradOutput; limits that are NaN give 0. Outside the limits ascend950 gives 0, the TBE kernels give 0 *
 gradOutput: an infinite gradient is unspecified. ascend910 multiplies by q / (q + 1e-10), q = (self - max) (self - min):
-unspecified there for NaN; inside, where that is not nearly 1, both answers count.
+unspecified there for NaN. Inside the limits, if this factor is not nearly 1, both results are right.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def undefined(a: Arguments) -> str | None:
-    """The kernel writes to out as it is."""
+    """The kernel writes to out without a cast."""
     out, x = a["out"], a["self"]
     if tuple(out.shape) != tuple(x.shape):
         return f"out has shape {tuple(out.shape)}, self has {tuple(x.shape)}"
@@ -61,7 +61,7 @@ def undefined(a: Arguments) -> str | None:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield check("tensors with elements", "a tensor is empty" if is_empty(a["gradOutput"], a["self"]) else None)
 
 

@@ -4,15 +4,15 @@ mean, its sum, or its sum divided by the batch, over all elements of the common 
 Sources: document aclnnKlDiv; ops-math math/kl_div_v2/op_api/aclnn_kl_div.cpp (checks, promotion, broadcast); op_kernel/
 arch35 (ascend950); public copies of the built-in TBE kernels; official golden.
 
-Document and source differ, and the source wins: reduction 3 divides the sum by dim 0 of the common shape (a scalar's
-counts 1), and others are refused since March 2026 (after CANN 8.5); a reduced out may be of any shape of one element.
-An empty self or target is answered before the shapes are compared: a mean is NaN, a sum 0, a batch mean NaN where dim 0
-of self is 0, else 0; without a reduction nothing is written. Kernels compute in float32; the result is rounded to the
+Document and source differ, and the source wins: reduction 3 divides the sum by dim 0 of the common shape (1 for a
+scalar), and others are refused since March 2026 (after CANN 8.5); a reduced out can have any shape of one element. An
+empty self or target ends the call before the shapes are compared: a mean is NaN, a sum 0, a batch mean NaN if dim 0 of
+self is 0, else 0; without a reduction no output is written. Kernels compute in float32; the result is rounded to the
 inputs' common type before the cast to out.
 
-A target of 0 counts as log 1: the loss is a zero, and NaN beside an infinite self. A negative target gives NaN, a log
-target of minus infinity too. An infinite target gives infinity, where PyTorch answers NaN. ascend950 multiplies the
-factor of a mean to the sum, the TBE kernels to every term.
+For a target of 0 the logarithm is that of 1: the loss is a zero, and NaN with an infinite self. A negative target gives
+NaN, a log target of minus infinity too. An infinite target gives infinity, but NaN in PyTorch. ascend950 multiplies the
+sum by the factor of a mean, the TBE kernels multiply every term.
 """
 
 from __future__ import annotations
@@ -66,26 +66,26 @@ def shape_of_out(a: Args) -> Check:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_dtype(a, "target", "self")
     yield same_dtype(a, "out", "self")
     yield in_range(a, "reduction", 0, BATCH_MEAN)
 
 
 def batch(a: Arguments) -> dict[str, float]:
-    """The divisor of a batch mean; dim 0 of a scalar counts 1."""
+    """The divisor of a batch mean; 1 for a scalar."""
     return {"n": (COMMON(a) or (1,))[0]} if a["reduction"] == BATCH_MEAN else {}
 
 
 def of_nothing(a: Arguments) -> float | None:
-    """What an empty call is filled with."""
+    """The value that an empty call is filled with."""
     if a["reduction"] != BATCH_MEAN:
         return filled(a)
     return math.nan if tuple(a["self"].shape)[:1] == (0,) else 0.0
 
 
 def undefined(a: Arguments) -> str | None:
-    """An empty call looks at no shape of out, and CANN 8.5 at no reduction."""
+    """For an empty call no check looks at the shape of out, and in CANN 8.5 no check looks at the reduction."""
     if not 0 <= a["reduction"] <= BATCH_MEAN:
         return f"reduction is {a['reduction']}"
     return one_number(a, "out") if is_empty(a["self"], a["target"]) else None

@@ -5,9 +5,9 @@ Sources: document aclnnKlDivBackward (which has no formula); loss/kl_div_loss_gr
 (checks, promotion, broadcast); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official
 golden. self gives a shape and a dtype; its values are never read.
 
-Document and source differ, and the source wins: out may be of any listed dtype self's casts to; reduction is never
-checked, and what is none of 0 to 3 acts as 0. Only where all inputs are float16 the kernel computes in float16 (before
-ascend950 step by step), since February 2026 (after CANN 8.5); otherwise all are cast to float32.
+Document and source differ, and the source wins: out can have any listed dtype that self's dtype casts to; reduction is
+never checked, and a number outside 0 to 3 acts as 0. Only if all inputs are float16 the kernel computes in float16
+(before ascend950 step by step), since February 2026 (after CANN 8.5); otherwise all are cast to float32.
 
 A target larger than self is accepted: out is then the sum of the terms that share an element of self. Special values
 follow the formula in IEEE float64: target 0 gives -0 for a positive gradient, and a target whose e^target overflows
@@ -42,7 +42,7 @@ def quotient(g: Expression, t: Expression, log: Expression, n: Expression) -> Ex
 
 
 def factor_first(g: Expression, t: Expression, log: Expression, n: Expression) -> Expression:
-    """The gradient times the factor first; no public kernel does so, and a right one may."""
+    """The gradient times the factor first; no public kernel does so, but a right one can."""
     return where(log, exp(t), t) * (g * (1 / n)) * -1
 
 
@@ -69,13 +69,13 @@ def gradient_shape(grad: TensorSpec, common: tuple[int, ...]) -> Check:
 
 
 def kernel_type(a: Arguments, platform: Platform) -> str:
-    """float16 where all inputs are, else float32; before CANN 9.0 always that."""
+    """float16 if all inputs are float16, else float32; before CANN 9.0 always float32."""
     narrow = platform.since("9.0") and all(str(a[name].dtype) == "float16" for name in INPUTS)
     return "float16" if narrow else "float32"
 
 
 def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
-    """What PyTorch's autograd does, with the device's divisor."""
+    """The function that PyTorch's autograd computes, with the device's divisor."""
     scale = aten.exp(t["target"]) if t["logTarget"] else t["target"]
     count = math.prod(COMMON(t)) if t["reduction"] == MEAN else batch(t).get("n", 1)
     terms = aten.div(aten.neg(aten.mul(scale, t["gradOutput"])), count)
@@ -83,7 +83,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, *INPUTS, "out")
     yield same_dtype(a, "out", "self")
     yield in_range(a, "reduction", 0, 3)
@@ -120,7 +120,7 @@ OPERATOR = Operator(
         {"reduction": ("reduction", 1), "log_target": ("logTarget", False)},
     ),
     aten=Aten(
-        # aten has no backward of its own: what autograd does.
+        # aten has no backward of its own: use autograd.
         autograd,
         npu=lambda aten, t: torch_npu("kl_div_backward")(
             t["gradOutput"], t["self"], t["target"], t["reduction"], log_target=t["logTarget"]

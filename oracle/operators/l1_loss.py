@@ -3,14 +3,14 @@
 Sources: document aclnnL1Loss; loss/l1_loss/op_api/aclnn_l1_loss.cpp (checks, promotion, the composition for int64); the
 ascend950 kernel of LpLoss; public copies of the built-in TBE kernels; official golden.
 
-Document and source differ, and the source wins: only the common dtype is tested, which may be int64 or a floating one,
-and out may be of any that it casts to. Without a reduction a self of integers beside a floating target is refused, and
-a mean of two tensors of integers. Inputs are cast to the common type before they are broadcast; the kernel computes in
-float32, and its result, the reduced one alone, is rounded to the common type before the cast to out. int64 is computed
-as int64, and wraps. The mean of nothing is NaN, its sum 0; without a reduction an empty call
-writes nothing.
+Document and source differ, and the source wins: only the common dtype is tested, which can be int64 or a floating one,
+and out can have any dtype that it casts to. Without a reduction an integer self with a floating target is refused; so
+is a mean of two integer tensors. Inputs are cast to the common type before they are broadcast; the kernel computes in
+float32, and only its reduced result is rounded to the common type before the cast to out. int64 is computed as int64,
+and wraps. The mean of an empty call is NaN, its sum 0; without a reduction it writes no output.
 
-A mean's factor is multiplied to the sum. Special values follow the formula in IEEE float64: equal infinities give NaN.
+The sum is multiplied by the factor of a mean. Special values follow the formula in IEEE float64: equal infinities give
+NaN.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     for name in (*INPUTS, "out"):
         yield dtype_in(a, name, (*float_types(platform), "int64"))
 

@@ -2,16 +2,16 @@
 
 Sources: document aclnnL1LossBackward (which has no formula); loss/l1_loss_grad/op_api/aclnn_l1_loss_backward.cpp
 (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. The sign
-comes of comparisons, so that neighbours are told apart. A mean divides by the elements of the common shape, for the
-host broadcasts first. Nothing is ever summed.
+comes from comparisons, so that neighbouring numbers differ. A mean divides by the elements of the common shape, because
+the host broadcasts first. No sum is ever computed.
 
-Document and source differ, and the source wins: the dtypes may differ, only the common one is tested, so integers pass
-beside a floating operand (they are not served by the golden), and gradInput may have any type that it casts to; rank 0
-is accepted. Inputs are cast to the common dtype,
-and the result is rounded to it before the cast to gradInput.
+Document and source differ, and the source wins: the dtypes can differ, and only the common one is tested. So integers
+pass together with a floating operand (the golden does not serve them), and gradInput can have any type that the common
+one casts to; rank 0 is accepted. Inputs are cast to the common dtype, and the result is rounded to it before the cast
+to gradInput.
 
 self = target gives 0 * gradOutput, NaN for an infinite gradient. Unspecified before ascend950: a self or target that is
-NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -gradOutput).
+NaN (0 on ascend950, official golden and PyTorch; public TBE copies give -gradOutput).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, *INPUTS, "gradInput")
     for name in (*INPUTS, "gradInput"):
         yield dtype_in(a, name, ("float32", "float16", "bfloat16"))
@@ -78,7 +78,7 @@ OPERATOR = Operator(
     points={"x": (0.0,)},
     kernel=KernelName("l1_loss_grad", ("gradOutput", "self", "target"), {"reduction": ("reduction", 1)}),
     aten=Aten(
-        # aten has no backward of its own: what autograd does.
+        # aten has no backward of its own: use autograd.
         lambda aten, t: aten.mul(
             aten.div(t["gradOutput"], common_size(t, INPUTS) if t["reduction"] == MEAN else 1),
             aten.sgn(aten.sub(t["self"], t["target"])),

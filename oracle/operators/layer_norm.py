@@ -1,19 +1,19 @@
 """aclnnLayerNorm: out = (input - mean) * rstd * weight + bias with rstd = 1 / sqrt(var + eps) over the last axes, those
-of normalizedShape; var is the mean of (input - mean)^2. An absent weight counts as 1, an absent bias as 0.
+of normalizedShape; var is the mean of (input - mean)^2. An absent weight is 1, an absent bias is 0.
 
 Sources: document aclnnLayerNorm; norm/layer_norm_v4/op_host/op_api/aclnn_layer_norm.cpp (checks, dispatch); the kernels
 of ascend950 and A2; public copies of the built-in TBE kernel (CANN 8.1.RC1), which serves most calls before ascend950.
 
-Document and source differ, and the source wins: every output may have any dtype of the list, and is cast to it; before
-ascend950 the shapes of mean and rstd are compared when they are copied, with 561103. mean and rstd may be null pointers
-(cases ask for both); of a call whose rows have no elements mean is 0 and rstd NaN.
+Document and source differ, and the source wins: every output can have any dtype of the list, and is cast to it; before
+ascend950 the shapes of mean and rstd are compared when they are copied, with 561103. mean and rstd can be null pointers
+(cases request both); if the rows have no elements, mean is 0 and rstd NaN.
 
-Roundings: the TBE kernel rounds mean and rstd to 16 bits before it uses them where input and weight (or, without it,
-bias) have 16, so that a mean far from 0 costs digits. On ascend910 rstd is e^(-log(var + eps) / 2).
+Roundings: the TBE kernel rounds mean and rstd to 16 bits before use if input and weight (or, without it, bias) have 16
+bits; so a mean far from 0 costs digits. On ascend910 rstd is e^(-log(var + eps) / 2).
 
 Special values follow the formula in IEEE float64: a row of one value gives bias and 1 / sqrt(eps); an infinity makes
-rstd and its row NaN. The mean of such a row is unspecified: a sum is infinite, a running mean (PyTorch's, ascend950's
-of long rows) NaN.
+rstd and its row NaN. The mean of such a row is unspecified: a sum is infinite, a running mean (in PyTorch, and in
+ascend950 for long rows) is NaN.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mean(x: Expression, w: Expression, b: Expression) -> Expression:
 
 
 def running(x: Expression, w: Expression, b: Expression) -> Expression:
-    """A mean that adds differences, as PyTorch's and ascend950's of long rows do: NaN in a row with an infinity."""
+    """A mean that adds differences, as in PyTorch and in ascend950 for long rows: NaN in a row with an infinity."""
     return mean_over(x) + (max_over(x) - max_over(x)) + (min_over(x) - min_over(x))
 
 
@@ -65,7 +65,7 @@ def kernel_950(x: Expression, w: Expression, b: Expression, e: Expression) -> Ex
 
 
 def kept(v: Expression, x: Expression, w: Expression, b: Expression) -> Expression:
-    """A statistic in the type of weight, which is bias's or input's where it is absent."""
+    """A statistic in the type of weight; if weight is absent, in the type of bias or input."""
     return stored(v, next((like for like in (w, b) if like.op == "symbol"), x))
 
 
@@ -79,7 +79,7 @@ def rstd_v4(x: Expression, w: Expression, b: Expression, e: Expression) -> Expre
 
 
 def kernel_v4(x: Expression, w: Expression, b: Expression, e: Expression) -> Expression:
-    """A2 and A3, short rows that are no multiple of 32 bytes."""
+    """A2 and A3, for short rows whose size is no multiple of 32 bytes."""
     return (x - mean_v4(x, w, b)) * rstd_v4(x, w, b, e) * w + b
 
 
@@ -101,7 +101,7 @@ def kernel_tbe(x: Expression, w: Expression, b: Expression, e: Expression) -> Ex
 
 
 def rstd_910(x: Expression, w: Expression, b: Expression, e: Expression) -> Expression:
-    """By a logarithm."""
+    """With a logarithm."""
     return kept(exp(ratio(-1, 2) * log(variance_tbe(x, w, b) + e)), x, w, b)
 
 
@@ -175,14 +175,15 @@ def copied(a: Args, name: str) -> Check:
 
 
 def of_rows(a: Mapping[str, Any]) -> Shape:
-    """The shape of the statistics: 1 in the axes that are normalised."""
+    """The shape of the statistics: 1 in the normalised axes."""
     shape = tuple(a["input"].shape)
     rows = len(shape) - len(a["normalizedShape"] or ())
     return tuple(n if k < rows else 1 for k, n in enumerate(shape))
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """PyTorch's own; beside 16 bits its statistics have 16, and those of the widened input are taken."""
+    """PyTorch's own function; for 16-bit inputs its statistics have 16 bits, so the statistics of the widened input are
+    used."""
     x, shape, w, b, e = (t[name] for name in ("input", "normalizedShape", *PARAMETERS, "eps"))
     y = aten.native_layer_norm(x, shape, w, b, e)[0]
     return y, *aten.native_layer_norm(x.float(), shape, None, None, e)[1:]

@@ -1,22 +1,23 @@
 """aclnnLayerNormBackward: with z = (input - mean) * rstd and h = gradOut * weight over the last axes, those of
-normalizedShape, gradInput = (h - mean(h) - z * mean(h * z)) * rstd; gradWeight = the sum of gradOut * z and gradBias
-that of gradOut over all other axes. An absent weight counts as 1; no value of bias is read.
+normalizedShape, gradInput = (h - mean(h) - z * mean(h * z)) * rstd; gradWeight = the sum of gradOut * z and gradBias =
+the sum of gradOut over all other axes. An absent weight is 1; no value of bias is read.
 
 Sources: document aclnnLayerNormBackward; norm/layer_norm_grad_v3/op_host/op_api/aclnn_layer_norm_backward.cpp (checks,
-dispatch); the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free inputs: nothing says that they
-belong to input, and there is no eps. The built-in kernels of ascend910 and ascend310p are not public.
+dispatch); the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free inputs: they need not belong to
+input, and there is no eps. The built-in kernels of ascend910 and ascend310p are not public.
 
-outputMask says which outputs are asked for; any other may be a null pointer, and is left as it is. A call without rows
-fills gradWeight and gradBias with 0.
+outputMask selects the requested outputs; any other output can be a null pointer, and is left unchanged. A call without
+rows fills gradWeight and gradBias with 0.
 
-Document and source differ, and the source wins: outputs may have any dtype of the list, and are cast to it; mean and
-rstd may have any shape of one value per row, gradWeight and gradBias any of as many elements; every product accepts
-bfloat16. The loop that compares input with normalizedShape begins at the wrong length, so that a list of one length is
-never compared. What the kernel does with a list that is not how input ends is unknown.
+Document and source differ, and the source wins: outputs can have any dtype of the list, and are cast to it; mean and
+rstd can have any shape with one value per row, gradWeight and gradBias any shape with the right number of elements;
+every product accepts bfloat16. The loop that compares input with normalizedShape begins at the wrong length, so that a
+list of one length is never compared. The kernel's result is unknown for a list that differs from the last lengths of
+input.
 
 Roundings: the host makes mean and rstd float32. Kernels write gradWeight and gradBias in float32, but on ascend950 in
-weight's type where both outputs have it. ascend950 multiplies h by the length before it subtracts the sums, which
-overflows where the mean does not.
+weight's type if both outputs have it. ascend950 multiplies h by the length before it subtracts the sums; this can
+overflow although the mean does not.
 
 Special values follow the formula in IEEE float64: an infinity makes its row NaN. A row of one element gives 0 if mean
 is that element.
@@ -47,7 +48,7 @@ def dx(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression
 
 
 def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
-    """The length multiplied in first."""
+    """Multiplied by the length first."""
     h, z = g * w, (x - m) * r
     return ((h * length() - sum_over(h)) - z * sum_over(z * h)) * (1 / length()) * r
 
@@ -119,7 +120,7 @@ def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """The document lists bfloat16 for some products."""
+    """The document lists bfloat16 only for some products."""
     yield source_only(dtype_in(a, "input", float_types(platform)))
 
 

@@ -2,13 +2,13 @@
 
 Sources: document aclnnLeakyRelu; activation/leaky_relu/op_api/aclnn_leaky_relu.cpp (checks, cast); op_kernel/arch35
 (ascend950); public copies of the built-in TBE kernels; official golden. The slope is a float32, which the kernels of
-ascend910b and ascend910_93 round to float16 beside float16 tensors.
+ascend910b and ascend910_93 round to float16 for float16 tensors.
 
-The slope may be above 1 or negative; its dtype is not checked. out may have any dtype that self's casts to; the result
-is rounded to self's before. float64 is accepted and not served by the golden.
+The slope can be above 1 or negative; its dtype is not checked. out can have any dtype that self's dtype casts to; the
+result is first rounded to self's dtype. float64 is accepted and not served by the golden.
 
-Special values follow the formula in IEEE float64: a slope of 0 makes NaN of -inf, and a NaN stays one. Unspecified
-before ascend950: -inf beside a slope of 0; there ascend910 adds both branches, so that an infinite slope gives NaN.
+Special values follow the formula in IEEE float64: a slope of 0 turns -inf into NaN, and NaN stays NaN. Unspecified
+before ascend950: -inf with a slope of 0. ascend910 adds both branches, so an infinite slope gives NaN there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def formula(x: Expression, s: Expression) -> Expression:
 
 
 def kernel_910(x: Expression, s: Expression) -> Expression:
-    """Without an instruction of its own: both branches, added."""
+    """No own instruction: both branches, added."""
     return maximum(x, 0) + minimum(x, 0) * s
 
 
 def unknown(x: Expression, s: Expression) -> Expression:
-    """What the instruction of ascend910b answers to -inf * 0."""
+    """Elements with -inf * 0, for which the instruction of ascend910b is not documented."""
     return equal(s, 0) & ~is_finite(x)
 
 

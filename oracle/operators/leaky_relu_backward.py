@@ -9,7 +9,7 @@ dtype does not cast to is refused, though the document promises it; only an empt
 slope is refused with selfIsResult. float64 inputs are accepted (AiCpu) and not served by the golden.
 
 self = 0 and NaN take the slope. An infinite gradient times a slope of zero is NaN. On ascend910 a mask made by clamping
-replaces the comparison: unspecified there for NaN and an infinite slope; for 0 < self < 2^-126 both answers count.
+replaces the comparison: unspecified there for NaN and an infinite slope; for 0 < self < 2^-126 both results are right.
 Kernels before ascend950 compute float16 in float16.
 """
 
@@ -31,7 +31,7 @@ def formula(g: Expression, x: Expression, slope: Expression) -> Expression:
 
 
 def kernel_910(g: Expression, x: Expression, slope: Expression) -> Expression:
-    """A mask of clamped numbers instead of a comparison ."""
+    """A mask of clamped numbers instead of a comparison."""
     m = where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
     return g * (abs(m - 1) * slope + m)
 

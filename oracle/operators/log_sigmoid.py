@@ -38,7 +38,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "out")
     yield max_rank(a, "self")
 

@@ -3,8 +3,8 @@
 Sources: document aclnnLogSigmoidBackward; activation/logsigmoid_grad/op_api/aclnn_logsigmoid_backward.cpp (checks);
 activation/logsigmoid_grad kernel of ascend950; public copies of the built-in TBE kernels.
 
-Document and source differ: the document wants ``buffer`` like ``self`` in dtype and shape and rank 1-8; the source
-only wants it non-null and knows no limit of rank. The source wins. ``buffer`` is never read.
+Document and source differ: the document requires ``buffer`` to have the dtype and shape of ``self`` and rank 1-8; the
+source only requires it to be non-null and has no limit of rank. The source wins. ``buffer`` is never read.
 
 Special values follow the formula below in IEEE float64: NaN in self or gradOutput gives NaN; self = +inf gives
 gradOutput * 0 (NaN for an infinite gradient), -inf gives gradOutput; a zero keeps the sign of gradOutput. An infinite
@@ -41,7 +41,7 @@ def kernel_tbe_910(g: Expression, x: Expression) -> Expression:
 
 
 def product(g: Expression, x: Expression) -> Expression:
-    """The document's quotient first; no public kernel does so, and a right one may."""
+    """The document's quotient first; no public kernel does so, but a right one can."""
     return g * (1 / (1 + exp(x)))
 
 
@@ -64,7 +64,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "self", "gradInput")
     yield max_rank(a, "self")
     yield same_dtype(a, "buffer", "self")
@@ -98,7 +98,7 @@ OPERATOR = Operator(
     points={"x": (0.0,)},
     kernel=KernelName("log_sigmoid_grad", ("gradOutput", "self")),
     aten=Aten(
-        # On a CPU aten reads buffer as e^-|self|, which aclnn never does: it gets the one that its own forward makes.
+        # On a CPU aten reads buffer as e^-|self|, unlike aclnn: it gets the buffer that its own forward makes.
         lambda aten, t: aten.log_sigmoid_backward(t["gradOutput"], t["self"], aten.log_sigmoid_forward(t["self"])[1]),
         npu=lambda aten, t: aten.log_sigmoid_backward(t["gradOutput"], t["self"], t["buffer"]),
     ),

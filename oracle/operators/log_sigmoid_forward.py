@@ -1,4 +1,4 @@
-"""aclnnLogSigmoidForward: out = ln(1 / (1 + e^-self)), as aclnnLogSigmoid; ``buffer`` is left as it is.
+"""aclnnLogSigmoidForward: out = ln(1 / (1 + e^-self)), as aclnnLogSigmoid; ``buffer`` stays unchanged.
 
 Sources: document aclnnLogSigmoidForward; activation/log_sigmoid/op_api/aclnn_logsigmoid.cpp, one body with
 aclnnLogSigmoid (checks); kernels as there.
@@ -19,7 +19,7 @@ from . import log_sigmoid
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield from log_sigmoid.demands(a, platform)
     if a["buffer"] is not None:
         yield same_dtype(a, "buffer", "self")
@@ -36,6 +36,6 @@ OPERATOR = Operator(
     empty=("self",),
     computes=log_sigmoid.COMPUTES,
     points={"x": log_sigmoid.POINTS},
-    # Its kernel is aclnnLogSigmoid's, and so are tests that name the kernel alone.
+    # Its kernel is aclnnLogSigmoid's; tests that name only the kernel belong to that operator.
     aten=Aten(lambda aten, t: aten.log_sigmoid_forward(t["self"])[0]),
 )

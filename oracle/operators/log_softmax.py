@@ -3,12 +3,12 @@
 Sources: document aclnnLogSoftmax; activation/log_softmax_v2/op_api/aclnn_log_softmax.cpp (checks); the ascend950
 kernels; public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden. They agree in the order.
 
-Document and source differ, and the source wins: ``dim`` is checked before dtypes; rank 0 is accepted; ``out`` may have
-another dtype of the list. The host casts ``self`` to out's dtype first, and the kernel computes in that. Where
-this cast rounds, or makes float64 of it, there is no golden.
+Document and source differ, and the source wins: ``dim`` is checked before dtypes; rank 0 is accepted; ``out`` can have
+another dtype of the list. The host casts ``self`` to out's dtype first, and the kernel computes in that dtype. If this
+cast rounds, or gives float64, there is no golden.
 
-Special values follow the formula in IEEE float64: NaN, +inf, or a row of nothing but -inf gives a row of NaN; -inf next
-to finite numbers gives -inf there.
+Special values follow the formula in IEEE float64: NaN, +inf, or a row of only -inf gives a row of NaN; -inf next to
+finite numbers gives -inf there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
 
 
 def undefined(a: Arguments) -> str | None:
-    """A cast that rounds self, or overflows, and the AiCpu's kernel of float64."""
+    """A cast that rounds self or overflows, and float64, which the AiCpu's kernel computes."""
     given, wanted = dtype_of(a["self"].dtype).name, a["out"].dtype_name
     kept = given == wanted or (given in ("float16", "bfloat16") and wanted == "float32")
     return None if kept else f"self of {given} is cast to out's {wanted} before the kernel"

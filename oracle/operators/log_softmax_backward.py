@@ -5,11 +5,11 @@ the ascend950 kernels; public copies of the built-in TBE kernels; official golde
 
 Document and source differ, and the source wins: ``out`` has no dtype check at all; dim = rank is refused; rank 0 is
 accepted; before ascend950 an empty input succeeds before any other check, and shapes are compared before dim.
-``output`` need not be a real log-softmax: nothing is renormalised.
+``output`` need not be a real log-softmax: it is not renormalised.
 
 Special values follow the formula: a NaN or infinite gradient reaches its whole row; output = -inf gives gradOutput. An
-e^output beyond float32 is a real number, so that a sum of zero gives gradOutput; kernels answer NaN. Such elements are
-unspecified, as are those whose partial sums may overflow.
+e^output beyond float32 is a real number, so that a sum of zero gives gradOutput; kernels give NaN. Such elements are
+unspecified; so are elements whose partial sums can overflow.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def formula(g: Expression, y: Expression) -> Expression:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "output", "out")
-    yield same_shape(a, "output", "gradOutput")  # before ascend950 an empty call is not looked at
+    yield same_shape(a, "output", "gradOutput")  # before ascend950 an empty call is not checked
     yield same_shape(a, "out", "gradOutput")
 
 

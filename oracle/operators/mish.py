@@ -23,7 +23,7 @@ def formula(x: Expression) -> Expression:
 
 
 def kernel(x: Expression) -> Expression:
-    """The order of ascend950, and of the TBE kernels but for the branch of 0, where both are 0."""
+    """The order of ascend950, and of the TBE kernels except for the branch of 0, where both are 0."""
     return x * tanh_of_softplus(x, x < 0)
 
 

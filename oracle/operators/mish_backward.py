@@ -4,12 +4,12 @@ Sources: document aclnnMishBackward (which has no formula); activation/mish_grad
 promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden (PyTorch's).
 
 Document and source differ, and the source wins: empty tensors succeed; self and gradOutput broadcast both ways. The
-three dtypes may all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
+three dtypes can all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
 gradInput. ascend310p refuses bfloat16, which the document says of ascend910 alone.
 
 Special values follow the formula in IEEE float64: an infinite self gives NaN. For self < -88.73 the kernels of
-ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on ascend950), others the right (1 + self)
-e^self, about -2e-37 and smaller: both count as right. An infinite gradient there is unspecified.
+ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on ascend950), others the exact (1 + self)
+e^self, about -2e-37 and smaller: both are right. An infinite gradient there is unspecified.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def kernel_torch(g: Expression, x: Expression) -> Expression:
 
 
 def tanh_of_softplus(x: Expression, below: Expression) -> Expression:
-    """How kernels compute t, by exponentials that do not overflow."""
+    """The kernels' way to compute t, by exponentials that do not overflow."""
     m = 2 * exp(x) + exp(2 * x)
     n = 2 * exp(-x) + 1
     return where(below, m / (m + 2), n / (2 * exp(-2 * x) + n))
@@ -72,12 +72,12 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def without_a_word(tensor: TensorSpec, platform: Platform) -> bool:
-    """Whether only the host refuses a dtype: the document excepts ascend910 alone from bfloat16."""
+    """Return whether only the host refuses a dtype: the document excludes only ascend910 from bfloat16."""
     return platform.soc == "ascend310p" and tensor.dtype_name == "bfloat16"
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield broadcasts_to(a, "gradOutput", "self")
     empty = is_empty(a["self"], a["gradOutput"])
     yield check("tensors with elements", "a tensor is empty" if empty else None)

@@ -4,11 +4,11 @@ Sources: document aclnnMseLoss; loss/mse_loss/op_host/op_api/aclnn_mse_loss.cpp 
 (ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels; official golden.
 
 Inputs of different floating types are cast to their common one; the kernel squares, adds and divides in float32, and
-its result is rounded to that type before the cast to out, which may be of another. The mean of nothing is NaN, its sum
-0; without a reduction an empty call writes nothing.
+its result is rounded to that type before the cast to out, which can have another type. The mean of an empty call is
+NaN, its sum 0; without a reduction it writes no output.
 
-Kernels multiply a mean's factor to partial sums or to their total, in any order of additions. ascend950 compensates a
-sum over its cores, so that an infinite term makes NaN or an infinity: unspecified. Other special values follow the
+Kernels multiply partial sums, or their total, by the factor of a mean, in any order of additions. ascend950 compensates
+a sum over its cores, so that an infinite term gives NaN or an infinity: unspecified. Other special values follow the
 formula in IEEE float64: equal infinities give NaN.
 """
 
@@ -25,7 +25,8 @@ COMMON = common_shape(*INPUTS)
 
 
 def formula(x: Expression, t: Expression, reduced: Expression) -> Expression:
-    """The document's formula. ``reduced``: whether there is a reduction, which decides what is specified."""
+    """The document's formula. ``reduced``: whether there is a reduction; this decides which elements are
+    unspecified."""
     return (x - t) * (x - t)
 
 

@@ -1,11 +1,11 @@
 """aclnnMseLossBackward: out = (self - target) * c * gradOutput, c = 2, or 2 / numel(self) for a mean.
 
 Sources: document aclnnMseLossBackward; loss/mse_loss_grad_v2/op_host/op_api/aclnn_mse_loss_backward.cpp (checks);
-op_kernel (ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels; official golden. They agree;
-a mean divides by the elements of self also where the output is larger. Nothing is ever summed.
+op_kernel (ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels; official golden. They agree; a
+mean divides by the elements of self even if the output is larger. No sum is ever computed.
 
-Inputs are of one dtype and broadcast with one another; the result is rounded to it before the cast to out, which may be
-of another. Rank 0 is accepted, against the document.
+Inputs are of one dtype and broadcast with one another; the result is rounded to it before the cast to out, which can
+have another dtype. Rank 0 is accepted, against the document.
 
 Special values follow the formula in IEEE float64: equal infinities give NaN. Unspecified: elements whose doubled
 difference overflows float32 and whose result does not.
@@ -28,17 +28,17 @@ def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expre
 
 
 def gradient_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
-    """The gradient multiplied before the factor; no public kernel does so, and a right one may."""
+    """The gradient multiplied before the factor; no public kernel does so, but a right one can."""
     return (x - t) * g * (2 / n)
 
 
 def factor_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
-    """The gradient times the factor first; no public kernel does so, and a right one may."""
+    """The gradient times the factor first; no public kernel does so, but a right one can."""
     return (x - t) * (g * (2 / n))
 
 
 def quotient(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
-    """Divided at the end; no public kernel does so, and a right one may."""
+    """Divided at the end; no public kernel does so, but a right one can."""
     return (x - t) * 2 * g / n
 
 
@@ -57,7 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, *INPUTS, "out")
 
 

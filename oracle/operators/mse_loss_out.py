@@ -3,10 +3,10 @@
 Sources: document aclnnMseLossOut; loss/mse_loss/op_host/op_api/aclnn_mse_loss.cpp (checks, both functions); op_kernel
 (ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels.
 
-Document and source differ, and the source wins: under a reduction out has the common shape without axis 0 (rank 0 for
-a scalar), and not rank 0. The host runs the kernel of no reduction, whose result is rounded to the inputs' common type,
-then adds along axis 0, and multiplies a mean's factor to the sums. So a float16 term may be infinite where its mean
-would not be: unspecified. An empty call writes nothing, whatever the reduction: the means of no rows stay as they were.
+Document and source differ, and the source wins: under a reduction out has the common shape without axis 0 (rank 0 for a
+scalar), and not rank 0. The host runs the kernel of no reduction, whose result is rounded to the inputs' common type,
+then adds along axis 0, and multiplies the sums by the factor of a mean. So a float16 term can be infinite although the
+mean is not: unspecified. An empty call writes no output under any reduction: the means of no rows stay unchanged.
 
 Special values follow the formula in IEEE float64: equal infinities give NaN.
 """
@@ -63,13 +63,13 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host refuses: an output of rank 0 under a reduction."""
+    """The document demands an output of rank 0 under a reduction, which the host refuses."""
     problem = f"out has shape {a['out'].shape}; the document wants rank 0 under a reduction"
     yield check("rank of out", problem if a["reduction"] != NONE and a["out"].rank else None)
 
 
 def along_axis_0(aten: Any, t: Arguments) -> Any:
-    """PyTorch's mean, or sum, along axis 0, of the losses of no reduction: aten has no such reduction."""
+    """PyTorch's mean, or sum, along axis 0 of the unreduced losses: aten has no such reduction."""
     terms = aten.mse_loss(t["self"], t["target"], NONE)
     if t["reduction"] == NONE or not terms.dim():
         return terms

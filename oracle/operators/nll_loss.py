@@ -1,15 +1,15 @@
 """aclnnNLLLoss: -weight[target[i]] * self[i, target[i]]; with a reduction their sum, for a mean divided by
-totalWeightOut, the sum of weight[target[i]]. Samples whose target is ignoreIndex count for nothing.
+totalWeightOut, the sum of weight[target[i]]. Samples whose target is ignoreIndex are ignored.
 
 Sources: document aclnnNLLLoss; loss/nll_loss/op_api/aclnn_nll_loss.cpp (checks, dispatch); the ascend950 kernels;
 public copies of the built-in TBE kernels.
 
-Document and source differ, and the source wins: the outputs may have any dtype self casts to, each its own;
-totalWeightOut any shape with one element. With reduction none it is not written: nothing is judged there.
+Document and source differ, and the source wins: each output can have any dtype that self casts to; totalWeightOut can
+have any shape with one element. With reduction none it is not written, and not judged.
 
 A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it. Special values are IEEE's: a mean
 of no sample, or of weights that add up to 0, is NaN or infinite. ascend950 computes the mean of a vector's only sample
-without its weight: where that is 0 or not finite, or the sample is ignored, nothing is judged there.
+without its weight: if this weight is 0 or not finite, or the sample is ignored, the mean is not judged there.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     for name in ("out", "totalWeightOut"):
         yield same_dtype(a, name, "self")
 

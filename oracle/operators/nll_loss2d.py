@@ -1,12 +1,12 @@
 """aclnnNLLLoss2d: aclnnNLLLoss of images: -weight[target[n, h, w]] * self[n, target[n, h, w], h, w]; with a reduction
 their sum, for a mean divided by totalWeightOut, the sum of the weights.
 
-Sources: document aclnnNLLLoss2d; loss/nll_loss/op_api/aclnn_nll_loss2d.cpp (checks, dispatch); kernels as aclnnNLLLoss,
-but for the vector's.
+Sources: document aclnnNLLLoss2d; loss/nll_loss/op_api/aclnn_nll_loss2d.cpp (checks, dispatch); kernels as for
+aclnnNLLLoss, except the kernel for vectors.
 
-Document and source differ, and the source wins: the outputs may have any dtype self casts to, and any shape with one
-element where there is one; weight may have further axes, of which nobody knows what a kernel makes unless their length
-is 1. The document's example has a target beyond its classes.
+Document and source differ, and the source wins: the outputs can have any dtype that self casts to, and any shape with
+one element if they have one; weight can have further axes, which are unspecified unless their length is 1. The
+document's example has a target beyond its classes.
 
 A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it. Special values are IEEE's, as
 there.
@@ -57,7 +57,7 @@ def weight_of_one_axis(a: Args) -> Check:
 
 
 def document(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield from demands(a, platform)
     yield weight_of_one_axis(a)
 

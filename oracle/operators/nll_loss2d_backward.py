@@ -5,14 +5,14 @@ Sources: document aclnnNLLLoss2dBackward; loss/nll_loss_grad/op_api/aclnn_nll_lo
 the ascend950 kernel; public copies of the built-in TBE kernel. self gives a shape and a dtype; its values are never
 read.
 
-Document and source differ, and the source wins: weight may have any shape with C elements, totalWeight any with one;
-with any reduction but 0 (an invalid one too, which is refused last) gradOutput has one element and at most one axis.
-Unlike the operator of one dimension less, out must have self's dtype.
+Document and source differ, and the source wins: weight can have any shape with C elements, totalWeight any shape with
+one; with any reduction except 0 (also an invalid one, which is refused last) gradOutput has one element and at most one
+axis. Unlike the operator of one dimension less, out must have self's dtype.
 
-A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it.
-Before ascend950 the host makes int32 of targets: one beyond is refused there too, even where it is ignoreIndex.
-Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
-gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 whatever the operands hold.
+A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it. Before
+ascend950 the host casts targets to int32: the golden refuses a larger target there, even if it is ignoreIndex. Special
+values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive gradient,
+totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 for any operands.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield weight_of_one_axis(a)
 
 

@@ -3,13 +3,13 @@
 Sources: document aclnnNLLLossBackward; loss/nll_loss_grad/op_api/aclnn_nll_loss_backward.cpp (checks, dispatch); the
 ascend950 kernel; public copies of the built-in TBE kernel.
 
-Document and source differ, and the source wins: ``out`` may have any dtype self casts to; totalWeight any shape with
-one element; the divisor of mean is totalWeight as given, never recomputed. self (C) with a 1-D target of length C is
-accepted and only target[0] counts; self (0, C) with a 0-d target is accepted, because the missing dim reads as 0.
+Document and source differ, and the source wins: ``out`` can have any dtype that self casts to; totalWeight any shape
+with one element; the divisor of mean is totalWeight as given, never recomputed. self (C) with a 1-D target of length C
+is accepted and only target[0] is used; self (0, C) with a 0-d target is accepted, because the missing dim reads as 0.
 
-A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it.
-Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
-gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +0 whatever the operands hold.
+A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it. Special
+values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive gradient,
+totalWeight 0 an infinity or NaN; ignored rows and other classes are +0 for any operands.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_dtype(a, "out", "self")
     target, self, total = a["target"], a["self"], a["totalWeight"].shape
     problem = f"totalWeight has shape {total}; the document says (1,)"

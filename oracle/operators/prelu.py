@@ -3,10 +3,11 @@
 Sources: document aclnnPrelu; activation/p_relu/op_api/aclnn_prelu.cpp (checks, promotion); op_kernel/arch35
 (ascend950); public copies of the built-in TBE kernels.
 
-The three dtypes may all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
+The three dtypes can all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
 out. The weight's shape is free, its number of elements is not. self of one axis has one channel.
 
-self = 0 takes the weight, and so does NaN. ascend910 adds both branches: an infinite weight gives NaN above 0 there.
+self = 0 takes the weight, and so does NaN. ascend910 adds both branches: there an infinite weight gives NaN for a
+positive self.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
 
 
 def by_channel(t: Any) -> Any:
-    """The weight as PyTorch wants it: a vector."""
+    """The weight as a vector, as PyTorch requires it."""
     return t["weight"].reshape(-1)
 
 

@@ -4,14 +4,14 @@ gradOutput * self where self is not above 0, per channel (axis 1), or over every
 Sources: document aclnnPreluBackward; activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp (checks, dispatch to
 an update and a reduction); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels.
 
-Document and source differ, and the source wins: gradWeight is exactly (C) also for a weight of shape (1, C, 1, 1), and
-of weight's shape only where that has one element; a weight that is empty leaves gradWeight unwritten. self of one axis
+Document and source differ, and the source wins: gradWeight has exactly the shape (C) also for a weight of shape (1, C,
+1, 1), and weight's shape only if that has one element; an empty weight leaves gradWeight unwritten. self of one axis
 has one channel.
 
 self = 0 takes the weight, and adds its zero to the sum; NaN takes the weight and makes its channel NaN. Kernels before
-ascend950 multiply by masks: an infinity that a mask multiplies by zero, or a gradInput that is not finite, makes NaN
-there, so that is unspecified; on ascend910 the mask is made by clamping: fractional for 0 < self < 2^-126, unknown
-for NaN. Every kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
+ascend950 multiply by masks. An infinity times a mask of zero, or a gradInput that is not finite, gives NaN there and is
+unspecified. On ascend910 the mask comes from clamping: it is fractional for 0 < self < 2^-126 and unknown for NaN.
+Every kernel rounds the terms to the tensors' type before it sums them in float32, and a term can overflow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def formula(g: E, x: E, w: E) -> E:
 
 
 def term(g: E, x: E, w: E) -> E:
-    """What an element adds to the gradient of its weight."""
+    """The term of an element in the gradient of its weight."""
     return where(x > 0, 0, g * x)
 
 
@@ -50,7 +50,7 @@ def masked_term(m: E, g: E, x: E, w: E) -> E:
 
 
 def clamped(x: E) -> E:
-    """ascend910's mask: a number that is clamped and scaled."""
+    """ascend910's mask: a clamped and scaled number."""
     return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
 
 
@@ -79,7 +79,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_shape(a, "gradWeight", "weight")
 
 
@@ -101,7 +101,7 @@ def channels(shape: Shape) -> int:
 
 
 def shared(a: Mapping[str, Any]) -> bool:
-    """Whether one weight is shared by all channels."""
+    """Return whether all channels share one weight."""
     return bool(math.prod(a["weight"].shape) == 1)
 
 
@@ -116,7 +116,7 @@ def kept(a: Mapping[str, Any]) -> Shape:
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
-    """PyTorch has the weight in self's axes, and gives the terms of its gradient; torch_npu sums them itself."""
+    """PyTorch needs the weight in self's axes, and gives the terms of its gradient; torch_npu sums them itself."""
     gradient, terms = aten._prelu_kernel_backward(t["gradOutput"], t["self"], t["weight"].reshape(kept(t)))
     return gradient, terms.sum_to_size(kept(t)).reshape(gradient_shape(t))
 
@@ -141,7 +141,7 @@ OPERATOR = Operator(
             gradient_shape, computed(term, masked_term), terms=lambda a: tuple(a["self"].shape), kept=kept
         )
     },
-    # No kernel has both outputs: the host calls one that leaves the terms, and one that adds them.
+    # No kernel has both outputs: the host calls one that writes the terms, and one that adds them.
     points={"x": (0.0,)},
     aten=Aten(aten, expanded=("gradOutput",)),
 )

@@ -5,7 +5,7 @@ of the built-in TBE kernels; official golden. All compare in the tensor's own dt
 
 Document and source differ, and the source wins: uint8 is accepted (a copy).
 
-self = NaN is unspecified: no public text says what the devices' maximum answers. The sign of zero is not compared.
+self = NaN is unspecified: no public text gives the result of the devices' maximum. The sign of zero is not compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def formula(x: Expression) -> Expression:
 
 
 def selected(x: Expression) -> Expression:
-    """By a comparison; no public kernel has it, and a right one may."""
+    """By a comparison; no public kernel has it, but a right one can."""
     return where(x > 0, x, 0)
 
 

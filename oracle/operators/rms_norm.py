@@ -5,7 +5,7 @@ from rms_norm_def.cpp); the kernels of all products; official golden.
 
 Document and source differ, and the source wins: a dtype that no row of the definition has is refused by the generated
 interface; shapes are refused by the tiling, with 561002; an infinity in a row gives r = 0, so 0 elsewhere and NaN at
-its place, where the document says Inf. rstd is float32 whatever x is. The rank of rstdOut is never compared.
+its place, but Inf in the document. rstd is float32 for any dtype of x. The rank of rstdOut is never compared.
 
 Special values follow the formula in IEEE float64: a row of zeros gives 0 and 1 / sqrt(epsilon); with epsilon 0, NaN and
 infinity. Unspecified: a row whose squares leave float32; float16 on ascend910, whose kernel multiplies in float16.
@@ -83,7 +83,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def types_of_a_row(a: Args, platform: Platform) -> Check:
-    """The generated interface looks all dtypes up at once."""
+    """The generated interface looks up all dtypes at once."""
     names = [a[n].dtype_name for n in ("x", "yOut", "gamma", "rstdOut")]
     fits = any(names == [x, x, w, "float32"] for x, w in rows_of_types(platform))
     text = f"x, yOut, gamma, rstdOut are {', '.join(names)}; no row of the definition has these dtypes"
@@ -95,7 +95,7 @@ def rows_of_types(platform: Platform) -> tuple[tuple[str, str], ...]:
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:
-    """A rstdOut of fewer elements than x has rows is written beyond its end."""
+    """A rstdOut of fewer elements than x has rows: the kernel writes beyond its end."""
     rows = math.prod(a["x"].shape[: len(a["x"].shape) - len(a["gamma"].shape)])
     size = math.prod(a["rstdOut"].shape) if a.get("rstdOut") is not None else rows
     return None if size == rows else f"rstdOut has {size} elements, x has {rows} rows"

@@ -2,14 +2,14 @@
 * rstd; dgamma = the sum of dy * h over all other axes.
 
 Sources: documents aclnnRmsNormGrad; norm/rms_norm_grad/op_host/rms_norm_grad_tiling*.cpp (checks; the interface itself
-is generated from rms_norm_grad_def.cpp); the kernels of all products; official golden. rstd is a free input: nothing
-says that it belongs to x.
+is generated from rms_norm_grad_def.cpp); the kernels of all products; official golden. rstd is a free input: it need
+not belong to x.
 
 Document and source differ, and the source wins: a dtype that no row of the definition has is refused by the generated
 interface; shapes are refused by the tiling, with 561002; rstd of any shape with one value per row passes.
 
-Special values follow the formula in IEEE float64. rstd is float32 whatever x is, and dgamma is written in float32.
-Without rows ascend950 makes it NaN, and the others refuse the call.
+Special values follow the formula in IEEE float64. rstd is float32 for any dtype of x, and dgamma is written in float32.
+Without rows ascend950 fills dgamma with NaN, and the others refuse the call.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def types_of_a_row(a: Args, platform: Platform) -> Check:
-    """The generated interface looks all dtypes up at once."""
+    """The generated interface looks up all dtypes at once."""
     names = [a[n].dtype_name for n in ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut")]
     fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows_of_types(platform))
     text = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"

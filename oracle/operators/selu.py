@@ -1,10 +1,10 @@
 """aclnnSelu: out = scale * (max(self, 0) + alpha * (e^min(self, 0) - 1)).
 
 Sources: document aclnnSelu; activation/selu/op_api/aclnn_selu.cpp (checks, cast); op_kernel/arch35 (ascend950); public
-copies of the built-in TBE kernels (CANN 8.1.RC1). scale and alpha are SELU's real constants, which kernels hold as
+copies of the built-in TBE kernels (CANN 8.1.RC1). scale and alpha are SELU's real constants, which kernels store as
 float32.
 
-Document and source differ, and the source wins: out may have another dtype of the list than self; there is no limit of
+Document and source differ, and the source wins: out can have another dtype of the list than self; there is no limit of
 rank. The result is rounded to self's dtype before the cast to out. int32 and int8 are accepted and not served by the
 golden.
 
@@ -45,7 +45,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "out")
     yield max_rank(a, "self")
     yield same_dtype(a, "self", "out")

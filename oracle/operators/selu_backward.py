@@ -2,14 +2,14 @@
 
 Sources: document aclnnSeluBackward; activation/selu_grad/op_api/aclnn_selu_backward.cpp (checks); op_kernel/arch35
 (ascend950); public copies of the built-in TBE kernels. The document writes the formula in the input instead of the
-result and omits scale; the kernels' formula wins. scale and alpha are SELU's real constants, which kernels hold as
+result and omits scale; the kernels' formula wins. scale and alpha are SELU's real constants, which kernels store as
 float32.
 
 Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accepted and not served by the golden.
 
 Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
-branch on ascend950 (since July 2026: after CANN 9.1) and in PyTorch and the upper one elsewhere, 1.758 against 1.051
-times gradOutput: there both count. NaN is unspecified on ascend910, whose comparison is not known. Kernels before
+branch on ascend950 (since July 2026: after CANN 9.1) and in PyTorch, and the upper branch elsewhere: 1.758 and 1.051
+times gradOutput, both right there. NaN is unspecified on ascend910, because its comparison is not known. Kernels before
 ascend950 compute float16 in float16.
 """
 
@@ -38,7 +38,7 @@ def kernel_tbe(g: Expression, y: Expression) -> Expression:
 
 
 def distributed(g: Expression, y: Expression) -> Expression:
-    """A finite gradient multiplied first; no public kernel of these products does so, and a right one may."""
+    """A finite gradient multiplied first; no public kernel of these products does so, but a right one can."""
     apart = where(is_finite(g), g * y + g * (SCALE * ALPHA), g * (y + SCALE * ALPHA))
     return where(y <= 0, apart, g * SCALE)
 
@@ -57,7 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     text = "the document's formula leaves the scale out, and is one of the operator's input"
     yield check("formula of the document", text if a["result"].dtype is not None else None)
     yield has_axes(a, *TENSORS)

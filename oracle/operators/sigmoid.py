@@ -1,12 +1,12 @@
 """aclnnSigmoid: out = 1 / (1 + e^-self).
 
 Sources: document aclnnSigmoid; activation/sigmoid/op_api/aclnn_sigmoid.cpp (checks); op_kernel/arch35 (ascend950);
-public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden, which does not widen float16.
+public copies of the built-in TBE kernels (CANN 8.1.RC1); the official golden, which does not widen float16.
 
-Document and source differ, and the source wins: only a bfloat16 ``self`` is refused by products without it; out may be
-real beside a complex self. Integers are cast to out's dtype first, which holds all that are not saturated: computed in
-float32 they give the same. Other types are computed in their own, and the result is rounded to it before the cast to
-out. float64 and complex numbers are accepted and not served by the golden.
+Document and source differ, and the source wins: only a bfloat16 ``self`` is refused by products without it; out can be
+real with a complex self. Integers are first cast to out's dtype, which represents all that do not saturate: computed in
+float32 they give the same. Other types are computed in their own type, and the result is rounded to it before the cast
+to out. float64 and complex numbers are accepted and not served by the golden.
 
 Special values follow the formula in IEEE float64: +inf gives 1, -inf gives 0. Far below 0 the kernel of ascend910 stays
 at 3e-39, the value at -88.7; it computes float16 in float16, and stays at 1.5e-5, the value at -11.089 (unspecified).

@@ -3,8 +3,8 @@
 Sources: document aclnnSigmoidBackward; activation/sigmoid_grad/op_api/aclnn_sigmoid_backward.cpp (checks, promotion);
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree.
 
-Where document and source differ the source wins: rank 0 is accepted; products without bfloat16 refuse it for gradOutput
-alone; inputs that broadcast are cast to their common dtype, to which the result is rounded before the cast to
+Document and source differ, and the source wins: rank 0 is accepted; products without bfloat16 refuse it only for
+gradOutput; inputs that broadcast are cast to their common dtype, to which the result is rounded before the cast to
 gradInput; float64 and complex inputs are accepted (AiCpu) and not served by the golden.
 
 Special values are the formula's in IEEE float64: an infinite output gives an infinity against gradOutput's sign, zero
@@ -43,7 +43,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "output", "gradInput")
 
 

@@ -7,7 +7,7 @@ Document and source differ, and the source wins: no rank is limited (the tensor 
 
 Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (inf / inf), a zero keeps its sign. Where
 e^-self overflows float32 (self < -88.72) kernels return -0, the exact value is about -2e-37 and smaller. ascend910 and
-ascend310p compute in another order, which is right there, and answers NaN to both infinities: unspecified.
+ascend310p compute in another order, which is right there and gives NaN for both infinities: unspecified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def formula(x: Expression) -> Expression:
 
 
 def kernel_910(x: Expression) -> Expression:
-    """Without an exponential that overflows: (self - |self|) / 2 is self below 0, and 0 above; inf - inf is NaN."""
+    """Without an exponential that overflows. (self - |self|) / 2 is self for a negative self, else 0; inf - inf is
+    NaN."""
     return x * exp((x - abs(x)) / 2) / (exp(-abs(x)) + 1)
 
 
@@ -45,7 +46,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "out")
     yield max_rank(a, "self")
 
@@ -60,6 +61,6 @@ OPERATOR = Operator(
     empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe_a2": formula, "tbe_a2_310p": OLD, "tbe_910": OLD}),
     points={"x": (0.0, -88.7228)},
-    # Its kernel is aclnnSwish's, and so are tests that name the kernel alone.
+    # Its kernel is aclnnSwish's; tests that name only the kernel belong to that operator.
     aten=Aten(lambda aten, t: aten.silu(t["self"])),
 )

@@ -30,7 +30,7 @@ def formula(g: Expression, x: Expression) -> Expression:
 
 
 def gradient_first(g: Expression, x: Expression) -> Expression:
-    """The gradient multiplied before the last factor; no public kernel does so, and a right one may."""
+    """The gradient multiplied before the last factor; no public kernel does so, but a right one can."""
     s = 1 / (exp(-x) + 1)
     return g * s * (1 + (1 - s) * x)
 
@@ -60,7 +60,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "self", "gradInput")
 
 

@@ -2,15 +2,15 @@
 its sum, over all elements of the common shape.
 
 Sources: document aclnnSmoothL1Loss; loss/smooth_l1_loss_v2/op_api/aclnn_smooth_l1_loss.cpp (checks, promotion);
-op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. They agree, but that ascend950
-multiplies by 1 / beta and takes 0 for that below a beta of 1e-6.
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. They agree, except that
+ascend950 multiplies by 1 / beta, and by 0 instead for a beta below 1e-6.
 
-Document and source differ, and the source wins: the document wants a reduced result of shape (1), the host looks at its
-shape only without a reduction; result may be of any type that the common one casts to. beta may be 0 since April 2026
+Document and source differ, and the source wins: the document demands a reduced result of shape (1), the host checks the
+shape only without a reduction; result can have any type that the common one casts to. beta can be 0 since April 2026
 (after CANN 8.5), and -0 and infinity pass; beta 0 gives d. The result is rounded to the inputs' common type before the
-cast to result. The mean of nothing is NaN, its sum 0; without a reduction an empty call writes nothing.
+cast to result. The mean of an empty call is NaN, its sum 0; without a reduction it writes no output.
 
-A mean's factor is multiplied to the sum. Special values follow the formula in IEEE float64.
+The sum is multiplied by the factor of a mean. Special values follow the formula in IEEE float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def formula(x: Expression, t: Expression, beta: Expression) -> Expression:
 
 
 def kernel_950(x: Expression, t: Expression, beta: Expression) -> Expression:
-    """ascend950 multiplies by the reciprocal, and has none of a small beta."""
+    """ascend950 multiplies by the reciprocal, and by 0 for a small beta."""
     d = abs(x - t)
     return where(d < beta, d * (d * 0.5) * where(beta < LEAST, 0, 1 / beta), d - 0.5 * beta)
 
@@ -64,7 +64,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield dtype_in(a, "result", float_types(platform))
     if a["reduction"] != NONE:
         yield one_element(a, "result")

@@ -3,16 +3,16 @@ the difference's sign outside; c = 1, or 1 / numel(self) for a mean.
 
 Sources: document aclnnSmoothL1LossBackward (whose formula has beta = 1); loss/smooth_l1_loss_grad_v2/op_api/
 aclnn_smooth_l1_loss_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
-kernels; official golden. A mean divides by the elements of self also where the output is larger (the golden divides by
-the output's). Nothing is ever summed. beta is a float32.
+kernels; official golden. A mean divides by the elements of self even if the output is larger (the golden divides by the
+output's). No sum is ever computed. beta is a float32.
 
-The dtypes may differ; inputs are cast to their common one, and the result is rounded to it before the cast to
+The dtypes can differ; inputs are cast to their common one, and the result is rounded to it before the cast to
 gradInput. beta must not be negative or NaN.
 
 Special values follow the formula in IEEE float64. Public kernels differ inside: ascend950 multiplies by 1 / beta, which
-is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified are therefore, there, a small beta, at
-beta = 0 a difference that is NaN (0 before ascend950), and an infinite one at beta = inf. At beta = 0 a difference of
-zero has the sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): each is right, NaN is not.
+is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Therefore these are unspecified: a small beta, a
+difference of NaN at beta = 0 (0 before ascend950), and an infinite difference at beta = inf. At beta = 0 a difference
+of zero has the sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): each is right, NaN is not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..page import (
 )  # fmt: skip
 
 INPUTS = ("gradOut", "self", "target")
-LEAST = float32(1e-6)  # 0x358637BD: of a smaller beta ascend950 makes NaN
+LEAST = float32(1e-6)  # 0x358637BD: ascend950 gives NaN for a smaller beta
 
 
 def formula(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
@@ -44,7 +44,7 @@ def kernel_tbe(g: Expression, x: Expression, t: Expression, beta: Expression, n:
 
 
 def reciprocal(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
-    """The same with the strict comparison of the others."""
+    """The same formula with the strict comparison of the others."""
     d = x - t
     return where(abs(d) < beta, d * (1 / beta), sign(d)) * g * (1 / n)
 
@@ -55,7 +55,7 @@ def small(x: Expression, t: Expression, beta: Expression) -> Expression:
 
 
 def nothing(x: Expression, t: Expression, beta: Expression) -> Expression:
-    """NaN that only a quotient would keep."""
+    """Elements with a NaN that only a quotient would keep."""
     return equal(beta, 0) & is_nan(x - t)
 
 

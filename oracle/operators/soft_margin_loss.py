@@ -1,12 +1,12 @@
 """aclnnSoftMarginLoss: loss = log(1 + e^(-target * self)); its mean, or its sum, over all elements of the common shape.
 
 Sources: document aclnnSoftMarginLoss; loss/soft_margin_loss/op_api/aclnn_soft_margin_loss.cpp (checks, promotion,
-reduction); op_kernel/arch35 (ascend950, since May 2026 with the overflow taken out); public copies of the built-in TBE
-kernels, which add 1 to e^(-self * target): infinite beyond a product of -88.72, so that is unspecified there.
+reduction); op_kernel/arch35 (ascend950, since May 2026 without the overflow); public copies of the built-in TBE
+kernels, which add 1 to e^(-self * target): infinite for a product below -88.72, which is unspecified there.
 
 Document and source differ, and the source wins: reduction is never checked; 1 is a mean, and any other number than 0 a
 sum. The result is rounded to the inputs' common type before the cast to out. An empty call writes NaN for reduction 1,
-0 for 2, and nothing for any other.
+0 for 2, and no output for any other.
 
 No kernel has log1p, so that losses below 2^-24 are lost. Special values follow the formula in IEEE float64.
 """
@@ -24,7 +24,7 @@ COMMON = common_shape(*INPUTS)
 
 
 def formula(x: Expression, t: Expression) -> Expression:
-    """The formula without what overflows."""
+    """The formula without the terms that overflow."""
     b = -(t * x)
     return maximum(b, 0) + log1p(exp(-abs(b)))
 
@@ -50,7 +50,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield in_range(a, "reduction", 0, SUM)
 
 

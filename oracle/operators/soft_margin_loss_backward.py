@@ -3,17 +3,17 @@ numel(out) for a mean.
 
 Sources: document aclnnSoftMarginLossBackward (which has no formula); loss/soft_margin_loss_grad/op_api/
 aclnn_soft_margin_loss_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
-kernels; official golden. A mean divides by the elements of the common shape, for the host broadcasts first. Nothing is
-ever summed.
+kernels; official golden. A mean divides by the elements of the common shape, because the host broadcasts first. No sum
+is ever computed.
 
-The dtypes may differ; inputs are cast to their common one, and the result is rounded to it before the cast to out. Only
-an empty self ends a call early. reduction is never checked; beyond 0 to 2 the host reads outside a table, unspecified.
+The dtypes can differ; inputs are cast to their common one, and the result is rounded to it before the cast to out. Only
+an empty self ends a call early. reduction is never checked; outside 0 to 2 the host reads outside a table: unspecified.
 
 Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72, an infinite target
-too) ascend950, the official golden and PyTorch answer NaN or an infinity, the exact value is near -target * gradOutput:
-unspecified. Before
-ascend950 a mean's factor is multiplied last, so that what overflows without it is unspecified; ascend950 multiplies the
-gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that releases overflow there is their defect.
+too) ascend950, the official golden and PyTorch give NaN or an infinity, but the exact value is near -target *
+gradOutput: unspecified. Before ascend950 the factor of a mean is multiplied last, so a value that overflows without it
+is unspecified. Since August 2026 (ops-nn 8e6b992ef, after CANN 9.2) ascend950 multiplies the gradient by it first; an
+overflow in earlier releases is a defect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..page import (
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
-LARGEST = 88.75  # e to it is above float32's largest number; e^88.72 is the last below
+LARGEST = 88.75  # e to this power is above float32's largest number, e^88.72 is below
 
 
 def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
@@ -51,7 +51,7 @@ def mean_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Ex
 
 
 def overflows(x: Expression, t: Expression) -> Expression:
-    """Where e^-(self * target) is no float32 number."""
+    """Elements for which e^-(self * target) overflows float32."""
     return x * t < -LARGEST
 
 

@@ -1,16 +1,16 @@
 """aclnnSoftmax: out = e^(self - m) / sum(e^(self - m), dim) with m = max(self, dim).
 
 Sources: document aclnnSoftmax; activation/softmax_v2/op_api/aclnn_softmax.cpp (checks); the ascend950 kernels; public
-copies of the built-in TBE kernels (CANN 8.1.RC1); official golden. They agree in the order, but ascend310p
-multiplies by the reciprocal of the sum, and TBE kernels compute the maximum and the difference of float16 inputs in
-float16.
+copies of the built-in TBE kernels (CANN 8.1.RC1); official golden. They agree in the order, with two exceptions:
+ascend310p multiplies by the reciprocal of the sum, and TBE kernels compute the maximum and the difference of float16
+inputs in float16.
 
 Document and source differ, and the source wins: an empty ``self`` succeeds before any other check, on every product;
-``out`` may have another dtype of the list; ascend310b, which the document names, is none of the products here; rank 0
+``out`` can have another dtype of the list; ascend310b, which the document names, is none of the products here; rank 0
 is accepted. The result is rounded to self's dtype, then cast to out.
 
-Special values follow the formula in IEEE float64: NaN, +inf, or a row of nothing but -inf gives a row of NaN; -inf next
-to finite numbers gives 0. Before ascend950 the bound of float16 has the rounding of the difference.
+Special values follow the formula in IEEE float64: NaN, +inf, or a row of only -inf gives a row of NaN; -inf next to
+finite numbers gives 0. Before ascend950 the bound of float16 includes the rounding of the difference.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Sources: document aclnnSoftmaxBackward; activation/softmax_grad/op_api/aclnn_sof
 ascend950 kernels; public copies of the built-in TBE kernels.
 
 Document and source differ, and the source wins: ``out`` has no dtype check at all; an empty input succeeds before any
-other check, except on ascend950 since commit 87583b6ff, which is in no release (9.2.0-beta.1 is without it).
-``output`` need not be a real softmax: nothing is renormalised.
+other check, except on ascend950 since commit 87583b6ff, which is in no release (9.2.0-beta.1 is without it). ``output``
+need not be a real softmax: it is not renormalised.
 
 Special values follow gradOutput * output - sum * output in IEEE float64: a NaN or infinity that reaches the sum
 reaches its whole row; equal terms cancel to +0; where output is zero the signs of the two products decide.
@@ -55,7 +55,7 @@ def kernel_tbe(g: Expression, y: Expression) -> Expression:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     kind = a["out"].dtype
     text = f"out has dtype {a['out'].dtype_name}; the document names floating and complex types"
     yield check("dtype of out", None if kind is not None and kind.kind in ("float", "complex") else text)
@@ -69,8 +69,8 @@ def demands(a: Args, platform: Platform) -> Checks:
 
 
 def composed(ms: Any, t: Arguments) -> Any:
-    """The operations by which MindSpore differentiates its softmax where there is no kernel for it: along the last
-    axis, to which it brings the reduced one."""
+    """The operations by which MindSpore differentiates its softmax if there is no kernel: along the last axis, to which
+    it moves the reduced axis."""
     g, y = t["gradOutput"], t["output"]
     if y.ndim:
         g, y = (ms.ops.swapaxes(tensor, t["dim"], -1) for tensor in (g, y))

@@ -4,12 +4,13 @@ Sources: document aclnnSoftplus; activation/softplus_v2/op_api/aclnn_softplus.cp
 (ascend950, June 2026); public copies of the built-in TBE kernels (CANN 8.1.RC1). All compute the logarithm as
 accurately as log1p. beta and threshold are float32.
 
-Document and source differ, and the source wins: no null scalar is accepted; out may have any dtype that self's casts
-to, and the result is rounded to self's before. The document names no ascend950, which has kernels and is judged.
+Document and source differ, and the source wins: no null scalar is accepted; out can have any dtype that self's dtype
+casts to, and the result is first rounded to self's dtype. The document names no ascend950, which has kernels and is
+judged.
 
 Special values follow the formula in IEEE float64: NaN and beta * self = threshold take the logarithm; beta = 0 gives
-+inf, NaN beside an infinite self. Unspecified: where e^(beta * self) overflows float32 below the threshold (kernels and
-PyTorch return inf), and on ascend950 |beta| <= 2^-23, which counts as 0 there.
++inf, or NaN with an infinite self. Unspecified: elements for which e^(beta * self) overflows float32 below the
+threshold (kernels and PyTorch return inf), and on ascend950 |beta| <= 2^-23, which is read as 0 there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SCALARS = ("beta", "threshold")
 
 
 def formula(x: Expression, beta: Expression, threshold: Expression, w: Expression) -> Expression:
-    """The document's formula, whose exponential cannot overflow; ``w`` is 1."""
+    """The document's formula, with an exponential that cannot overflow; ``w`` is 1."""
     b = x * beta
     return where(b > threshold, x, (maximum(b, 0) + log1p(exp(-abs(b)))) / beta * w)
 
@@ -44,7 +45,7 @@ def kernel_tbe(x: Expression, beta: Expression, threshold: Expression) -> Expres
 
 
 def reciprocal(x: Expression, beta: Expression, threshold: Expression) -> Expression:
-    """Times the reciprocal of beta, as ascend950 for an ordinary one."""
+    """Times the reciprocal of beta, as on ascend950 for an ordinary beta."""
     b = x * beta
     return where(b > threshold, x, log1p(exp(b)) * (1 / beta))
 
@@ -62,7 +63,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def scalars(a: Arguments) -> dict[str, float]:
-    """An infinite factor where beta is 0: so the result is infinite, and nobody looks for an exact value."""
+    """An infinite factor for beta = 0, so that the result is infinite and no exact value is searched."""
     return {"w": 1.0 if float32(a["beta"]) else math.inf}
 
 

@@ -3,10 +3,10 @@
 Sources: document aclnnSoftplusBackward; activation/softplus_v2_grad/op_api/aclnn_softplus_backward.cpp (checks, casts);
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree; beta and threshold are float32.
 
-Document and source differ, and the source wins: shapes are equal, nothing broadcasts; gradInput may have any of
+Document and source differ, and the source wins: shapes are equal, nothing broadcasts; gradInput can have any of
 gradOutput's dtypes. Integer and float64 inputs are cast to float32 (not served by the golden), and so are inputs of two
 dtypes; the result is rounded to that type before the cast to gradInput. A null beta or threshold is not tested: empty
-tensors succeed, others would read from address 0; the document's 161001 is answered.
+tensors succeed, others would read from address 0; this page returns the document's 161001.
 
 Special values follow the formula in IEEE float64: NaN and b = threshold take the lower branch; beta = 0 with an
 infinite self gives NaN.
@@ -30,7 +30,7 @@ def formula(g: Expression, x: Expression, beta: Expression, threshold: Expressio
 
 
 def factor(g: Expression, x: Expression, beta: Expression, threshold: Expression) -> Expression:
-    """The factor selected first; no public kernel of these products does so, and a right one may."""
+    """The factor selected first; no public kernel of these products does so, but a right one can."""
     b = x * beta
     return where(b > threshold, 1, 1 / (exp(-b) + 1)) * g
 
@@ -59,7 +59,7 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "gradInput", "self")
 

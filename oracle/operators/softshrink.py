@@ -1,12 +1,12 @@
 """aclnnSoftshrink: out = self - lambd where self > lambd, self + lambd where self < -lambd, else 0.
 
 Sources: document aclnnSoftshrink; activation/softshrink/op_api/aclnn_softshrink.cpp (checks, cast); op_kernel/arch35
-(ascend950, May 2026); public copies of the built-in TBE kernels. lambd is a float32, also beside 16-bit tensors.
+(ascend950, May 2026); public copies of the built-in TBE kernels. lambd is a float32, also with 16-bit tensors.
 
-A lambd below 0 is refused; NaN and infinity are not. self and out may have different dtypes; the result is rounded to
+A lambd below 0 is refused; NaN and infinity are not. self and out can have different dtypes; the result is rounded to
 self's before the cast.
 
-self = NaN gives 0, where PyTorch keeps it. A lambd that is NaN gives 0 on ascend950 and is unspecified before.
+self = NaN gives 0, but NaN in PyTorch. A lambd that is NaN gives 0 on ascend950 and is unspecified before.
 """
 
 from __future__ import annotations

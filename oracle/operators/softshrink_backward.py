@@ -7,8 +7,8 @@ unrounded with every dtype. A negative one is refused.
 Document and source differ, and the source wins: inputs of two dtypes are both cast to float32. The result is not cast:
 a gradInput of another dtype than the inputs' (float32 for two) is unspecified.
 
-self = NaN keeps gradOutput. Masked elements are 0, whatever the gradient is. A lambda that is NaN gives 0 on ascend950
-and gradOutput elsewhere, where it is unspecified.
+self = NaN keeps gradOutput. Masked elements are 0 for any gradient. A lambda that is NaN gives 0 on ascend950, and
+gradOutput elsewhere (unspecified there).
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def kernel_type(a: Arguments, platform: Platform | None = None) -> str:
 
 
 def undefined(a: Arguments) -> str | None:
-    """The result is copied as it is."""
+    """The kernel writes the result without a cast."""
     wanted, given = kernel_type(a), a["gradInput"].dtype_name
     return None if given == wanted else f"gradInput has dtype {given}, the result {wanted}"
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "gradInput", "self")
 

@@ -4,12 +4,13 @@ Sources: document aclnnSwiGlu; activation/swi_glu/op_host/swi_glu_tiling.cpp (ch
 from swi_glu_def.cpp); the kernels of all products; official golden.
 
 Document and source differ, and the source wins: a dtype that the definition does not have is refused by the generated
-interface; shapes are refused by the tiling, with 561002. It counts the elements from dim to the end: their number must
-be even, the axis itself need not be, and the halves are then those of that tail (no document says so; such calls have
-no golden). The shape of out is never looked at. ascend310p wants halves of whole 64 bytes. dim is taken as an int32.
+interface; shapes are refused by the tiling, with 561002. The tiling counts the elements from dim to the end. Their
+number must be even, but the axis can be odd; the halves are then the halves of that tail (not documented; such calls
+have no golden). The shape of out is never checked. ascend310p requires halves of whole 64 bytes. dim is cut to an
+int32.
 
-Special values follow the formula in IEEE float64: a = -inf gives NaN, +inf an infinity, or NaN beside b = 0; from
-a = -88.73 on e^-a overflows, and the result is a zero. 16 bits are widened, and float32 has another order.
+Special values follow the formula in IEEE float64: a = -inf gives NaN, +inf an infinity, or NaN with b = 0; from a =
+-88.73 on e^-a overflows, and the result is a zero. 16 bits are widened, and float32 has another order.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def dtypes_of_a_row(a: Args, platform: Platform, *names: str) -> Check:
-    """The generated interface looks all dtypes up at once."""
+    """The generated interface looks up all dtypes at once."""
     result = [a[name].dtype_name for name in names]
     fits = result[0] in float_types(platform) and len(set(result)) == 1
     text = f"{', '.join(names)} are {', '.join(result)}; no row of the definition has these dtypes"
@@ -56,7 +57,7 @@ def dtypes_of_a_row(a: Args, platform: Platform, *names: str) -> Check:
 
 
 def halves(a: Args, platform: Platform) -> Checks:
-    """The tiling of what is halved."""
+    """The tiling of the halved elements."""
     shape, dim = a["x"].shape, a["dim"]
     rank, own = len(shape), as_int32(dim)
     fits = -rank <= own < rank
@@ -72,12 +73,12 @@ def halves(a: Args, platform: Platform) -> Checks:
 
 
 def as_int32(dim: int) -> int:
-    """What the tiling makes of an int64."""
+    """The int32 that the tiling makes of an int64."""
     return (dim + WORD // 2) % WORD - WORD // 2
 
 
 def undefined_halves(a: Mapping[str, Any]) -> str | None:
-    """Halves that are not those of the axis."""
+    """Halves that are not the halves of the axis."""
     shape, dim = tuple(a["x"].shape), a["dim"]
     if len(shape) > MAX_RANK:
         return f"x has rank {len(shape)}, which the tiling does not refuse"
@@ -89,7 +90,7 @@ def undefined_halves(a: Mapping[str, Any]) -> str | None:
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:
-    """The same, and an out of another shape than half of x."""
+    """Such halves, and an out with another shape than half of x."""
     problem = undefined_halves(a)
     if problem is not None:
         return problem

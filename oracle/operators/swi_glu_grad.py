@@ -5,12 +5,12 @@ Sources: document aclnnSwiGluGrad; activation/swi_glu_grad/op_host (checks of as
 activation/swi_glu/op_host/swi_glu_tiling.cpp (those of the others; the interface itself is generated from
 swi_glu_grad_def.cpp); the kernels of all products; official golden.
 
-Document and source differ, and the source wins as for aclnnSwiGlu: the tiling refuses with 561002, halves what lies
-from dim on, and before ascend950 looks neither at yGrad nor at out; ascend950 compares yGrad with x, and never looks at
-out. A call whose tensors do not belong to each other has no golden.
+Document and source differ, and the source wins as for aclnnSwiGlu: the tiling refuses with 561002, halves the elements
+from dim to the end, and before ascend950 checks neither yGrad nor out; ascend950 compares yGrad with x, and never
+checks out. A call with tensors that do not fit together has no golden.
 
 Special values follow the formula in IEEE float64: an infinite a gives NaN. From a = -88.73 on e^-a overflows, and
-kernels answer zeros.
+kernels give zeros.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def kernel_950(g: Expression, a: Expression, b: Expression, part: Expression) ->
 
 
 def kernel_tbe(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
-    """16 bits."""
+    """The order for 16 bits."""
     s = 1 / (exp(-a) + 1)
     return where(equal(part, 0), ((1 - s) * s * a + s) * g * b, s * a * g)
 
 
 def gate_first(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
-    """The same of float32."""
+    """The order for float32."""
     s = 1 / (exp(-a) + 1)
     return where(equal(part, 0), ((1 - s) * s * a + s) * b * g, s * a * g)
 
@@ -62,7 +62,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def beside_x(a: Args) -> Checks:
-    """ascend950: yGrad is half of x, and dim an int64."""
+    """ascend950: yGrad is half of x, and dim is an int64."""
     x, g, dim = a["x"].shape, a["yGrad"].shape, a["dim"]
     yield tiled("rank of yGrad", None if len(g) == len(x) else f"yGrad has rank {len(g)}, x has rank {len(x)}")
     fits = -len(x) <= dim < len(x)
@@ -73,7 +73,7 @@ def beside_x(a: Args) -> Checks:
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:
-    """Halves that are not those of the axis, and a yGrad or an out that does not belong to x."""
+    """Halves that are not the halves of the axis, and a yGrad or an out that does not fit x."""
     problem = undefined_halves(a)
     if problem is not None:
         return problem

@@ -2,11 +2,11 @@
 
 Sources: document aclnnSwish; activation/swish/op_api/aclnn_swish.cpp (checks); op_kernel/arch35 (ascend950, its
 tiling); public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden, which follows each product's order.
-beta is a float32 made of any scalar that is not complex; a null scalar is 1.
+beta is any scalar that is not complex, cast to float32; a null scalar is 1.
 
 Special values follow the formula in IEEE float64: an infinite beta * self gives self above, and NaN (inf / inf) or -0
-below; beta = 0 beside an infinite self gives NaN (0 * inf). Unspecified: that on ascend950, which returns self / 2 for
-|beta| <= 2^-23; infinities on ascend910 and ascend310p, whose order answers NaN. Where e^-(beta * self) overflows
+below; beta = 0 with an infinite self gives NaN (0 * inf). Unspecified: this case on ascend950, which returns self / 2
+for |beta| <= 2^-23; infinities on ascend910 and ascend310p, where the order gives NaN. Where e^-(beta * self) overflows
 float32 (beta * self < -88.72) kernels return a zero, the exact value is about 2e-37 * self and smaller.
 """
 
@@ -27,7 +27,7 @@ def formula(x: Expression, beta: Expression) -> Expression:
 
 
 def kernel_950(x: Expression, beta: Expression) -> Expression:
-    """A beta of nearly 0 is told by the tiling."""
+    """The tiling handles a beta of nearly 0 separately."""
     return where(abs(beta) <= ratio(1, 2**23), x * 0.5, x / (exp(-x * beta) + 1))
 
 

@@ -1,8 +1,8 @@
 """aclnnSwishBackward: gradInput = gradOutput * s * (1 + b * (1 - s)) with b = beta * self, s = 1 / (1 + e^-b).
 
 Sources: document aclnnSwishBackward; activation/swish_grad/op_api/aclnn_swish_backward.cpp (checks); op_kernel/arch35
-(ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree on the formula.
-beta is a float32 made of any scalar that is not complex; a null scalar is 1.
+(ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree on the formula. beta
+is any scalar that is not complex, cast to float32; a null scalar is 1.
 
 Shapes and dtypes are equal on every product; rank 0 is accepted.
 
@@ -36,7 +36,7 @@ def kernel_950(g: Expression, x: Expression, beta: Expression) -> Expression:
 
 
 def gradient_first(g: Expression, x: Expression, beta: Expression) -> Expression:
-    """The gradient multiplied before the last factor; no public kernel does so, and a right one may."""
+    """The gradient multiplied before the last factor; no public kernel does so, but a right one can."""
     b = x * beta
     s = 1 / (exp(-b) + 1)
     return g * s * ((1 - s) * b + 1)

@@ -5,10 +5,10 @@ copies of the built-in TBE kernels (CANN 8.1.RC1); official golden. Near 0 the k
 a polynomial, as accurate as tanh.
 
 Document and source differ, and the source wins: integers and bool are accepted, computed in float32, and need a
-floating ``out``; both formats must be equal and public. The result is rounded to self's dtype (of integers float32)
+floating ``out``; both formats must be equal and public. The result is rounded to self's dtype (float32 for integers)
 before the cast to out. float64 and complex numbers are refused.
 
-Special values follow the formula in IEEE float64: an infinity gives 1 of its sign. Unspecified: infinities on
+Special values follow the formula in IEEE float64: an infinity gives 1 with its sign. Unspecified: infinities on
 ascend910, which gives NaN (inf - inf). Its quotient of differences loses more digits the nearer self is to 0: 3 % at
 1e-6.
 """
@@ -57,7 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     problem = f"out has dtype {a['out'].dtype_name}; {computed.name}, in which self is computed, does not cast to it"
     yield check("the computed dtype casts to out", None if castable(computed, out) else problem)
     yield same_format(a, "self", "out")
-    yield public_format(a, "self")  # and so that of out
+    yield public_format(a, "self")  # and so is out's
     yield max_rank(a, "self")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")

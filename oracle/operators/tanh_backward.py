@@ -38,7 +38,7 @@ def kernel_tbe(g: Expression, y: Expression) -> Expression:
 
 
 def distributed(g: Expression, y: Expression) -> Expression:
-    """A finite gradient multiplied first; no public kernel of these products does so, and a right one may."""
+    """A finite gradient multiplied first; no public kernel of these products does so, but a right one can."""
     return where(is_finite(g), g - g * y * y, g * (1 - y * y))
 
 
@@ -57,7 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     yield has_axes(a, "gradOutput", "output", "gradInput")
     yield same_shape(a, "gradOutput", "output")
 

@@ -1,17 +1,17 @@
 """aclnnThresholdBackward: out = 0 where self <= threshold, else gradOutput.
 
 Sources: document aclnnThresholdBackward; activation/threshold_grad_v2_d/op_api/aclnn_threshold_backward.cpp (checks);
-op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. A threshold within 2^-23 of zero counts as
-zero, for the host then runs ReluGrad.
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. A threshold within 2^-23 of zero is read as
+zero, because the host then runs ReluGrad.
 
 dtypes are equal on every product; int64 is accepted by ascend950 for a zero threshold. Integer inputs are not served by
 the golden. Document and source differ, and the source wins: null pointers are 161001, the shape of out is checked.
 
-self = NaN keeps gradOutput, a threshold that is NaN keeps all; on ascend950 since August 2026 only (ops-nn 3dec8c86e,
-after CANN 9.2), before which it gives 0 unless the threshold is zero, and is unspecified. A zero threshold multiplies
-by 0 or 1 on ascend950, so an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a clamped
-self stands for some comparisons: unspecified are, at a zero threshold, NaN and 0 < self < 2^-126 in bfloat16, and NaN
-always on ascend910. Kernels before ascend950 compare float16 with the threshold rounded to float16.
+self = NaN keeps gradOutput, a threshold that is NaN keeps all. On ascend950 this holds only since August 2026 (ops-nn
+3dec8c86e, after CANN 9.2); before, NaN gives 0 unless the threshold is zero, and is unspecified. A zero threshold
+multiplies by 0 or 1 on ascend950, so an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a
+clamped self replaces some comparisons. Unspecified there at a zero threshold: NaN and 0 < self < 2^-126 in bfloat16; on
+ascend910 NaN for every dtype. Kernels before ascend950 compare float16 with the threshold rounded to float16.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..page import (
 )  # fmt: skip
 
 INPUTS = ("self", "gradOutput")
-ZERO = 2.0**-23  # thresholds up to here count as zero
+ZERO = 2.0**-23  # thresholds up to here are read as zero
 TINY = 2.0**-126  # the smallest normal float32
 
 
@@ -37,7 +37,7 @@ def kernel_950(g: Expression, x: Expression, t: Expression) -> Expression:
 
 
 def kernel_950_until_9_2(g: Expression, x: Expression, t: Expression) -> Expression:
-    """By the opposite comparison, which NaN fails."""
+    """By the opposite comparison, which is false for NaN."""
     return where(abs(t) <= ZERO, g * where(x <= 0, 0, 1), where(x > t, g, 0))
 
 
@@ -48,7 +48,7 @@ def kernel_910(g: Expression, x: Expression, t: Expression) -> Expression:
 
 
 def unknown(x: Expression, t: Expression) -> Expression:
-    """bfloat16 alone is masked like that, at a zero threshold."""
+    """Only bfloat16 has this mask, at a zero threshold."""
     return (abs(t) <= ZERO) & (is_nan(x) | ((x > 0) & (x < TINY)))
 
 
@@ -70,7 +70,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 
 def demands(a: Args, platform: Platform) -> Checks:
-    """What the document demands and the host does not check."""
+    """The demands of the document that the host does not check."""
     text = f"threshold is {a['threshold']}; the document does not say that up to 2^-23 it counts as zero"
     yield check("threshold", text if 0 < abs(float32(a["threshold"])) <= ZERO else None)
 
