@@ -106,7 +106,8 @@ _loaded = lru_cache(maxsize=4)(load_backend)
 
 
 class About(NamedTuple):
-    """A loaded backend's own description. ``visible``: the number of devices that its workers can share."""
+    """A loaded backend's own description. ``visible``: the number of devices that its workers can share; 0 if it has
+    none."""
 
     name: str
     versions: dict[str, str]
@@ -198,7 +199,8 @@ class Bench:
             raise OracleError(f"{case.id}: {error.reason}") from None
 
     def _alone(self, case: Case, record: CaseRecord) -> CaseRecord:
-        """Note if one of the first few unexplained failures passes in a separate process."""
+        """Return the record, marked if it is one of the first few unexplained failures and passes in a separate
+        process."""
         self._cases += 1
         first = self._cases == 1 or not isinstance(self._backend, Apart)
         if first or self._tried >= MOST or not is_unexplained(record):

@@ -307,7 +307,7 @@ def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: b
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
-    """Give the report of a case whose worker died a record."""
+    """Attach a record to the report of a case whose worker died."""
     config = report.node.config
     for path, case_id in cases_among(config, [crashitem]):
         record = run_of(config).worker_lost(path, case_id, report.node.gateway.id)

@@ -77,7 +77,7 @@ class ControllerHooks:
         if self.run.lost or (self.run.failed and session.exitstatus == pytest.ExitCode.OK):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self.quiet is not None:
-            gc.freeze()  # pytest collects garbage five times at its end, and all of it is ours
+            gc.freeze()  # pytest's five garbage collections at its end would only scan our objects
 
     def _tell_trouble(self) -> None:
         """Print once, and at once, that the record is kept in memory."""
