@@ -39,9 +39,9 @@ def _sum(bits: Iterable[int]) -> int:
 
 # Classes of shapes: the properties, except rank and size, by which a kernel selects its method; small shapes of each.
 #
-# A tiling depends on the last axis (whether it fills blocks of 16 or 64 elements, or misses by one), on the tail that
-# the count of elements leaves, on the length of the leading axis, and on equal axes. Classes of one kind exclude each
-# other: a number that fits two classes belongs to the later one.
+# A tiling depends on the last axis: whether it fills blocks of 16 or 64 elements, or misses by one. It also depends on
+# the tail that the count of elements leaves, on the leading axis' length, and on equal axes. Classes of one kind
+# exclude each other: a number that fits two classes belongs to the later one.
 
 Shape = tuple[int, ...]
 Together = tuple[tuple[str, str], ...]  # some classes of a shape, each with its kind

@@ -131,9 +131,9 @@ def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
 def reference(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Reference]:
     """Return golden, strict bound and unspecified elements of every output of a call, by their aclnn names.
 
-    The parameters are those of ``oracle.golden``. Each result has these arrays in the output's shape: ``golden`` in the
-    output's dtype; ``value``, float64, before the last rounding; ``bound``, float64, the |actual - value| that the
-    strict layer allows, including the host's roundings; ``unspecified``, bool, elements on which right kernels disagree
+    The parameters are those of ``oracle.golden``. Each result has arrays in the output's shape. ``golden``: in the
+    output's dtype. ``value``: float64, before the last rounding. ``bound``: float64, the |actual - value| that the
+    strict layer allows, including the host's roundings. ``unspecified``: bool, elements on which right kernels disagree
     and that no layer judges. Raises OracleError in the same cases as ``oracle.golden``.
     """
     outputs, result = golden(op, soc=soc, cann=cann, **params), operator(op)
