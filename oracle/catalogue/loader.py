@@ -1,4 +1,4 @@
-"""Catalogue files and folders: find, recognise, load, select, hash, keep."""
+"""Catalogue files and folders: find, recognise, load, select, hash, cache."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from .expand.of_class import FOLDER
 from .written.layers import FILE
 from .written.reading import display, parsed, validate
 
-# Expanded catalogues, kept in the user's cache: the built-in ones take seconds to expand and a tenth of that to read.
+# Expanded catalogues, cached in the user's cache: expanding the built-in ones takes seconds, reading a tenth of that.
 #
-# An entry is named by the sha256 of everything that decides it: the file, the code and data that expand it, and the
-# tier that was asked for. It is read as data: nothing but cases, tensor plans and plain values can come out of it. A
-# cache that cannot be written or is damaged is no error: the file is expanded again.
+# The name of an entry is the sha256 of everything that determines it: the file, the code and data that expand it, and
+# the requested tier. An entry is read as data: only cases, tensor plans and plain values can come out of it. If the
+# cache cannot be written or is damaged, that is no error: the file is expanded again.
 
-ROOMS = ("catalogue", "model", "numerics", "operators", "page", "system")  # whose code expands a file
-WORTH = 50  # cases; fewer are expanded as fast as they are read
-MOST = 600  # entries; the built-in catalogue has one per operator and tier asked for
+ROOMS = ("catalogue", "model", "numerics", "operators", "page", "system")  # packages with the code that expands a file
+WORTH = 50  # cases; a file with fewer is expanded as fast as it is read from the cache
+MOST = 600  # entries; the built-in catalogue has one per operator and requested tier
 _CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, TensorPlan, frozenset)}
 
 
 def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]) -> list[Case]:
-    """Return the cases of the file that is shown as ``name``: those kept under what ``decides``, else expanded."""
+    """Return the cases of the file with the display name ``name``: from the cache entry of ``decides``, or expanded."""
     path = place_of(decides)
     kept = _read(path, name)
     if kept is not None:
         return kept
     cases = expand()
     if len(cases) >= WORTH and code_is_as_loaded():
-        with suppress(OSError):  # read-only, full, not there: everything works without
+        with suppress(OSError):  # read-only, full or missing cache: everything works without it
             make_private(path.parent)
             store(path, _packed(cases, name))
             shrink(path.parent.glob("*.cases"), MOST, cost=lambda status: 1)
@@ -64,13 +64,13 @@ def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]
 
 
 def place_of(decides: Sequence[str]) -> Path:
-    """Return where the cases under what ``decides`` are kept, if they are."""
+    """Return the path of the cache entry for ``decides``, which may not exist."""
     key = hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest()
     return user_cache() / "catalogue" / f"{key}.cases"
 
 
 def _packed(cases: Sequence[Case], name: str) -> bytes:
-    """The cases as bytes. Sources lose the name of the file: it depends on the folder one stands in."""
+    """Return the cases as bytes. Sources lose the file name, because it depends on the current directory."""
     bare = [replace(case, source=case.source.removeprefix(name)) for case in cases]
     return sealed(pickle.dumps(bare, 5))
 
@@ -85,12 +85,12 @@ def _read(path: Path, name: str) -> list[Case] | None:
     except pickle.UnpicklingError:
         return None
     for case in cases:
-        object.__setattr__(case, "source", name + case.source)  # just made, and nobody else has it
+        object.__setattr__(case, "source", name + case.source)  # just made here, not shared
     return cases
 
 
 class _Plain(pickle.Unpickler):
-    """Reads cases and plain values; nothing that an entry says is looked up or called."""
+    """An unpickler of cases and plain values. It looks up and calls nothing else that an entry names."""
 
     def find_class(self, module: str, name: str, /) -> type:
         try:
@@ -108,17 +108,17 @@ _OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
 
 
 def is_catalogue(path: PathLike) -> bool:
-    """Tell whether a file is a catalogue of this project: its first key is ``aclnn_oracle``. Reads at most 4 KiB."""
+    """Return whether a file is a catalogue of this project: its first key is ``aclnn_oracle``. Reads at most 4 KiB."""
     return _MARKER.match(_beginning(path)) is not None
 
 
 def operator_of(path: PathLike) -> str:
-    """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
+    """Return the operator that a catalogue file names in its first 4 KiB, or ""."""
     return _operator_in(_beginning(path))
 
 
 def _beginning(path: PathLike) -> bytes:
-    """The first 4 KiB of a file; nothing of one that cannot be read."""
+    """Return the first 4 KiB of a file, or b"" if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             return file.read(4096)
@@ -132,22 +132,22 @@ def _operator_in(beginning: bytes) -> str:
 
 
 def slug_of(path: PathLike) -> str:
-    """Return what the ids of a catalogue file begin with, "" where its operator is not known."""
+    """Return the slug with which the case ids of a catalogue file begin, or "" if its operator is unknown."""
     operator = OPERATORS.get(operator_of(path))
     return "" if operator is None else operator.slug
 
 
 def of_unknown_operator(path: PathLike) -> str:
-    """Return the operator that a catalogue file is about where none is registered by that name, else ""."""
+    """Return the operator that a catalogue file names if no such operator is registered, else ""."""
     name = operator_of(path)
     return "" if name in OPERATORS else name
 
 
 def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) -> list[Case]:
-    """Return the cases of one YAML file; OracleError with ``file:line`` for the first fault.
+    """Return the cases of one YAML file. Raise OracleError with ``file:line`` for the first fault.
 
-    With a volume, only the cases generated by rule, as many as it says. With a tier, families that have no case in it
-    may be left out; without one, those of the huge tier are.
+    With a volume: only the cases generated by rule, ``volume.cases`` of them. With a tier: families without a case in
+    the tier may be omitted. Without a tier: families of the huge tier are omitted.
     """
     name = display(path)
     content = errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
@@ -161,7 +161,7 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
 def _of_own(
     content: bytes, name: str, operator: Operator | None, volume: Volume | None, tier: str | None
 ) -> tuple[Case, ...]:
-    """The cases of a file that no cache on disk keeps, as the operator has them that is registered for it."""
+    """Return the cases of a file that the disk cache does not contain, for the operator that is now registered."""
     return tuple(_expanded(content, name, volume, tier))
 
 
@@ -174,7 +174,7 @@ def _expanded(content: bytes, name: str, volume: Volume | None, tier: str | None
 
 
 def _is_built_in(content: bytes) -> bool:
-    """Whether a catalogue's operator is of this package, so that the digest knows its code."""
+    """Return whether a catalogue's operator belongs to this package, so that the digest covers its code."""
     operator = _operator_in(content[:4096])
     return operator in OPERATORS and operator not in OPERATORS.folders()
 
@@ -184,7 +184,7 @@ def _decides(content: bytes, tier: str | None) -> tuple[str, str]:
 
 
 def is_kept(path: PathLike, tier: str | None = None) -> bool:
-    """Whether the cases that ``load(path, tier=tier)`` returns need not be expanded."""
+    """Return whether the cache contains the cases that ``load(path, tier=tier)`` returns."""
     content = errors.read_bytes(path, errors.CATALOGUE_BYTES, display(path))
     return _is_built_in(content) and place_of(_decides(content, tier)).is_file()
 
@@ -206,37 +206,37 @@ def files(folder: PathLike) -> list[Path]:
 
 
 def default_catalogues(only: Collection[str] = ()) -> list[Path]:
-    """Return the files that a command means which is given no catalogue (see :func:`default_files`); of operators that
-    ``only`` does not name none."""
+    """Return the files that a command uses if no catalogue is given (see :func:`default_files`). If ``only`` names
+    operators, only their files."""
     built_in, outside = default_files(only)
     return of_operators([*(files(default_dir()) if built_in else []), *outside], only)
 
 
 def of_operators(paths: Iterable[Path], only: Collection[str]) -> list[Path]:
-    """Return the files that may hold cases of some operators; all where ``only`` names none."""
+    """Return the files that may contain cases of some operators; all files if ``only`` is empty."""
     return [path for path in paths if not only or operator_of(path) in ("", *only)]
 
 
 def default_files(only: Collection[str]) -> tuple[bool, list[Path]]:
-    """Return whether a command that is given no catalogue means the built-in one, and the files of operators from
-    outside that it means: those of the operators that ``--op`` names, else of those that ``--operator`` brings. Raises
-    OracleError where one of these files is missing."""
+    """Return the default of a command without a catalogue: whether it uses the built-in one, and which external files.
+    The files are those of the external operators in ``--op``, else of the operators that ``--operator`` brings.
+    Raises OracleError if one of these files is missing."""
     wanted = tuple(dict.fromkeys(only or OPERATORS.brought))
     outside = [OPERATORS.catalogue_file(OPERATORS[name]) for name in wanted if name in OPERATORS.folders()]
     return len(outside) < len(wanted) or not wanted, outside
 
 
 def catalogues(only: Collection[str] = ()) -> list[Path]:
-    """Return the built-in catalogue's files, and those that lie beside the modules of operators from outside; where
-    ``only`` names operators theirs alone, whatever is wrong with the others."""
+    """Return the built-in catalogue's files, and the existing files next to the modules of external operators. If
+    ``only`` names operators, only theirs; a fault in another file does not matter."""
     folders = {name: folder for name, folder in OPERATORS.folders().items() if not only or name in only}
     outside = [folder / f"{OPERATORS[name].slug}.yaml" for name, folder in folders.items()]
     return [*of_operators(files(default_dir()), only), *(file for file in outside if file.is_file())]
 
 
 def catalogues_of(slug: str) -> list[Path]:
-    """Return the file of the operator whose cases' ids begin with a slug, none where there is no such operator. Raises
-    OracleError where an operator from outside has no file."""
+    """Return the files of the operator with this slug; an empty list if there is no such operator. Raises OracleError
+    if an external operator has no file."""
     outside = [OPERATORS[name] for name in OPERATORS.folders() if OPERATORS[name].slug == slug]
     if outside:
         return [OPERATORS.catalogue_file(result) for result in outside]
@@ -244,21 +244,21 @@ def catalogues_of(slug: str) -> list[Path]:
 
 
 def load_default(only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None) -> list[Case]:
-    """Return the cases that a command means which is given no catalogue."""
+    """Return the cases that a command uses if no catalogue is given."""
     return load_files(default_catalogues(only), only, volume, tier)
 
 
 def load_files(
     paths: Iterable[PathLike], only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None
 ) -> list[Case]:
-    """Return the cases of some files, of some operators alone where ``only`` names any."""
+    """Return the cases of some files; only those of the operators in ``only`` if it is not empty."""
     return [case for path in paths for case in load(path, volume, tier) if not only or case.op in only]
 
 
 def load_all(folder: PathLike | None = None, volume: Volume | None = None, tier: str | None = None) -> list[Case]:
     """Return the cases of every catalogue file in a folder; no id appears twice.
 
-    Without a folder those of the built-in catalogue and of the operators from outside.
+    Without a folder: the cases of the built-in catalogue and of the external operators.
     """
     paths = catalogues() if folder is None else files(folder)
     return list(_loaded(tuple(paths), digest(paths), Path.cwd(), tuple(OPERATORS.values()), volume, tier))
@@ -273,7 +273,7 @@ def _loaded(
     volume: Volume | None,
     tier: str | None,
 ) -> tuple[Case, ...]:
-    """The cases of some files, kept until a file, the folder that sources are shown from, or an operator changes."""
+    """Return the cases of some files, cached until a file, the current directory or an operator changes."""
     with collector_paused():
         return tuple(unique(case for path in paths for case in load(path, volume, tier)))
 
@@ -298,9 +298,9 @@ def select(cases: Iterable[Case], *, tier: str | None = None, soc: str | None = 
 
 
 def digest(paths: Iterable[PathLike]) -> str:
-    """Return the sha256 of catalogue files and of what they share, the classes' families and the sets of sizes.
+    """Return the sha256 of catalogue files and of the files they share: the classes' families and the sets of sizes.
 
-    Names and contents, in sorted order, wherever they lie.
+    It covers names and contents in sorted order, not the folders.
     """
     total = hashlib.sha256()
     shared = (*FOLDER.glob("*.yaml"), FILE)

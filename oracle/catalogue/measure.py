@@ -1,4 +1,4 @@
-"""What a catalogue covers, how much its goldens tell, what its cases cost."""
+"""Measures of a catalogue: its coverage, the information in its goldens, the cost of its cases."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from .loader import catalogues, default_dir, digest, files, load_all, select
 from .plan.planning import words
 from .written.reading import read
 
-# About how long a case takes: what shards are balanced by, what runs first where several workers run, and what a run
-# says that it will take.
+# The approximate time of a case. It balances shards, it orders cases if there are several workers, and a run reports
+# its sum in advance.
 #
-# The constants are measured on an idle core, in seconds (``benchmarks/case_cost.py``): a device in the same process
-# that takes no time itself.
+# The constants are seconds on an idle core (``benchmarks/case_cost.py``). The device runs in the same process and takes
+# no time itself.
 
 ASKING = 0.00025  # a case that asks for the status alone
-# Data, golden, bounds and verdict of a case of a few elements, and what every further element adds: of operators whose
-# formula works on each element by itself, of those whose formula sums along axes (for each output), and of those whose
-# values stand at one place of each row.
+# The time for data, golden, bounds and verdict of a case with few elements, and the time of each further element.
+# ELEMENTWISE: the formula works on each element alone. REDUCING: the formula sums along axes (time per output).
+# CHOOSING: each value is read from one place of a row.
 ELEMENTWISE = (0.0015, 1.2e-7)
 REDUCING = (0.003, 1.8e-7)
 CHOOSING = (0.003, 3e-8)
 
 
 def cost(case: Case) -> float:
-    """Return the seconds that a case takes on one core, to within a factor of 2 on average."""
+    """Return the seconds that a case takes on one core, accurate to a factor of 2 on average."""
     if case.asks_status:
         return ASKING
     first, further = constants(case.op)
@@ -52,7 +52,7 @@ def cost(case: Case) -> float:
 
 @cache
 def constants(op: str) -> tuple[float, float]:
-    """Return the seconds of an operator's case, and of each of its elements."""
+    """Return the seconds of a small case of an operator, and of each further element."""
     result = OPERATORS[op]
     if chooses(result.computes) or picks(result.computes):
         return CHOOSING
@@ -63,15 +63,14 @@ def constants(op: str) -> tuple[float, float]:
 
 
 def elements(case: Case) -> int:
-    """Return how many elements the largest tensor of a case has."""
+    """Return the number of elements of the largest tensor of a case."""
     return max((math.prod(plan.shape) for plan in case.plans.values()), default=0)
 
 
-# How many cases the built-in catalogue has and what they cost, counted when it changes: nobody waits for a count.
+# The number and the cost of the built-in catalogue's cases, counted in advance so that no user waits for a count.
 #
-# ``counts.json`` stands beside this module (``python tools/counts.py`` writes it, a test compares it). It is used for
-# the catalogue that it was made of, which a checksum decides; the cases of any other are counted when they are asked
-# for.
+# ``counts.json`` lies next to this module (``python tools/counts.py`` writes it, a test compares it). A checksum
+# identifies the catalogue from which it was made. The cases of another catalogue are counted on request.
 
 FILE = Path(__file__).with_name("counts.json")
 # Operator -> dtype -> tier -> (cases on the default SoC, seconds on one core).
@@ -79,7 +78,7 @@ Counts: TypeAlias = Mapping[str, Mapping[str, Mapping[str, tuple[int, float]]]]
 
 
 def counted(cases: Iterable[Case], soc: str = DEFAULT_SOC) -> dict[str, dict[str, dict[str, tuple[int, float]]]]:
-    """Count cases that a SoC has."""
+    """Count the cases on a SoC."""
     result: dict[str, dict[str, dict[str, tuple[int, float]]]] = {}
     for case in select(cases, soc=soc):
         tiers = result.setdefault(case.op, {}).setdefault(case.dtype, {})
@@ -89,7 +88,7 @@ def counted(cases: Iterable[Case], soc: str = DEFAULT_SOC) -> dict[str, dict[str
 
 
 def of_builtin() -> Counts:
-    """Return the counts of the built-in catalogue; one that was changed since they were written is counted anew."""
+    """Return the counts of the built-in catalogue. If it has changed since they were written, count again."""
     said = json.loads(FILE.read_text("utf-8"))
     if said["sha256"] == digest(files(default_dir())):
         return cast(Counts, said["cases"])
@@ -97,7 +96,7 @@ def of_builtin() -> Counts:
 
 
 def written(counts: Counts) -> str:
-    """Return the file's text: a line for each operator and dtype."""
+    """Return the text of the file: a line for each operator and dtype."""
     lines = []
     for op, dtypes in counts.items():
         own = (f"   {json.dumps(name)}: {json.dumps({t: (n, round(s, 6)) for t, (n, s) in tiers.items()})}"
@@ -107,11 +106,10 @@ def written(counts: Counts) -> str:
     return head + ",\n".join(lines) + "\n }\n}\n"
 
 
-# What a catalogue covers of the ecosystem standard's generation (opbase ``mixed_tolerance_standard.md`` section 1).
+# The coverage of the ecosystem standard's generation rule (opbase ``mixed_tolerance_standard.md`` section 1).
 #
-# What must be there comes from the operator's ``generate`` block in the built-in catalogue; what is there is read from
-# the cases, whatever family or file they are of. Only calls that must succeed count; for empty tensors refused ones
-# too.
+# The required points come from the operator's ``generate`` block in the built-in catalogue. The seen points come from
+# the cases of any family or file. Only calls that must succeed apply; for empty tensors, refused calls apply too.
 
 SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
 FILLS = ("nan", "inf", "-inf", "-inf, inf")
@@ -124,13 +122,13 @@ Point = tuple[Any, ...]
 
 @dataclass
 class Dimension:
-    """One line of the table: the points that must be seen, and those that are."""
+    """One line of the table: the required points and the seen points."""
 
     op: str
     name: str
     needed: tuple[Point, ...]
     seen: set[Point] = field(default_factory=set)
-    between: str = " "  # the parts of a point, as it is told
+    between: str = " "  # separates the parts of a point in the report
 
     @property
     def holes(self) -> list[str]:
@@ -138,7 +136,7 @@ class Dimension:
 
     @property
     def percent(self) -> float:
-        """The share of needed points that are seen; less than 100 while there is a hole."""
+        """The share of required points that are seen; less than 100 while there is a hole."""
         return 100.0 * self.covered / len(self.needed)
 
     @property
@@ -158,14 +156,14 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
             rows = {name: Dimension(op, name, tuple(points)) for name, points in _needed(op, design).items()}
             for case in by_op[op]:
                 for name, point in _points(case):
-                    if name in rows:  # an operator without attributes needs none
+                    if name in rows:  # an operator without attributes requires no attribute values
                         rows[name].seen.add(point)
             table += map(_with_fills, rows.values())
     return table
 
 
 def required(operators: Collection[str]) -> dict[str, Design]:
-    """Return the design of each of some operators, from its catalogue: a built-in one, or that beside its page."""
+    """Return the design of each of some operators, from its built-in catalogue or the one next to its page."""
     result = {}
     for path in catalogues(operators):
         document = read(path)
@@ -175,7 +173,7 @@ def required(operators: Collection[str]) -> dict[str, Design]:
 
 
 def _needed(op: str, design: Design) -> dict[str, list[Point]]:
-    """Return the points of every dimension; a dimension's name says what a point is made of."""
+    """Return the required points of every dimension; a dimension's name lists the parts of a point."""
     dtypes, ranks = design.dtypes, tuple(design.attributes)
     powers = sorted({n for k in range(LONGEST + 1) for n in (2**k, 2**k - 1)} - {0})
     shares = tuple(SHARES["ecosystem"])
@@ -212,10 +210,10 @@ def _needed(op: str, design: Design) -> dict[str, list[Point]]:
 
 
 def _points(case: Case) -> Iterator[tuple[str, Point]]:
-    """Yield (dimension, point) of everything a case shows; of a call that must be refused only its empty tensors."""
+    """Yield (dimension, point) for everything a case shows; for a call that must be refused, only its empty tensors."""
     out, dtype, tensors = case.output, case.dtype, case.plans
     for name, plan in tensors.items():
-        if 0 in plan.shape:  # refused or not: some tensors must not be empty
+        if 0 in plan.shape:  # refused or not: some operators forbid empty tensors
             yield "scene: dtype x empty tensor", (dtype, name)
     if out is None or not case.computes(DEFAULT_SOC):
         return
@@ -259,7 +257,7 @@ def _scenes(case: Case, dtype: str, shape: tuple[int, ...]) -> Iterator[tuple[st
 
 
 def _with_fills(row: Dimension) -> Dimension:
-    """A fill counts once it was seen with enough different shapes."""
+    """Mark a fill as seen only if it was seen with at least SHAPES_PER_FILL different shapes."""
     if row.name.startswith("scene: dtype x inputs filled"):
         shapes: dict[Point, int] = {}
         for dtype, fill, _ in row.seen:
@@ -276,7 +274,7 @@ def _strided(plan: TensorPlan) -> bool:
 
 
 def _forms(shape: tuple[int, ...]) -> list[str]:
-    """Return the forms all dims have: 2^k, 2^k - 1; a shape of ones has neither, being a scene of its own."""
+    """Return the forms that all dims have: 2^k, 2^k - 1. A shape of ones is a separate scene and has neither."""
     if max(shape, default=1) == 1:
         return []
     power = all(n & (n - 1) == 0 for n in shape)
@@ -285,7 +283,7 @@ def _forms(shape: tuple[int, ...]) -> list[str]:
 
 
 def _distributions(case: Case) -> set[str]:
-    """Return the rule's distributions among the inputs: uniform [-5, 5]; normal, mean in [-5, 5], std in [0.1, 2]."""
+    """Return the rule's distributions of the inputs: uniform [-5, 5]; normal, mean in [-5, 5], std in [0.1, 2]."""
     result = set()
     for plan in case.inputs.values():
         data = (plan.data if plan is not None else None) or {}
@@ -298,7 +296,7 @@ def _distributions(case: Case) -> set[str]:
 
 
 def _fill(case: Case) -> str:
-    """Return the special values that every input of the case's dtype is filled with ("" for none)."""
+    """Return the special values that fill every input of the case's dtype ("" for none)."""
     kinds = {str(_filled(plan.data)) for plan in case.inputs.values() if plan is not None and plan.dtype == case.dtype}
     return kinds.pop() if len(kinds) == 1 else ""
 
@@ -311,12 +309,11 @@ def _filled(data: Mapping[str, Any] | None) -> str:
     return "" if "" in names else ", ".join(sorted(names))
 
 
-# How much a catalogue's goldens can tell: the share of elements that are distinct, finite and above the tolerance.
+# The information in a catalogue's goldens: the share of elements that are distinct, finite and above the tolerance.
 #
-# An element informs if its golden is finite, if its magnitude is above the ecosystem standard's atol (an all-zero
-# output would pass there otherwise), and if no element before it in the same output has the same bits (a copied or
-# shifted element would pass there otherwise). A 16-bit dtype has few distinct numbers, so its share falls with the
-# length.
+# An element is informative under three conditions. Its golden is finite. Its magnitude is above the ecosystem
+# standard's atol (else an all-zero output would pass). No element before it in the same output has the same bits (else
+# a copied or shifted element would pass). A 16-bit dtype has few distinct numbers, so its share falls with the length.
 
 # rtol = atol of the mixed tolerance standard, second edition, section 1
 ATOL = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-13}
@@ -324,7 +321,7 @@ ATOL = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-13}
 
 @dataclass
 class Information:
-    """Elements of an operator's goldens in one dtype; counts of those that are finite, above atol, distinct, all."""
+    """Counts of the elements of an operator's goldens in one dtype: all, finite, above atol, distinct, informative."""
 
     op: str
     dtype: str

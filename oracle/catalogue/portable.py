@@ -1,4 +1,4 @@
-"""A case as strict JSON and back: enough to make the same call with the same data without the catalogue."""
+"""A case as strict JSON and back: enough to repeat the call with the same data without the catalogue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .data.layout import arrange
 
 
 def case_to_json(case: Case) -> dict[str, Any]:
-    """Return what makes a case's call and data, as strict JSON: .nan, .inf and -.inf are strings."""
+    """Return the call and the data of a case as strict JSON; .nan, .inf and -.inf are strings."""
     plans = {"inputs": case.inputs, "outputs": case.outputs}
     return {
         "op": case.op,
@@ -42,7 +42,7 @@ def _plan_to_json(plan: TensorPlan) -> dict[str, Any]:
 
 
 def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
-    """Rebuild a case; OracleError where the description is not one."""
+    """Rebuild a case from JSON. Raise OracleError if the description is invalid."""
     try:
         if data["op"] not in OPERATORS:
             raise ValueError(str(unknown_operator(data["op"])))
@@ -54,7 +54,7 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
         for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (attrs, "attr")):
             if set(names) != set(op.names(kind)):
                 raise ValueError(f"{kind}s {sorted(map(str, names))}; {op.name} has {', '.join(op.names(kind))}")
-        dtype_of(data["dtype"] or "float32")  # empty: a case whose main operand is a null pointer
+        dtype_of(data["dtype"] or "float32")  # empty: the main operand of the case is a null pointer
         said = data.get("uninformative", "")
         if not all(isinstance(text, str) for text in (*expect, *expect.values(), *data["null"], said)):
             raise ValueError("expect, null and uninformative are texts")
@@ -69,7 +69,7 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
 
 
 def _attribute(parameter: Parameter, value: Any) -> Any:
-    """An attribute as a call has it; in a word ``.nan`` is a word."""
+    """Return an attribute as in a call; in a char* attribute, ``.nan`` stays a word."""
     if parameter.c in ("aclIntArray", "aclBoolArray") and value is not None:
         return tuple(value)
     return value if parameter.c == "char*" else _number(value)
@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
 
 
 def not_finite(value: float) -> str:
-    """YAML's word for a number that is not finite."""
+    """Return YAML's word for a number that is not finite."""
     return ".nan" if value != value else (".inf" if value > 0 else "-.inf")
 
 

@@ -1,1 +1,1 @@
-"""The data of a case: values by counter, memory layouts."""
+"""The data of a case: generated values and memory layouts."""

@@ -1,4 +1,4 @@
-"""A case, and from a case to its data."""
+"""A case, and the functions that make its data."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .generators.streams import Stream
 from .layout import Buffer, allocate, arrange, describe
 
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
-HUGE = "huge"  # by itself: beyond what an index of 32 bits reaches, and planned only where it is asked for
+HUGE = "huge"  # a tier of its own: tensors beyond the reach of a 32-bit index; planned only if it is requested
 
 
 @dataclass(frozen=True)
 class TensorPlan:
-    """How one tensor of a case is made.
+    """The plan of one tensor of a case.
 
     ``data`` names a generator and its parameters (``{"gen": "uniform", "low": -5, "high": 5}``); None for outputs.
     ``view`` names the memory layout (``contiguous``, ``transposed``, ``strided``, ``expanded``, ``offset`` ...).
-    ``spec_only``: no array, only what aclCreateTensor is told: the case must be refused, or asks for the status alone.
+    ``spec_only``: no array, only the arguments of aclCreateTensor. The case must be refused or asks for the status.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class TensorPlan:
 
 @dataclass(frozen=True)
 class Case:
-    """One case. ``id`` comes from names and parameters only, and seeds the data."""
+    """One case. ``id`` is built from names and parameters only, and it seeds the data."""
 
     id: str
     op: str  # aclnn name
@@ -56,24 +56,23 @@ class Case:
     inputs: Mapping[str, TensorPlan | None]  # None: a null pointer
     attrs: Mapping[str, Any]
     outputs: Mapping[str, TensorPlan | None]
-    expect: Mapping[str, str] = field(default_factory=dict)  # SoC, SoC@CANN since which, or "default" -> status name
+    expect: Mapping[str, str] = field(default_factory=dict)  # SoC, SoC@first CANN version, or "default" -> status name
     soc: tuple[str, ...] = ()  # empty: every SoC
     null: frozenset[str] = frozenset()  # null workspaceSize / executor
     uninformative: str = ""  # why an all-equal or non-finite golden is intended
     source: str = ""  # file:line
-    authority: str = ""  # of its family, where that is not the document
-    before: Case | None = None  # of the forward whose results are operands of this gradient
+    authority: str = ""  # the authority of its family, if that is not the document
+    before: Case | None = None  # a case of the forward operator; its results are operands of this gradient
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
+        """The names by which ``-m`` can select a case: operator slug, dtype, family and tier."""
         slug, _, rest = self.id.partition("/")
         names = (slug, self.dtype, rest.partition("[")[0], self.tier)
         return tuple(name for name in dict.fromkeys(names) if name and not name.startswith("_"))
 
     def expected(self, soc: str, cann: str = "") -> str:
-        """Return the name of the status GetWorkspaceSize must answer on a SoC, under a version of CANN (the newest
-        release without one)."""
+        """Return the name of the status that GetWorkspaceSize must give on a SoC under a CANN version ("": newest)."""
         if not self.expect:
             return SUCCESS.name
         upto = CANN[: CANN.index(cann or NEWEST) + 1]
@@ -81,29 +80,29 @@ class Case:
         return next((self.expect[key] for key in keys if key in self.expect), SUCCESS.name)
 
     def refused(self, soc: str) -> bool:
-        """Whether a SoC refuses the call, under whatever version of CANN."""
+        """Return whether a SoC refuses the call under any version of CANN."""
         return any(self.expected(soc, cann) != SUCCESS.name for cann in CANN)
 
     @property
     def plans(self) -> dict[str, TensorPlan]:
-        """The plan of every tensor that is no null pointer, by name."""
+        """The plan of every tensor that is not a null pointer, by name."""
         return {name: plan for name, plan in {**self.inputs, **self.outputs}.items() if plan is not None}
 
     @cached_property
     def asks_status(self) -> bool:
-        """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
+        """Whether the case only asks for the status of GetWorkspaceSize: it has no data, and no output is computed."""
         return any(plan.spec_only for plan in self.plans.values())
 
     def computes(self, soc: str, cann: str = "") -> bool:
-        """Whether a right device of a SoC accepts the call and goes on to compute it."""
+        """Return whether a correct device of a SoC accepts the call and computes it."""
         return self.expected(soc, cann) == SUCCESS.name and not self.asks_status
 
     def is_on(self, soc: str) -> bool:
-        """Whether the case is planned on a SoC."""
+        """Return whether the case is planned on a SoC."""
         return not self.soc or soc in self.soc
 
     def writes(self, soc: str, cann: str = "") -> bool:
-        """Whether a right device of a SoC writes all outputs: it computes, and no tensor is empty."""
+        """Return whether a correct device of a SoC writes all outputs: it computes, and no tensor is empty."""
         return self.computes(soc, cann) and not any(0 in plan.shape for plan in self.plans.values())
 
     @property
@@ -112,20 +111,20 @@ class Case:
         return next(iter(self.outputs.values()))
 
 
-# From a case to its data: the same bytes for the same case, seed and parameter, on every machine.
+# The data of a case: the same case, seed and parameter give the same bytes on every machine.
 
-_NOT_ITS_OWN = frozenset(("gen", *(p.name for p in MODIFIERS)))  # what no generator is called with
+_NOT_ITS_OWN = frozenset(("gen", *(p.name for p in MODIFIERS)))  # keys that are not parameters of the generator
 
 
 @ieee_arithmetic
 def make_inputs(
     case: Case, *, seed: int, given: Mapping[str, Array] | None = None
 ) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
-    """Return the inputs of a case (arrays; TensorSpec where no data is needed; None) and what describes every tensor.
-    ``given``: the data of some, where a call before this one made them.
+    """Return the inputs of a case (arrays; TensorSpec if no data is needed; None), and the specs of all its tensors.
 
-    Arrays are views of buffers whose other elements are guards: nan in floating-point buffers, 0 in the rest.
-    ``specs`` holds outputs too. Raises OracleError with the case's place in the catalogue.
+    Arrays are views of buffers. The other elements of a buffer are guards: nan in floating-point buffers, else 0.
+    ``specs`` contains outputs too. ``given``: data of some inputs, made by an earlier call.
+    Raises OracleError with the case's place in the catalogue.
     """
     inputs: dict[str, Any] = {}
     if case.before is not None and given is None:
@@ -139,29 +138,29 @@ def make_inputs(
 
 
 def specs_of(case: Case) -> dict[str, TensorSpec]:
-    """Return what describes every tensor of a case that is no null pointer."""
+    """Return the TensorSpec of every tensor of a case that is not a null pointer."""
     return {name: spec_of_plan(plan) for name, plan in case.plans.items()}
 
 
 def call_for_golden(case: Case, soc: str, inputs: Mapping[str, Any]) -> Call:
-    """Return the call of a case with its data, for a golden: outputs are descriptions, of those that are written."""
+    """Return the call of a case with its data, for a golden. Outputs are specs, of the written outputs only."""
     specs = specs_of(case)
     outputs = {name: specs[name] for name in case.outputs if name in specs}
     return Call(case.op, soc, dict(inputs), dict(case.attrs), dict(outputs), specs, case.null)
 
 
 def spec_of_plan(plan: TensorPlan) -> TensorSpec:
-    """Return what aclCreateTensor is told of a planned tensor."""
+    """Return the arguments of aclCreateTensor for a planned tensor."""
     return describe(plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
 
 
 def arguments_of(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:
-    """Return what ``oracle.validate`` is given for planned tensors and attributes."""
+    """Return the arguments of ``oracle.validate`` for planned tensors and attributes."""
     return {**{name: plan and spec_of_plan(plan) for name, plan in plans.items()}, **attrs}
 
 
 def arguments(case: Case) -> dict[str, Any]:
-    """Return what ``oracle.validate`` is given for a case."""
+    """Return the arguments of ``oracle.validate`` for a case."""
     return {**arguments_of(case.attrs, {**case.inputs, **case.outputs}), **dict.fromkeys(case.null)}
 
 
@@ -172,10 +171,10 @@ def _input(case: Case, name: str, plan: TensorPlan, seed: int, given: Array | No
 
 
 def _made(plan: TensorPlan, case_id: str, name: str, seed: int, given: Array | None = None) -> Buffer:
-    """Return a planned tensor with its data, generated unless they are given, inside its guarded buffer."""
+    """Return a planned tensor inside its guarded buffer, with the ``given`` data or else generated data."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
-        codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill one by one
+        codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill the elements one by one
     stored = stored_shape(plan.shape, plan.view)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
     if given is None:
@@ -207,8 +206,8 @@ make_buffer, make_values = ieee_arithmetic(_made), ieee_arithmetic(_values)
 
 
 def outliers(values: Array, factor: float, dtype: str, stream: Stream) -> Array:
-    """Multiply max(1, n / 1000) distinct random values by a factor (commercial_standard.md, generation), shrunk to what
-    the dtype holds."""
+    """Multiply max(1, n / 1000) distinct random values by a factor (commercial_standard.md, generation). The factor is
+    reduced if a product would exceed the largest number of the dtype."""
     values = values.astype(np.float64)
     n = values.size
     if n:
@@ -222,7 +221,7 @@ _ROUNDED = frozenset(("float16", "bfloat16", "float32", "float64"))
 
 
 def store(values: Array, dtype: str) -> Array:
-    """Store float64 or int64 values in a dtype: floats rounded once, integers only where they fit."""
+    """Store float64 or int64 values in a dtype: floats are rounded once, integers must fit exactly."""
     row = DTYPES[dtype]
     if row.name in _ROUNDED:
         values = values.astype(np.float64, copy=False)
@@ -240,7 +239,7 @@ def store(values: Array, dtype: str) -> Array:
 
 
 def stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
-    """Return the shape of the distinct elements: an axis of stride 0 has one."""
+    """Return the shape of the distinct elements: an axis of stride 0 has length 1."""
     if not view.startswith(("expanded", "repeated", "as:")):
         return shape
     return tuple(min(1, n) if s == 0 else n for n, s in zip(shape, arrange(shape, view).strides, strict=True))

@@ -1,7 +1,7 @@
-"""Memory layouts of tensors by name, and the buffers that hold them between guard elements.
+"""Memory layouts of tensors by name, and buffers that surround a tensor with guard elements.
 
-A view is ``name`` or ``name:number``, and ``+k`` behind it where it begins k elements into the storage. All counts are
-elements, as in aclCreateTensor.
+A view is ``name`` or ``name:number``. A suffix ``+k`` means that the view begins k elements into the storage. All
+counts are elements, as in aclCreateTensor.
 
 contiguous    row-major, offset 0
 offset:k      row-major, beginning k elements into the storage (3: no 32-byte boundary)
@@ -11,7 +11,7 @@ transposed    the last two axes are swapped in memory; rank 2 and up
 permuted      all axes are reversed in memory (column-major); rank 2 and up
 expanded:a    stride 0 along axis a (-1): one element is read many times; inputs only
 repeated      stride 0 along every axis; inputs only
-as:s,s@o/n    strides s, offset o, in a storage of n elements: any other layout; outputs only where no element is shared
+as:s,s@o/n    strides s, offset o, storage of n elements: any other layout; outputs only if no two elements share memory
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...model.dtypes import dtype_of
 from ...model.errors import OracleError, require_memory, unknown
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
-# name -> (default number or None where the name takes none, least rank)
+# name -> (default number, or None if the view takes no number; least rank)
 VIEWS: dict[str, tuple[int | None, int]] = {
     "contiguous": (None, 0),
     "offset": (3, 0),
@@ -47,7 +47,7 @@ _EXPLICIT = re.compile(r"as:(?P<strides>\d+(?:,\d+)*)?@(?P<offset>\d+)/(?P<span>
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of a view lie: ``strides`` and ``offset`` in a storage of ``span`` elements."""
+    """The places of a view's elements: ``strides`` and ``offset`` in a storage of ``span`` elements."""
 
     strides: tuple[int, ...]
     offset: int
@@ -55,8 +55,8 @@ class Layout:
 
 
 class Buffer(NamedTuple):
-    """A tensor inside its memory: ``view`` lies inside the 1-D ``base``; every other element of it is a guard, the
-    first and the last ``guard`` among them."""
+    """A tensor inside its memory. ``view`` lies inside the 1-D ``base``. Every other element of ``base`` is a guard,
+    including the first and the last ``guard`` elements."""
 
     base: Array
     view: Array
@@ -65,7 +65,7 @@ class Buffer(NamedTuple):
 
     @property
     def storage(self) -> Array:
-        """What aclCreateTensor is given: the view begins at element ``layout.offset`` of it."""
+        """The storage for aclCreateTensor; the view begins at its element ``layout.offset``."""
         return self.base[self.guard : self.guard + self.layout.span]
 
 
@@ -74,7 +74,7 @@ _WHOLE = re.compile(r"-?[0-9]+\Z")
 
 @lru_cache(maxsize=1 << 12)
 def parse(view: str) -> tuple[str, int]:
-    """Split ``name:number``, whatever its ``+k``; OracleError for an unknown view or a number where none belongs."""
+    """Split ``name:number`` and ignore ``+k``. Raise OracleError for an unknown view or an unexpected number."""
     view, _ = _begun(view)
     name, colon, number = view.partition(":")
     if name not in (*VIEWS, "as"):
@@ -92,7 +92,7 @@ def parse(view: str) -> tuple[str, int]:
 
 
 def later(view: str, offset: int) -> str:
-    """Return a view that begins so many elements later in a longer storage; OracleError where it says its offset."""
+    """Return the view, begun ``offset`` elements later in a longer storage. Raise OracleError if it has an offset."""
     if not offset:
         return view
     if "+" in view or parse(view)[0] in ("as", "offset"):
@@ -101,7 +101,7 @@ def later(view: str, offset: int) -> str:
 
 
 def _begun(view: str) -> tuple[str, int]:
-    """A view without its ``+k``, and k."""
+    """Return a view without its ``+k``, and k."""
     if "+" not in view:
         return view, 0
     match = _LATER.match(view)
@@ -110,12 +110,12 @@ def _begun(view: str) -> tuple[str, int]:
     return match["view"], int(match["offset"])
 
 
-_MOVED = tuple(name for name in VIEWS if name not in ("contiguous", "offset"))  # those that take +k
+_MOVED = tuple(name for name in VIEWS if name not in ("contiguous", "offset"))  # the views that take +k
 
 
 @lru_cache(maxsize=1 << 13)
 def arrange(shape: tuple[int, ...], view: str) -> Layout:
-    """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
+    """Return the layout of a shape. Raise OracleError if the view does not fit the rank or its number is impossible."""
     name, number = parse(view)
     if name == "as":
         return _explicit(shape, view)
@@ -136,14 +136,14 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
 
 
 def _read_again(shape: tuple[int, ...], axes: Collection[int]) -> Layout:
-    """The layout with stride 0 along some axes, in order along the others."""
+    """Return the layout with stride 0 along ``axes``, and row-major along the other axes."""
     stored = tuple(min(1, n) if axis in axes else n for axis, n in enumerate(shape))
     strides = row_major(stored)
     return Layout(tuple(0 if axis in axes else s for axis, s in enumerate(strides)), 0, math.prod(stored))
 
 
 def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
-    """The layout of a view in which every element has its own place."""
+    """Return the layout of a view in which every element has its own place."""
     rank = len(shape)
     order = list(range(rank))
     if name == "transposed":
@@ -166,7 +166,7 @@ def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
 
 def _explicit(shape: tuple[int, ...], view: str) -> Layout:
     match = _EXPLICIT.match(view)
-    assert match is not None  # parse has seen it
+    assert match is not None  # parse has checked it
     strides = tuple(map(int, match["strides"].split(","))) if match["strides"] else ()
     offset, span = int(match["offset"]), int(match["span"])
     if len(strides) != len(shape):
@@ -177,12 +177,12 @@ def _explicit(shape: tuple[int, ...], view: str) -> Layout:
 
 
 def reach(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> int:
-    """Return how many elements a storage needs for a view to lie inside it."""
+    """Return the number of elements that a storage needs to contain a view."""
     return offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if math.prod(shape) else 0
 
 
 def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span: int) -> str:
-    """Return the view of a layout, by its name where it has one."""
+    """Return the view of a layout, by its name if it has one."""
     rank = len(shape)
     names = ["contiguous", f"offset:{max(offset, 1)}"]
     if rank:
@@ -197,7 +197,7 @@ def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span:
 
 
 def shares_elements(shape: tuple[int, ...], view: str) -> bool:
-    """Tell whether two elements of a view may lie in the same place; such a tensor can be no output."""
+    """Return whether two elements of a view may lie in the same place. Such a tensor cannot be an output."""
     if not math.prod(shape):
         return False
     axes = sorted((s, n) for n, s in zip(shape, arrange(shape, view).strides, strict=True) if n > 1)
@@ -210,7 +210,7 @@ def shares_elements(shape: tuple[int, ...], view: str) -> bool:
 
 
 def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Buffer:
-    """Return a buffer of zeros with at least one guard element before and after the view, whatever the view."""
+    """Return a buffer of zeros with at least one guard element before and after any view."""
     layout, item = arrange(shape, view), dtype_of(dtype).numpy
     guard = max(1, GUARD_BYTES // item.itemsize)
     size = (layout.span + 2 * guard) * item.itemsize
@@ -219,13 +219,13 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     base = memory.view(item)
     strides = [s * item.itemsize for s in layout.strides]
     offset = (guard + layout.offset) * item.itemsize
-    inside: Array = np.ndarray(shape, item, memory.data, offset, strides)  # refuses what would leave the memory
+    inside: Array = np.ndarray(shape, item, memory.data, offset, strides)  # raises if the view leaves the memory
     return Buffer(base, inside, layout, guard)
 
 
 @lru_cache(maxsize=1 << 13)
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
-    """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
+    """Return the arguments of aclCreateTensor for a tensor; a view that is not contiguous has a 1-D storage shape."""
     if view == "contiguous":
         return TensorSpec(shape, dtype, format=format, storage_shape=storage)
     layout = arrange(shape, view)

@@ -1,7 +1,7 @@
-"""Data generators by name: what the values of a tensor are.
+"""Data generators by name: they make the values of a tensor.
 
-A generator is a function of a stream, a shape and a dtype name; its keyword parameters are what a catalogue may
-write. Float generators return float64 (rounded to the dtype once, by the caller), index generators int64.
+A generator is a function of a stream, a shape and a dtype name. A catalogue can write its keyword parameters. Float
+generators return float64 (the caller rounds once to the dtype), index generators int64.
 """
 
 from . import values

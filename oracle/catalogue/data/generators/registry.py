@@ -1,4 +1,4 @@
-"""The registry of data generators, and the check of what a catalogue writes for one."""
+"""The registry of data generators, and the check of a generator's parameters in a catalogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A generator's parameter: its kind (int, float, bool, str, list) and default; required where there is none."""
+    """A generator's parameter: its kind (int, float, bool, str, list) and its default, or ``required``."""
 
     name: str
     kind: str
@@ -34,16 +34,16 @@ class Generator:
 
     @cached_property
     def known(self) -> dict[str, Parameter]:
-        """What a catalogue may write for it, by name."""
+        """The parameters that a catalogue can write for it, by name."""
         return {p.name: p for p in (*self.parameters, *MODIFIERS)}
 
 
 GENERATORS: dict[str, Generator] = {}
-# What every generator takes besides its own parameters; applied in data/case.py.
+# The parameters that every generator takes in addition to its own; applied in data/case.py.
 MODIFIERS = (
     Parameter("scale", "float", 1.0),  # multiplies the values before they are rounded
     Parameter("outliers", "float", 0.0),  # multiplies one in a thousand of the values, at least one
-    Parameter("spots", "list", ()),  # [[flat index, value], ...], negative from the end: special values at given spots
+    Parameter("spots", "list", ()),  # [[flat index, value], ...]: special values at places; negative: from the end
     Parameter("stream", "str", ""),  # the parameter whose random words are used: equal data in two tensors
 )
 
@@ -62,7 +62,7 @@ def _parameter(written: inspect.Parameter) -> Parameter:
 
 
 def check(data: Mapping[str, Any]) -> None:
-    """Raise OracleError for an unknown generator, an unknown or missing parameter, or one of the wrong kind."""
+    """Raise OracleError for an unknown generator, an unknown or missing parameter, or a value of the wrong kind."""
     if "gen" not in data:
         raise OracleError(f"{', '.join(data)}: of which generator? Write gen: NAME; known: {', '.join(GENERATORS)}")
     name = data["gen"]
@@ -95,8 +95,8 @@ def check(data: Mapping[str, Any]) -> None:
 
 PATTERNS = ("random", "first", "last", "alternate", "runs", "all")  # how ignored class indices are spread
 
-# The least and the largest number that a parameter may be, whichever generator has it.
-_MOST = 2**62  # what places and steps in arrays fit in
+# The least and the largest number allowed for a parameter, in any generator.
+_MOST = 2**62  # places and steps in arrays fit in it
 _RANGES = {"count": (0, _MOST), "repeat": (1, _MOST), "steps": (0, _MOST), "binades": (1, 2048), "p": (0, 1),
            "share": (0, 1), "margin": (0, 0.5), "scale": (-1e300, 1e300), "outliers": (-1e300, 1e300),
            "std": (0, 1e300)}  # fmt: skip
@@ -113,7 +113,7 @@ def _check_range(name: str, key: str, value: Any) -> None:
 
 
 def _check_numbers(name: str, key: str, values: Sequence[Any]) -> None:
-    """Raise OracleError for one among numbers that is none, and where there is none to choose from."""
+    """Raise OracleError for an entry that is not a number, and for an empty list of points."""
     if not values and key == "points":
         raise OracleError(f"generator {name}: {key} is empty; it must hold a number")
     for place, each in enumerate(values):
@@ -122,7 +122,7 @@ def _check_numbers(name: str, key: str, values: Sequence[Any]) -> None:
 
 
 def _check_order(name: str, numbers: Mapping[str, Any]) -> None:
-    """Raise OracleError for ends in the wrong order."""
+    """Raise OracleError if low is greater than high."""
     low, high = numbers.get("low"), numbers.get("high")
     if low is not None and high is not None and low > high:
         raise OracleError(f"generator {name}: low is {low} and high is {high}; the lower one comes first")

@@ -1,8 +1,8 @@
-"""Random bits by name, and exp and normal numbers of them, from IEEE basic operations only.
+"""Named streams of random bits, and exp and normal numbers that use only basic IEEE operations.
 
-SFC64 (Doty-Humphrey's Small Fast Chaotic, 256 bits of state) is additions, shifts and rotations of 64-bit words, and
-NumPy keeps its raw output stable; the SHA-256 of the names is its whole state. Everything above the raw words is
-integer arithmetic and exact scaling.
+SFC64 (Doty-Humphrey's Small Fast Chaotic, 256 bits of state) uses additions, shifts and rotations of 64-bit words.
+NumPy keeps its raw output stable. The SHA-256 of the names is its whole state. All further steps are integer
+arithmetic and exact scaling.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from ....model.call import Array
 from ....numerics.floats.functions import LN2_HI, LN2_LO, LOG2_E, coefficients, log_of_positive, polynomial
 
-# exp and normal numbers from IEEE basic operations only, and sums in a fixed order.
+# exp and normal numbers with basic IEEE operations only, and sums in a fixed order.
 #
-# NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. Data
-# made with these functions has the same bytes on every machine. exp and the quantile are good to about 1e-15, normal
-# numbers lie within 6e-8 of their quantile, which is more than data needs.
+# NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. So these
+# functions give the same bytes on every machine. exp and the quantile are accurate to about 1e-15. Normal numbers lie
+# within 6e-8 of their quantile. Data needs less accuracy than that.
 
 # Wichura (1988), algorithm AS 241, PPND16: rational approximations of the normal quantile, highest power first.
 _CENTRE_P = coefficients(
@@ -50,14 +50,14 @@ _FAR_Q = coefficients(
 )  # fmt: skip
 
 
-EXP_BLOCK = 1 << 15  # elements per pass: what a polynomial takes up stays in the cache
+EXP_BLOCK = 1 << 15  # elements per pass: the operands of the polynomial stay in the cache
 
 
 _EXP_SERIES = coefficients(*accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1/14! ... 1
 
 
 def exp(x: Array) -> Array:
-    """Exponential of float64 values: x = k ln2 + r, then Taylor's series of e^r. Underflows to 0."""
+    """Return the exponential of float64 values: x = k ln2 + r, then Taylor's series of e^r. Underflows to 0."""
     result = np.empty(x.shape)
     given, target = x.reshape(-1), result.reshape(-1)
     with np.errstate(under="ignore"):
@@ -77,8 +77,8 @@ def _exp_block(x: Array, result: Array) -> None:
 
 
 def standard_normal(words: Array, result: Array) -> None:
-    """Make random 64-bit words (which it overwrites) numbers of the standard normal distribution: the upper 52 bits are
-    p in (0, 1/2), whose quantile is linear between 1,024 points of every binade; the lowest bit is the sign."""
+    """Write standard normal numbers to ``result``, from random 64-bit words (which are overwritten). The upper 52 bits
+    are p in (0, 1/2), the lowest bit is the sign. The quantile of p is linear between 1,024 points per binade."""
     offsets, slopes = _lines()
     signs = words << np.uint64(63)
     words >>= np.uint64(12)
@@ -94,12 +94,12 @@ def standard_normal(words: Array, result: Array) -> None:
 
 
 LINES = 10  # bits: lines per binade of p
-LEAST = (1023 - 54) << LINES  # where p = 2^-54 lies, the smallest
+LEAST = (1023 - 54) << LINES  # the place of the smallest p, 2^-54
 
 
 @lru_cache(maxsize=1)
 def _lines() -> tuple[Array, Array]:
-    """The quantile of p as offset + slope * p between neighbours of few digits."""
+    """Return the quantile of p as offset + slope * p, for each interval between neighbouring points."""
     ends = (np.arange((1023 - 1 << LINES) - LEAST + 1) + LEAST << 52 - LINES).view(np.float64)
     quantile = normal_quantile(ends)
     slopes = np.diff(quantile) / np.diff(ends)
@@ -107,7 +107,7 @@ def _lines() -> tuple[Array, Array]:
 
 
 def normal_quantile(p: Array) -> Array:
-    """Standard normal quantile of a vector of float64 probabilities in (0, 1)."""
+    """Return the standard normal quantile of a vector of float64 probabilities in (0, 1)."""
     q = p - 0.5
     r = q * q
     np.subtract(0.180625, r, out=r)
@@ -132,7 +132,7 @@ def _tail(r: Array) -> Array:
 
 
 def fold_sum(x: Array) -> Array:
-    """Sum each row (kept, length 1) by halving: the order of additions depends on the length only."""
+    """Sum each row by halving, and keep the axis with length 1. The order of additions depends only on the length."""
     n = x.shape[-1]
     if n == 0:
         return np.zeros((*x.shape[:-1], 1))
@@ -144,16 +144,16 @@ def fold_sum(x: Array) -> Array:
     return x
 
 
-# Random bits by name: the seed, the case's id and the parameter's name decide every byte.
+# Named streams of random bits: the seed, the case's id and the parameter's name determine every byte.
 
 BLOCK = 1 << 14  # elements per pass: their words stay in cache
-SCHEME = "sfc64-sha256-v2"  # changes whenever the same seed would give other data
+SCHEME = "sfc64-sha256-v2"  # change it if the same seed would give other data
 
-_FREE: list[np.random.SFC64] = []  # a new generator costs ten times what giving one a state does
+_FREE: list[np.random.SFC64] = []  # reused: a new generator costs ten times as much as setting its state
 
 
 class Stream:
-    """The random words of one parameter of one case; each request continues where the last one ended."""
+    """The random words of one parameter of one case; each request continues after the previous one."""
 
     def __init__(self, seed: int, case: str, parameter: str) -> None:
         self._bits = _FREE.pop() if _FREE else np.random.SFC64(0)
@@ -163,7 +163,7 @@ class Stream:
         self._bits.state = state
 
     def __del__(self) -> None:
-        if hasattr(self, "_bits"):  # not where there was no memory for one
+        if hasattr(self, "_bits"):  # absent if there was no memory for it
             _FREE.append(self._bits)
 
     def raw(self, count: int) -> Array:
@@ -181,7 +181,7 @@ class Stream:
             part = values[start : start + BLOCK]
             words = self.raw(part.size)
             words >>= np.uint64(11)
-            np.copyto(part, words.view(np.int64))  # quicker than from uint64
+            np.copyto(part, words.view(np.int64))  # faster than from uint64
             part *= step
             if low:
                 part += low
@@ -204,7 +204,7 @@ class Stream:
         return words.view(np.int64)
 
     def give_signs(self, values: Array) -> Array:
-        """Change the sign of a random half of a float64 vector, which is returned; each word decides 64."""
+        """Change the sign of a random half of a float64 vector in place, and return it. Each word decides 64 signs."""
         bits = values.view(np.uint64)
         for start in range(0, bits.size, BLOCK):
             part = bits[start : start + BLOCK]

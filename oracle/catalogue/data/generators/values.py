@@ -1,4 +1,4 @@
-"""What the values of a tensor are: class indices, rows of softmax, real numbers and written values."""
+"""The generators of a tensor's values: class indices, rows of softmax, real numbers and written values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .streams import Stream, exp, fold_sum
 
 # Class indices.
 
-RUN = 7  # no power of two: runs begin inside tiles
+RUN = 7  # not a power of two: runs begin inside tiles
 
 
 @generator
@@ -33,9 +33,10 @@ def classes(
     pattern: str = "random",
     low: int = 0,
 ) -> Array:
-    """Class indices in [low, count) (of one class, that one) that the dtype holds, ``ignore`` in a share of places.
+    """Class indices in [low, count) that the dtype can represent, with ``ignore`` in a share of the places.
 
-    pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
+    If count is 1, every index is that one class. pattern: random places; the first or the last places; alternate; all;
+    or runs (stretches of 7 places).
     """
     n = math.prod(shape)
     known = classes_within(dtype, count, low)
@@ -52,15 +53,14 @@ def classes_within(dtype: str, count: int, low: int = 0) -> range:
 
 
 def ignores_some(shape: Shape, dtype: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether some of the indices that :func:`classes` draws by its parameters can be the ignored one, and some
-    another."""
+    """Return whether the indices that :func:`classes` draws can contain both the ignored index and another one."""
     ignore = parameters["ignore"]
     others = any(index != ignore for index in classes_within(dtype, parameters["count"], parameters.get("low", 0))[:2])
     return math.prod(shape) > 1 and ignore in _bounds(dtype) and others
 
 
 def _bounds(dtype: str) -> range:
-    """The integers that a type holds, floating-point types as indices of 64 bits."""
+    """Return the integers that a type can represent; a floating-point type has the range of int64 indices."""
     row = dtype_of(dtype)
     known = np.iinfo(row.numpy if row.kind in ("int", "uint") else np.int64)
     return range(int(known.min), int(known.max) + 1)
@@ -78,7 +78,7 @@ def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
         return np.asarray(place % 2 == 1)
     if pattern == "runs":
         runs = -(-n // RUN)
-        order = np.argsort(stream.raw(runs), kind="stable")  # an exact share: never all of them by chance
+        order = np.argsort(stream.raw(runs), kind="stable")  # an exact share: chance never ignores all of them
         return np.asarray((order < round(share * runs))[place // RUN])
     return np.asarray(place >= 0)  # all
 
@@ -138,7 +138,7 @@ def _full(shape: Shape) -> Shape:
 
 
 def _length(shape: Shape, dim: int) -> tuple[int, int]:
-    """Length and index of axis dim; a tensor of rank 0 is a row of one."""
+    """Return the length and the index of axis dim; a tensor of rank 0 is a row of length 1."""
     rank = max(1, len(shape))
     if not -rank <= dim < rank:
         raise OracleError(f"no axis {dim} in shape {shape}")
@@ -189,7 +189,7 @@ def nonzero(stream: Stream, shape: Shape, dtype: str, *, low: float = 0.5, high:
 
 @generator
 def probabilities(stream: Stream, shape: Shape, dtype: str, *, margin: float = 0.05) -> Array:
-    """Uniform in [margin, 1 - margin): inside (0, 1) in every dtype while the margin is above its last place."""
+    """Uniform in [margin, 1 - margin): inside (0, 1) in every dtype if the margin is larger than one ulp at 1."""
     return stream.between(math.prod(shape), margin, 1.0 - margin)
 
 
@@ -221,9 +221,9 @@ def binades(
     signed: bool = True,
     beside: list[Any] = (),  # type: ignore[assignment]
 ) -> Array:
-    """Random values in 2^low, 2^(low + 1), ... 2^high by turns, or the other way round; the sign changes after each
-    round. Without bounds, all of the dtype's binades but the subnormal ones of those that reach below 2^-100.
-    ``beside``: numbers that follow each of them."""
+    """Random values in the binades 2^low, 2^(low + 1), ... 2^high in turn, or in falling order. The sign changes after
+    each round. Without bounds: all binades of the dtype; subnormal ones only if the dtype does not reach below 2^-100.
+    ``beside``: numbers that follow each value."""
     size, fmt = math.prod(shape), _format(dtype)
     n = -(-size // (1 + len(beside)))
     least = fmt.emin if fmt.emin < -100 else fmt.emin - fmt.mant
@@ -247,18 +247,18 @@ def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True)
 
 @generator
 def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed: bool = True) -> Array:
-    """Random values in the top binades of the dtype, its largest finite number among them."""
+    """Random values in the top binades of the dtype, including its largest finite number."""
     n, fmt = math.prod(shape), _format(dtype)
     _, top = np.frexp(fmt.max)
     values = np.ldexp(1.0 + stream.unit(n), (int(top) - binades + stream.below(n, binades) - 1).astype(np.int32))
     values = np.minimum(values, fmt.max)
-    values[1:2] = fmt.max  # not the first: a tensor of one element stays random
+    values[1:2] = fmt.max  # not the first element: a tensor of one element stays random
     return stream.give_signs(values) if signed else values
 
 
 @generator
 def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps: int = 2, repeat: int = 1) -> Array:
-    """The given points, rounded, and ``steps`` neighbours on both sides; cycled, each ``repeat`` times in a row."""
+    """The given points, rounded, with ``steps`` neighbours on both sides; cycled, each ``repeat`` times in a row."""
     if steps < 0 or len(points) * (2 * steps + 1) > VALUES:
         raise OracleError(
             f"around: {len(points)} points and {steps} steps; at most {VALUES} values in all, none negative"
@@ -274,7 +274,7 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
 
 @generator
 def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: int = -14, high: int = -1) -> Array:
-    """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
+    """The given points in turn, each moved by a random distance from 2^low to 2^high, to either side."""
     n = math.prod(shape)
     away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
     return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + stream.give_signs(away))
@@ -282,7 +282,7 @@ def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: in
 
 @generator
 def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
-    """The numbers whose bits are start, start + step, ...: 65536 elements hold every number of a 16-bit type."""
+    """The numbers with the bits start, start + step, ...: 65536 elements contain every number of a 16-bit type."""
     if start < 0 or step < 0:
         raise OracleError(f"start is {start} and step {step}; bits are counted from 0 upwards")
     kind = DTYPES[dtype] if DTYPES[dtype].is_whole else DTYPES[_format(dtype).name]
@@ -309,9 +309,9 @@ def within(
 ) -> Array:
     """Uniform in [low, high], both bounds possible, with the values of ``must`` mixed in at random places.
 
-    They take ``share`` of the places in equal parts, one place each where that is none; in a tensor too small for all,
-    chance chooses among them and random values. In an integer dtype every integer of [low, high] is equally likely;
-    with whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it.
+    These values take ``share`` of the places in equal parts, at least one place each. If a tensor is too small for all,
+    chance chooses among them and random values. In an integer dtype all integers in [low, high] are equally likely.
+    With whole=false a real number is truncated towards zero, so the last integer appears only if ``must`` contains it.
     decades: random decimal exponents over the whole range of the dtype, for bounds that cover it.
     """
     n, integer = math.prod(shape), DTYPES[dtype].is_whole
@@ -364,7 +364,7 @@ def literal(stream: Stream, shape: Shape, dtype: str, *, values: list[Any]) -> A
 
 @generator
 def cycle(stream: Stream, shape: Shape, dtype: str, *, values: list[Any], repeat: int = 1) -> Array:
-    """The given values over and over, each ``repeat`` times in a row; two periods give every pair of two tables."""
+    """The given values repeated, each ``repeat`` times in a row; two periods give every pair of two tables."""
     return _cycle(_table(values), math.prod(shape), repeat)
 
 
@@ -384,7 +384,7 @@ def _format(dtype: str) -> FloatFormat:
 
 
 def _table(values: Any) -> Array:
-    """Written numbers as int64 where all are integers (float64 would lose the low bits), else float64."""
+    """Return written numbers as int64 if all are integers (float64 would lose the low bits), else float64."""
     exact = all(isinstance(v, int) for v in values) and len(values) > 0
     try:
         if (table := np.asarray(values, np.int64 if exact else np.float64)).ndim == 1:
@@ -401,7 +401,7 @@ def _cycle(table: Array, n: int, repeat: int) -> Array:
 
 
 def _ordered(value: Array, dtype: str) -> int:
-    """The place of a value among all numbers of its dtype, in order; +0 is 0, -0 is -1."""
+    """Return the place of a value among all numbers of its dtype, in order; +0 is 0, -0 is -1."""
     stored = round_to(value, dtype).reshape(1)
     bits = int(stored.view(f"u{stored.itemsize}")[0])
     top = 1 << (8 * stored.itemsize - 1)
