@@ -1,4 +1,4 @@
-"""What a call must answer, asked of ``oracle.validate``; and a gradient after its forward."""
+"""The statuses that a call must return, from ``oracle.validate``; and the case of a gradient after its forward."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...operators.answers.validation import bound, decision, decisions, validate
 from ...operators.definition.operator import Operator
 from ..data.case import Case, TensorPlan, arguments, arguments_of
 
-ASKED = "validate"  # expect: the status that oracle.validate answers
+ASKED = "validate"  # expect: the status that oracle.validate returns
 SOCS = tuple(PLATFORMS)
 _OK = SUCCESS.name
-_NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of
+_NO_DATA = ("string", "narrow")  # kinds of dtype for which no case has data
 
 
 class Asker:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
-    Whether products differ follows from types, formats, ranks, emptiness, null pointers, attributes, and which shapes
-    are equal, not from the lengths: where all accepted a call, one is asked for all on the next of the same kind.
+    Whether products differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
+    shapes, but not on lengths. If all products accepted a call, the next call of that kind is not checked again.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -36,7 +36,7 @@ class Asker:
         self._accepted: dict[Hashable, tuple[tuple[str, ...] | None, bool]] = {}
 
     def where_accepted(self, case: Case) -> Case | None:
-        """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
+        """Return the case for the SoCs that accept it. None if no SoC does: the operator has no such call."""
         call = _call(case)
         if call not in self._accepted:
             self._accepted[call] = self._where_accepted(case)
@@ -47,8 +47,8 @@ class Asker:
         return case if soc == case.soc else replace(case, soc=soc)
 
     def _where_accepted(self, case: Case) -> tuple[tuple[str, ...] | None, bool]:
-        """The SoCs of a case that accept it (as the case has them, where all of its do), None where none does; and
-        whether there is a golden."""
+        """Return the SoCs of a case that accept it, and whether there is a golden. The SoCs are ``case.soc`` unchanged
+        if all accept, and None if none does."""
         args = arguments(case)
         result = self.answers(case, args)
         refusing = {key.partition("@")[0] for key, name in (result | self.later(result, args)).items() if name != _OK}
@@ -58,7 +58,7 @@ class Asker:
         return case.soc if len(accepting) == len(result) else accepting, self._served(case, args, integers=True)
 
     def with_answers(self, case: Case) -> Case | None:
-        """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
+        """Return the case with the expected status of each of its SoCs; None if no source defines the answer."""
         args = arguments(case)
         result = self.answers(case, args)
         if SUCCESS.name in result.values() and _undefined(self.operator, args) is not None:
@@ -71,7 +71,7 @@ class Asker:
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
     def refusal(self, case: Case) -> str:
-        """Return why all of a case's SoCs refuse it, the usual one's reason first; "" where one accepts it."""
+        """Return why all SoCs of a case refuse it, with the default SoC's reason first; "" if one accepts it."""
         args, reasons = arguments(case), dict[str, str]()
         for soc in case.soc or SOCS:
             status = validate(self.operator.name, soc=soc, **args)
@@ -82,12 +82,12 @@ class Asker:
         return reasons[soc] + ("" if len(set(reasons.values())) == 1 else f" (on {soc})")
 
     def answers(self, case: Case, args: Mapping[str, Any]) -> dict[str, str]:
-        """Return the name of the status that each of a case's SoCs answers to its arguments."""
+        """Return the name of the status of each of a case's SoCs for its arguments."""
         socs = case.soc or SOCS
         return dict(zip(socs, self._answers(socs, args), strict=True))
 
     def later(self, expected: Mapping[str, str], args: Mapping[str, Any]) -> dict[str, str]:
-        """Return what other versions of CANN answer otherwise, by SoC@version."""
+        """Return the different statuses of later versions of CANN, by SoC@version."""
         renamed = {
             f"{soc}@{cann}": name
             for cann in self.operator.changed
@@ -101,8 +101,8 @@ class Asker:
         return [_OK if check is None or check.status is None else check.status.name for check in deciding]
 
     def _served(self, case: Case, args: Mapping[str, Any], *, integers: bool) -> bool:
-        """Whether the golden serves a case's types and attributes; ``integers``: outputs of integers too. A family that
-        asks for the status of every dtype draws real numbers, which integers do not hold."""
+        """Return whether the golden supports a case's types and attributes; ``integers``: integer outputs too. A family
+        that asks for the status of every dtype draws real numbers, which integers cannot represent."""
         kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
         if any(kind in _NO_DATA for kind in kinds):
             return False
@@ -118,21 +118,21 @@ class Asker:
 
 
 def _undefined(op: Operator, args: Mapping[str, Any]) -> str | None:
-    """Why no source tells what a call that passes the checks does; None where one does."""
+    """Return why no source defines the result of a call that passes the checks; None if a source does."""
     return None if op.undefined is None or op.ends_early(args) else op.undefined(args)
 
 
 def _call(case: Case) -> Hashable:
-    """What of a case its statuses follow from: all but its data."""
+    """Return the parts of a case that determine its statuses: all except its data."""
     plans = [
         plan and (plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
         for plan in (*case.inputs.values(), *case.outputs.values())
     ]
-    return case.soc, case.null, repr(case.attrs), *plans  # by their text 0.0 and -0.0 are two, and 1 and True
+    return case.soc, case.null, repr(case.attrs), *plans  # repr distinguishes 0.0 from -0.0, and 1 from True
 
 
 def without_data(case: Case) -> Case:
-    """Return a case whose tensors are only described: it asks for the status and computes nothing."""
+    """Return the case with tensors that are only described: it asks for the status and computes nothing."""
     return replace(case, inputs=_specs(case.inputs), outputs=_specs(case.outputs))
 
 
@@ -140,12 +140,12 @@ def _specs(plans: Mapping[str, TensorPlan | None]) -> dict[str, TensorPlan | Non
     return {name: plan and replace(plan, spec_only=True) for name, plan in plans.items()}
 
 
-# On whose authority a case stands: its family's, the check's that decides its status, or the source's where a call is
-# accepted that the document does not allow, or on a product that it does not name.
+# The authority of a case: its family's, or that of the check that decides its status. SOURCE, if a call is accepted
+# that the document does not allow, or on a product that the document does not name.
 
 
 def authority_of(case: Case, soc: str, cann: str = "") -> str:
-    """Return the authority of a case on a SoC, under a version of CANN."""
+    """Return the authority of a case on a SoC under a version of CANN."""
     op = OPERATORS[case.op]
     if case.expected(soc, cann) != SUCCESS.name:
         deciding = decision(op.name, soc, cann, arguments(case))
@@ -160,23 +160,23 @@ def authority_of(case: Case, soc: str, cann: str = "") -> str:
 
 
 def demanded(cases: Iterable[Case], soc: str, cann: str = "") -> Iterator[Case]:
-    """Yield the cases that the user's documents demand."""
+    """Yield the cases that the user's documents require."""
     return (case for case in cases if authority_of(case, soc, cann) in DEMANDED)
 
 
-# A gradient after its forward: the case of the gradient whose operands are those of a forward's case and its results.
+# The case of a gradient after its forward: its operands are those of a forward's case, and that case's results.
 #
-# Its id names that case, so the pair is found again by the id alone: ``softmax_backward/after[softmax/ranks[...]]``.
+# Its id contains that case's id, so the id alone identifies the pair: ``softmax_backward/after[softmax/ranks[...]]``.
 
 Pair = tuple[str, str]  # a forward and a gradient that reads its results, by aclnn name
-RESULT = "forward"  # stands for a generator where a forward's result is the data
-GRADIENT = {"gen": "normal", "std": 1.0}  # what comes in, in training of the order of 1
+RESULT = "forward"  # in the place of a generator: the data are a forward's result
+GRADIENT = {"gen": "normal", "std": 1.0}  # the incoming gradient; in training it is of the order of 1
 UNINFORMATIVE = "its operands are what the device's forward gave"
 _ID = re.compile(r"(\w+)/after\[(.+)\]")
 
 
 def pairs_named(name: str) -> list[Pair]:
-    """Return the pairs of a forward, or of a gradient. Raises OracleError where there is none."""
+    """Return the pairs of a forward or of a gradient. Raise OracleError if there is none."""
     op = operator_named(name)
     every = [(forward.name, each.name) for each in OPERATORS.values() for forward in each.forwards]
     result = [pair for pair in every if op.name in pair]
@@ -188,7 +188,7 @@ def pairs_named(name: str) -> list[Pair]:
 
 
 def with_gradients(cases: Iterable[Case], pairs: Iterable[Pair], soc: str, cann: str) -> Iterator[Case]:
-    """Yield the cases of forwards that compute something, each before its gradients' cases."""
+    """Yield the cases of forwards that compute a result, each followed by the cases of its gradients."""
     every = tuple(pairs)
     for case in cases:
         if case.computes(soc, cann):
@@ -197,7 +197,7 @@ def with_gradients(cases: Iterable[Case], pairs: Iterable[Pair], soc: str, cann:
 
 
 def case_before(case_id: str) -> tuple[str, str] | None:
-    """Return the gradient's slug and the forward's case that the id of a pair names; None for other ids."""
+    """Return the gradient's slug and the forward's case id from the id of a pair; None for other ids."""
     result = _ID.fullmatch(case_id)
     return None if result is None else (result[1], result[2])
 
@@ -229,7 +229,7 @@ def after(case: Case, op: Operator) -> Case:
 
 
 def refusal(case: Case, soc: str, cann: str) -> str:
-    """Say why a gradient does not take a call that its forward took ("" where it does)."""
+    """Return why a gradient refuses a call that its forward accepted, or "" if it accepts it."""
     op, args = OPERATORS[case.op], arguments(case)
     status = validate(case.op, soc=soc, cann=cann, **args)
     if not status.ok:

@@ -1,8 +1,8 @@
-"""Covering arrays: few combinations of several axes in which every two, or every three, values meet.
+"""Covering arrays: few combinations of several axes that contain every pair, or every triple, of values.
 
-Most faults need one or two conditions to hold at once, nearly all of the rest three, so that such rows find almost what
-the full product finds (D. R. Kuhn, D. R. Wallace, A. M. Gallo, "Software fault interactions", IEEE TSE 30(6), 2004).
-Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Tai, HASE 1998).
+Most faults need one or two conditions at once, and nearly all others need three. Such rows therefore find almost as
+many faults as the full product (D. R. Kuhn, D. R. Wallace, A. M. Gallo, "Software fault interactions", IEEE TSE 30(6),
+2004). They are built one axis at a time (in-parameter-order strategy of Y. Lei and K. C. Tai, HASE 1998).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Row = list["int | None"]  # an index per axis; None: any
 Place = tuple[tuple[int, ...], tuple["int | None", ...]]  # earlier axes, and their values
 Whole = tuple[int, ...]  # a row with an index for every axis
 Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
-_TRIES = 100  # rows that are tried for one meeting before it counts as impossible
-_TRIES_REFUSED = 24  # of two indices that are refused beside the first of every other axis, and each alone is not
+_TRIES = 100  # rows tried for one meeting before it is considered impossible
+_TRIES_REFUSED = 24  # the same, if the plain row accepts each of the two indices alone and refuses both together
 
 
 @cache
 def covering(sizes: tuple[int, ...], strength: int) -> tuple[Whole, ...]:
-    """Return rows of one index per axis, in which indices of any ``strength`` axes meet in every way; the same rows
-    every time."""
+    """Return rows of one index per axis that contain every combination of indices of any ``strength`` axes. The result
+    is deterministic."""
     if 0 in sizes:
         return ()
     order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
@@ -42,9 +42,10 @@ def covering(sizes: tuple[int, ...], strength: int) -> tuple[Whole, ...]:
 
 
 class Missing:
-    """Which values of a new axis have not met which values of any few earlier axes: a table of places and values.
+    """A table of the values of a new axis that have not yet met values of few (strength - 1) earlier axes.
 
-    The places of some axes are in the order of their values; the last place stands for rows that leave an axis open.
+    Its rows are places: for each choice of earlier axes, their combinations of values in order. The last place is for
+    rows in which one of these axes is open.
     """
 
     def __init__(self, lengths: Sequence[int], values: int, strength: int) -> None:
@@ -56,9 +57,9 @@ class Missing:
         self.table[-1] = False
 
     def places(self, rows: Sequence[Row]) -> Array:
-        """Return where each row has its values of each few axes."""
+        """Return, for each row and each choice of earlier axes, the place of the row's values in the table."""
         held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64)
-        held = held.reshape(len(rows), len(self._lengths))  # no rows have axes too
+        held = held.reshape(len(rows), len(self._lengths))  # with no rows, the array still has a column per axis
         result = np.empty((len(rows), len(self.axes)), np.int64)
         for k, axes in enumerate(self.axes):
             place, open_ = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
@@ -69,7 +70,7 @@ class Missing:
         return result
 
     def left(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        """Yield the meetings that are missing: earlier axes, their values, and the new axis' value."""
+        """Yield the missing meetings: earlier axes, their values, and the value of the new axis."""
         for begin, end, axes in zip(self._begins, self._begins[1:], self.axes, strict=False):
             lengths = [self._lengths[axis] for axis in axes]
             block = self.table[begin:end].reshape(*lengths, -1)
@@ -80,9 +81,9 @@ class Missing:
 def lengthened(
     rows: Sequence[Row], missing: Missing, fitting: Callable[[Row], Sequence[int]] | None = None
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Append a value of a new axis to every row, one of those that may follow it; return the meetings that are left.
+    """Append to every row a value of a new axis that fits it. Return the meetings that are still missing.
 
-    It is the value that makes most missing meetings; of equals the one whose turn it is.
+    It is the value that adds most missing meetings; among equals, the values take turns.
     """
     any_value = range(missing.table.shape[1])
     for number, (row, places) in enumerate(zip(rows, missing.places(rows), strict=True)):
@@ -99,10 +100,10 @@ def _rows_of(
     axis: int,
     accepts: Callable[[Row], int] = lambda row: True,
 ) -> list[Row]:
-    """Rows for the meetings that no row had room for; what ``accepts`` refuses does not become one."""
+    """Return rows for the meetings that no existing row can contain; rows that ``accepts`` refuses are not built."""
     rows: list[Row] = []
     unfinished: defaultdict[int, dict[int, Row]] = defaultdict(dict)  # by the new axis' value: number and row
-    whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap: the first such row
+    whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap -> the first such row
 
     def fits(row: Row, wanted: dict[int, int]) -> bool:
         return all(row[i] in (None, a) for i, a in wanted.items()) and bool(accepts(_with_all(row, wanted)))
@@ -129,11 +130,11 @@ def _with_all(row: Row, wanted: dict[int, int]) -> Row:
 
 
 def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) -> list[Whole]:
-    """Return rows that are as they are wished, in which indices of any two axes meet, where some such row lets them;
-    the same rows every time. Of several wishes the first holds for every meeting that it lets be.
+    """Return rows that satisfy a wish and contain every pair of indices that such a row can contain. The result is
+    deterministic. The wishes are used in order; a later wish adds only the pairs that no earlier wish allowed.
 
-    An index that is refused beside the first of every other axis, and beside any one of the others, leaves the design.
-    A meeting that was lost with a refused row is looked for in other rows, with the two put in.
+    An index leaves the design if it is refused next to the first index of every other axis, and also next to any one
+    other index. If a pair is lost with a refused row, the pair is put into other rows, and these are tried.
     """
     result: list[Whole] = []
     if not all(sizes):
@@ -165,7 +166,7 @@ def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool
 
 
 def _beside(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
-    """Yield rows that hold an index: beside the first of every other axis, then with another one of one of them."""
+    """Yield rows with an index: next to the first index of every other axis, then with one of these changed."""
     usual = tuple(value if other == axis else 0 for other in range(len(sizes)))
     yield usual
     for other, size in enumerate(sizes):
@@ -184,7 +185,7 @@ def _with(
     missing: frozenset[Pair],
     ask: Callable[[Whole], bool],
 ) -> Iterator[Whole]:
-    """Yield accepted rows with two indices put in: those that make most missing meetings first."""
+    """Yield rows with two indices put in, as candidates: first the rows that add most missing meetings."""
     made = dict.fromkeys(_put(row, one, two) for row in rows)
     plain = (0,) * len(rows[0]) if rows else ()
     refused = ask(_put(plain, one)) and ask(_put(plain, two)) and not ask(_put(plain, one, two))
@@ -197,24 +198,24 @@ def _put(row: Whole, *places: tuple[int, int]) -> Whole:
     return tuple(put.get(axis, v) for axis, v in enumerate(row))
 
 
-# Covering arrays of which one axis has many values that matter by their classes alone, as shapes do.
+# Covering arrays with one axis of many values, of which only the classes matter, for example shapes.
 #
-# What shall meet are the classes and the values of the other axes: far fewer rows than a covering array of every shape
-# has. Classes meet where some shape has them all, and a value of another axis beside the shapes that it fits; no other
-# meeting is asked for.
+# The classes must meet each other and the values of the other axes. That takes far fewer rows than a covering array of
+# every shape. Classes must meet only if some shape has them all. A value of another axis must meet only the shapes that
+# it fits.
 
 Label = tuple[int, ...]  # a class of each kind
-Fits = Callable[[int, int, int], bool]  # a label, an axis, a value of it
+Fits = Callable[[int, int, int], bool]  # a label, an axis, a value of the axis
 
 
 def covering_classes(
     classes: Sequence[tuple[str, ...]], sizes: Sequence[int], strength: int, fits: Fits = lambda *_: True
 ) -> tuple[tuple[int, ...], ...]:
-    """Return rows of a label and one index per other axis, in which any ``strength`` of the classes and of the other
-    axes' values meet wherever a label has those classes and fits those values; the same rows every time.
+    """Return rows of a label and one index per other axis. Any ``strength`` classes and values of other axes meet if a
+    label has those classes and fits those values. The result is deterministic.
 
-    ``classes``: one of each kind for every label. ``sizes``: of the other axes. ``fits``: whether a label goes with
-    another axis' value; the first value of every axis goes with all.
+    ``classes``: for every label, one class of each kind. ``sizes``: lengths of the other axes. ``fits``: whether a
+    label fits a value of another axis; the first value of every axis fits all labels.
     """
     if not classes or 0 in sizes:
         return ()
@@ -230,7 +231,7 @@ def covering_classes(
 def _covering(
     classes: tuple[tuple[str, ...], ...], fitting: tuple[tuple[int, ...], ...], strength: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the rows; ``fitting``: for every value of the other axes the labels that it goes with."""
+    """Return the rows. ``fitting``: for every value of the other axes, the bit set of labels that it fits."""
     order = sorted(range(len(fitting)), key=lambda axis: -len(fitting[axis]))
     known = _Labels(_numbered(classes))
     rows: list[Row] = [list(label) for label in known.few(strength)]
@@ -250,15 +251,15 @@ def _covering(
 
 
 def _numbered(classes: Sequence[tuple[str, ...]]) -> list[Label]:
-    """The classes of each kind as numbers, in the order in which they come."""
+    """Return the classes of each kind as numbers, in order of appearance."""
     kinds = [list(dict.fromkeys(kind)) for kind in zip(*classes, strict=True)]
     return [tuple(kind.index(word) for kind, word in zip(kinds, each, strict=True)) for each in classes]
 
 
 class _Labels:
-    """Which labels have some classes and fit some values: sets of labels are the bits of a number.
+    """The labels that have some classes and fit some values. A set of labels is the bits of an integer.
 
-    A row's columns are the kinds of classes, then the axes in the order in which they are added.
+    A row's columns are the kinds of classes, then the axes in the order in which they were added.
     """
 
     def __init__(self, labels: Sequence[Label]) -> None:
@@ -270,12 +271,12 @@ class _Labels:
                 self._columns[kind][value] |= 1 << k
 
     def add(self, fitting: Sequence[int]) -> None:
-        """Add an axis: for every value of it, which labels it fits."""
+        """Add an axis: for every value of it, the labels that it fits."""
         self._columns.append(list(fitting))
 
     @property
     def earlier(self) -> int:
-        """Columns before the axis added last."""
+        """The number of columns before the axis added last."""
         return len(self._columns) - 1
 
     def with_all(self, row: Row) -> int:
@@ -284,18 +285,18 @@ class _Labels:
         return reduce(int.__and__, held, (1 << len(self._labels)) - 1)
 
     def fitting(self, row: Row) -> list[int]:
-        """Return the values of the last axis that can follow a row of the others."""
+        """Return the values of the last axis that fit a row of the others."""
         mask = self.with_all(row)
         return [value for value, labels in enumerate(self._columns[-1]) if labels & mask]
 
     def few(self, strength: int) -> list[Label]:
-        """Return labels in which any classes meet that meet in one: in turn the one that adds most, the earlier among
-        equals."""
+        """Return labels that contain every combination of ``strength`` classes that some label has. Each step takes the
+        label that adds most, and the earlier one among equals."""
         met = [set(combinations(enumerate(label), strength)) for label in self._labels]
         return [self._labels[k] for k in few_that_cover(met)]
 
     def in_turn(self, rows: Sequence[Row]) -> Iterator[int]:
-        """Yield for every row a label that goes with it: those of rows that have the same take turns."""
+        """Yield a fitting label for every row; rows with the same fitting labels take them in turn."""
         turns: dict[int, Iterator[int]] = {}
         for row in rows:
             mask = self.with_all(row)
@@ -304,7 +305,7 @@ class _Labels:
             yield next(turns[mask])
 
     def missing(self, strength: int) -> Missing:
-        """Return what has yet to meet the values of the axis added last."""
+        """Return the meetings that the values of the axis added last still need."""
         *earlier, last = self._columns
         result = Missing(list(map(len, earlier)), len(last), strength)
         place = 0

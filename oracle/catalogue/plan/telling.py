@@ -1,4 +1,4 @@
-"""Whether a planned call can tell a wrong kernel from a right one: nothing that its row says is without effect."""
+"""Whether a planned call can distinguish a wrong kernel from a right one: no setting of its row is without effect."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..data.case import Case, TensorPlan, call_for_golden, make_inputs, stored_s
 from ..data.generators.values import ignores_some
 from ..written.layers import Layer
 
-_NOISE = 2.0**-40  # of the largest operand: less is what float64 leaves of a sum whose terms cancel
-_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # what rounds to 0
-_SWITCHES = ("number", "flag", "choice")  # roles of attributes that may together leave nothing of a formula
+_NOISE = 2.0**-40  # of the largest operand: the float64 noise of a sum of terms that cancel is smaller
+_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # numbers that round to 0
+_SWITCHES = ("number", "flag", "choice")  # roles of attributes that together can turn a formula into zeros
 
 
 class Telling:
-    """Answers for the cases of one operator. Whether attributes leave something of the result is computed once for
-    each of their combinations, and for every case of which an operand is one value, which may be masked."""
+    """Decides for the cases of one operator. Whether attributes leave a nonzero result is computed once for each of
+    their combinations, and for every case with a single-valued operand, because masking may remove that value."""
 
     def __init__(self, operator: Operator) -> None:
         numbers = any(p.role == "number" for p in operator.attributes)
@@ -39,7 +39,7 @@ class Telling:
         return not (case.asks_status or said_in_vain) and self._leaves_something(case)
 
     def _leaves_something(self, case: Case) -> bool:
-        """Whether attributes and single values leave more than zeros: 0 times a formula tells nothing of it."""
+        """Return whether attributes and single values leave more than zeros; 0 times a formula shows no defect."""
         alone = any(_is_one_value(plan) for plan in case.inputs.values() if plan is not None)
         chosen = (case.id if alone else "", *(case.attrs[name] for name in self._switches))
         if (self._switches or alone) and chosen not in self._leaves:
@@ -51,8 +51,9 @@ class Telling:
 def telling_alone(
     operator: Operator, free: Sequence[Sequence[Any]], variants: int, planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> list[list[Any]]:
-    """Return those values of each attribute and axis of variants (of ``free``, the last so many) that the plain call of
-    the last shape may have, where all products accept it that take the plain call, and it tells something."""
+    """Return, for each attribute and axis of variants (``free[2:]``), the values that the plain call of the last shape
+    can have: the call is telling, and accepted by all products that accept the plain call. The last ``variants`` axes
+    of ``free`` are variants."""
     telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
     usual = {case.soc for case in planned(plain)}
     result = []
@@ -72,8 +73,8 @@ def _is_one_value(plan: TensorPlan) -> bool:
 
 
 def _leaves(call: Call) -> bool:
-    """Whether some element of a call's outputs is not 0, and specified: by a sketch, for a golden takes ten times as
-    long, and by the golden where all that the sketch has is no finite number, which may be unspecified."""
+    """Return whether some element of a call's outputs is specified and not 0. A sketch decides, because a golden takes
+    ten times as long. If the sketch has only nonfinite values, which may be unspecified, the golden decides."""
     result, special = sketch(call), False
     by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
     noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
@@ -86,19 +87,19 @@ def _leaves(call: Call) -> bool:
 
 
 def _tells(reference: Reference) -> bool:
-    """Whether some element is not 0, and specified."""
+    """Return whether some element is specified and not 0."""
     tells = reference.golden != 0
     return bool(np.any(tells if reference.unspecified is None else tells & ~reference.unspecified))
 
 
 def _largest(operand: Any) -> float:
-    """The largest finite magnitude of an operand, 0 of a null pointer."""
+    """Return the largest finite magnitude of an operand, 0 for a null pointer."""
     values = np.abs(np.asarray(0.0 if operand is None else operand, np.float64))
     return float(np.max(values, initial=0.0, where=np.isfinite(values)))
 
 
 def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
-    """Whether a variant says how a tensor is that another one leaves out."""
+    """Return whether a variant describes a tensor that another variant omits."""
     absent = [name for name, plan in case.inputs.items() if plan is None]
     return any(
         name in absent and not draft.null for layer in variants for name, draft in layer.keys.get("inputs", {}).items()
@@ -106,7 +107,7 @@ def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
 
 
 def ignores_in_vain(operator: Operator, case: Case) -> bool:
-    """Whether some samples shall have the ignored class, and there is but one sample or one class to draw."""
+    """Return whether samples shall have the ignored class although there is only one sample or one class to draw."""
     ignored = operator.attribute("ignore index")
     if ignored is None:
         return False
@@ -117,6 +118,6 @@ def ignores_in_vain(operator: Operator, case: Case) -> bool:
 
 
 def _of_one_element(case: Case) -> bool:
-    """Whether a row says how a tensor lies in memory that has one element, which is in order whatever is said."""
+    """Return whether a row gives a view to a tensor of one element: such a tensor is always contiguous."""
     plans = (plan for plan in case.inputs.values() if plan is not None)
     return any(plan.view != "contiguous" and math.prod(plan.shape) == 1 for plan in plans)
