@@ -28,7 +28,7 @@ class Asker:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
     Whether products differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
-    shapes, but not on lengths. If all products accepted a call, the next call of that kind is not checked again.
+    shapes, but not on lengths. The accepting SoCs are cached by call; the data are not part of the key.
     """
 
     def __init__(self, operator: Operator) -> None:
