@@ -1,4 +1,4 @@
-"""Families that are covered: each value of every axis, or classes that meet each other."""
+"""Covering families: each value of every axis occurs, or classes meet each other."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .covering import covering_classes
 from .planning import Planner, Variants
 from .telling import ignores_in_vain
 
-# ``cover: each``: every value of every axis, in as few cases as that takes.
+# ``cover: each``: every value of every axis, in as few cases as possible.
 #
-# What a kernel does with a length, a layout or a broadcast seldom depends on the type beside it, and what does is
-# written as ``cover: pairs`` or in full. So the values of all axes take turns and none is multiplied with another.
+# The effect of a length, a layout or a broadcast on a kernel seldom depends on the dtype. Exceptions are written with
+# ``cover: pairs`` or in full. So the values of all axes take turns, and no axis is multiplied with another.
 
 Values = dict[str, Any]  # by key: dtype, shape, or an attribute's name
 
 
 class Turns:
-    """The values of a family's axes, each in its turn, and those that had none yet."""
+    """The values of a family's axes, each in its turn, and the values that have had no turn yet."""
 
     def __init__(self, axes: Mapping[str, list[Any]]) -> None:
         self.axes = {key: values for key, values in axes.items() if values}
@@ -45,11 +45,11 @@ class Turns:
 
     @property
     def left(self) -> set[str]:
-        """The axes of which some value had no turn yet."""
+        """The axes with a value that has had no turn yet."""
         return {key for key, places in self._left.items() if places}
 
     def next(self, written: set[str]) -> dict[str, int]:
-        """Return the places of the next values of the axes that a variant does not write itself."""
+        """Return the places of the next values of the axes that a variant does not set itself."""
         result = {}
         for key, values in self.axes.items():
             if key not in written:
@@ -61,7 +61,7 @@ class Turns:
         return {key: self.axes[key][where] for key, where in places.items()}
 
     def new(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """Yield the cases that did not occur before."""
+        """Yield the cases with a new id."""
         for case in cases:
             if case.id not in self._ids:
                 self._ids.add(case.id)
@@ -73,7 +73,7 @@ class Turns:
 
 
 def as_layer(values: Values) -> Layer:
-    """Return a layer that fixes axes to one value each."""
+    """Return a layer that fixes each axis to one value."""
     keys: dict[str, Any] = {key: values[key] for key in ("dtype",) if key in values}
     if "shape" in values:
         keys["shape"] = [list(values["shape"])]
@@ -82,7 +82,7 @@ def as_layer(values: Values) -> Layer:
 
 
 def own_axes(layers: Iterable[Layer], dtypes: Callable[[Layer], list[str]]) -> dict[str, list[Any]]:
-    """Return the axes that variants write themselves, by key."""
+    """Return the axes that variants set themselves, by key."""
     result: dict[str, list[Any]] = {}
     for layer in layers:
         if "dtype" in layer.keys:
@@ -94,7 +94,7 @@ def own_axes(layers: Iterable[Layer], dtypes: Callable[[Layer], list[str]]) -> d
 
 
 def each_value(axes: list[list[Layer]], dtypes: Callable[[Layer], list[str]]) -> Iterator[tuple[list[Layer], Values]]:
-    """Yield each combination of variants as often as the axes it writes itself need, with one value for each."""
+    """Yield each combination of variants once per value of its longest own axis, with one value for each own axis."""
     for combination in product(*axes):
         layers = list(combination)
         own = own_axes(layers, dtypes)
@@ -104,16 +104,16 @@ def each_value(axes: list[list[Layer]], dtypes: Callable[[Layer], list[str]]) ->
 
 
 def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield rows of one index per axis without end: the values of each take turns, so that as many rows as the longest
-    axis has values hold every value of every axis."""
+    """Yield rows of one index per axis without end. The values of each axis take turns: as many rows as the longest
+    axis has values contain every value of every axis."""
     skips = skips_of(sizes)
     for number in count():
         yield tuple(place(number, length, skip) for length, skip in zip(sizes, skips, strict=True))
 
 
 def skips_of(sizes: Sequence[int]) -> list[int]:
-    """Return after how many rows each axis skips a value (0: never), for axes whose lengths have a common divisor would
-    stay in step."""
+    """Return, for each axis, after how many rows it skips a value (0: never). Without skips, axes whose lengths have a
+    common divisor would stay in step."""
     result, period = [], 1
     for length in sizes:
         together = math.lcm(period, length)
@@ -123,24 +123,25 @@ def skips_of(sizes: Sequence[int]) -> list[int]:
 
 
 def place(number: int, length: int, skip: int) -> int:
-    """Return which of an axis' values has a turn."""
+    """Return the index of the value of an axis in row ``number``."""
     return (number + (number // skip if skip else 0)) % length
 
 
-# Families in which classes meet each other and the values of the other axes: those of shapes, or of the reduced axis.
+# Families in which classes meet each other and the values of the other axes: classes of shapes, or of the reduced axis.
 #
-# An attribute that a tensor of the family is written by (``ignore: $ignoreIndex``, ``when: {reduction: 0}``) counts
-# with the shape, for which variants make a call of their own depends on both; so does the axis where its classes meet.
+# Some attributes are combined with the shape, because both together decide which variants make a call of their own: the
+# attributes that write a tensor of the family (``ignore: $ignoreIndex``, ``when: {reduction: 0}``). The axis attribute
+# is combined too if its classes meet.
 
-OF_PAIRS, OF_SHAPES, OF_AXES = "pairs_of_classes", "triples_of_classes", "triples_of_axis_classes"  # of a family
+OF_PAIRS, OF_SHAPES, OF_AXES = "pairs_of_classes", "triples_of_classes", "triples_of_axis_classes"  # for ``cover``
 FACTORS = {OF_PAIRS: classes.SHAPE_FACTORS, OF_SHAPES: classes.SHAPE_FACTORS, OF_AXES: classes.AXIS_FACTORS}
-STRENGTHS = {OF_PAIRS: 2, OF_SHAPES: 3, OF_AXES: 3}  # so many classes and values meet
+STRENGTHS = {OF_PAIRS: 2, OF_SHAPES: 3, OF_AXES: 3}  # number of classes and values that meet
 Row = tuple[int, ...]  # an index of every axis: dtype, shape, attributes, variants
 
 
 class ByClass:
-    """A family of rows of indices. ``free``: the values of every axis, dtypes and shapes first, then those of the
-    attributes ``shown``, the variants of ``axes`` last."""
+    """A family as rows of indices. ``free``: the values of every axis: dtypes, shapes, then the attributes ``shown``,
+    then the variants of ``axes``."""
 
     def __init__(
         self,
@@ -164,8 +165,8 @@ class ByClass:
         self._beside = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
 
     def rows(self, planned: Callable[[Row], Sequence[Case]], refusing: bool = False) -> Iterator[Row]:
-        """Yield rows in which any two or three classes and values meet. ``planned``: the cases of a row, none where
-        it is ``refusing`` and refuses it."""
+        """Yield rows in which any two or three classes and values meet. ``planned``: returns the cases of a row, or
+        none if it refuses the row, which it can do if ``refusing``."""
         free, together = self._free, (1, *self._beside)
         plain = (0,) * len(free)
         joint = [_with(plain, together, whole) for whole in product(*(range(len(free[k])) for k in together))]
@@ -191,23 +192,23 @@ class ByClass:
             yield joint[label]
 
     def variants_of(self, row: Row) -> list[Layer]:
-        """Return a row's variants."""
+        """Return the variants of a row."""
         first = len(row) - len(self._variants)
         return [self._free[k][row[k]] for k in range(first, len(row))]
 
     def _rare_twos(self, row: Row) -> list[str]:
-        """Whether a shape has each two of the classes that no smaller shape has, which all else has to meet too."""
+        """Return, for each two classes that no smaller shape has, whether a shape has them; they join its label."""
         held = set(classes.beside_the_count(self._free[1][row[1]]))
         return [str(two in held) for two in self._rare if len(two) == 2]
 
     def _rare_threes(self, joint: Sequence[Row], taken: Iterable[int]) -> Iterator[int]:
-        """Yield rows of shapes that have three classes which no smaller shape has, and none of the rows taken."""
+        """Yield rows for the triples of classes that no smaller shape has and that no row in ``taken`` has."""
         met = [set(classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
         return few_that_cover(met, taken)
 
     def those_that(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
-        """Return the rows that tell something, and for each other one the first row with another value of one axis that
-        does, where any two classes and values meet in it that meet in no row before."""
+        """Return the rows that satisfy ``tell``. Replace each other row by the first row with one other value on one
+        axis that satisfies it and contains two classes or values that have not met before."""
         result = [row for row in rows if tell(row)]
         met = set().union(*map(self._twos, result))
         kept = set(result)
@@ -225,12 +226,12 @@ class ByClass:
         return result
 
     def _twos(self, row: Row) -> set[tuple[Any, ...]]:
-        """What meets in a row, in twos: its dtype, classes and values."""
+        """Return the pairs of a row: of its dtype, classes and values."""
         return set(combinations([(0, row[0]), *self._told(row)], 2))
 
     def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
-        """Return few of the rows, in which a dtype meets every class and value that it meets in all: in turn that one
-        in which most of them meet, and of these most two classes and values."""
+        """Return few of the rows, in which each dtype meets every class and value that it meets in all rows. Each step
+        takes the row that adds most of them; among equals, the row with most new pairs of classes and values."""
         met = [{(row[0], each) for each in self._told(row)} for row in rows]
         twos = [set(combinations(self._told(row), 2)) for row in rows]
         chosen: set[Row] = set()
@@ -241,11 +242,11 @@ class ByClass:
         return chosen
 
     def _told(self, row: Row) -> list[tuple[int, Any]]:
-        """The classes of a row's shape and its other values but the dtype, each with its kind."""
+        """Return the classes of a row's shape and its other values except the dtype, each with its kind."""
         return [*enumerate(self._label(row), len(row)), *enumerate(row[2:], 2)]
 
     def _label(self, row: Row) -> tuple[str, ...]:
-        """The classes of a row's shape, or of its axis, and what counts with it."""
+        """Return the classes of a row's shape or axis, and the attribute values that are combined with them."""
         shape: Shape = self._free[1][row[1]]
         beside = [str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._beside and name != self._axis]
         if not self._axis:
@@ -256,7 +257,7 @@ class ByClass:
         return *held, f"{classes.place(shape, axis)} {given < 0}", *beside
 
     def _of_each_label(self, joint: Sequence[Row]) -> list[Row]:
-        """One of the rows that have the same label: that with most variants of its own, then of the smallest shape."""
+        """Return one row per label: the row with most variants of its own, then with the smallest shape."""
         best: dict[tuple[str, ...], tuple[tuple[int, int], Row]] = {}
         for row in joint:
             label, cost = self._label(row), (-sum(map(sum, self._of_their_own(row))), math.prod(self._free[1][row[1]]))
@@ -275,7 +276,7 @@ class ByClass:
 
 
 def _placed(operator: Operator, shown: Sequence[str]) -> str:
-    """The attribute whose place among the axes is a class: that of the axis, where it varies."""
+    """Return the axis attribute if it varies: its place among the axes is a class. Else return ""."""
     result = operator.attribute("axis")
     return result.name if result is not None and result.name in shown else ""
 
@@ -289,7 +290,7 @@ def _axis_of(operator: Operator, shown: Sequence[str]) -> str:
 
 
 def _attributes_of(layers: Iterable[Layer]) -> set[str]:
-    """The attributes by which shapes and data of tensors are written."""
+    """Return the attributes that shapes and data of tensors refer to."""
     keys = [layer.keys for layer in layers]
     drafts = [draft for each in keys for part in ("inputs", "output") for draft in each.get(part, {}).values()]
     return set().union(*(names_in(draft.plan.get("shape"), draft.data.values()) for draft in drafts))

@@ -1,4 +1,4 @@
-"""One case from a merged layer and a point of its axes."""
+"""The plan of one case, from a merged layer and a point of its axes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ..data.layout import arrange, later, parse, shares_elements
 from ..written.layers import Draft, Layer, Shape, operand_shape, resolve
 from .asked import without_data
 
-# A case's attributes: what is written becomes what C gets, and what an id tells.
+# A case's attributes: from the written values to the C values, and to the words of an id.
 
 _INT64 = range(-(2**63), 2**63)
 
 
 def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iterator[dict[str, Any]]:
-    """Yield the attributes of the cases of a shape; ``every`` in an axis gives all axes with both signs.
+    """Yield the attributes of the cases of a shape; ``every`` in an axis yields all axes with both signs.
 
-    Raises OracleError for a value that the attribute's C type cannot hold.
+    Raises OracleError for a value that the attribute's C type cannot represent.
     """
     parameters, result = operator.by_name, dict(written)
     for name, value in written.items():
@@ -84,12 +84,12 @@ def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
 
 
 def words(attributes: Mapping[str, Any]) -> list[str]:
-    """Return attributes as an id and a table tell them: ``dim=-1``, ``beta=1.1``, ``approximate=tanh``."""
+    """Return attributes as words for an id and a table: ``dim=-1``, ``beta=1.1``, ``approximate=tanh``."""
     return [f"{name}={word(value)}" for name, value in attributes.items()]
 
 
 def word(value: Any) -> str:
-    """Return an attribute's value as an id and a table tell it."""
+    """Return an attribute's value as a word for an id and a table."""
     if value is None:
         return "null"
     if isinstance(value, tuple):
@@ -97,26 +97,26 @@ def word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# Which variants of an axis are calls of their own for a shape.
+# The variants of an axis that are calls of their own for a shape.
 #
-# Where the first axis has length 1 an operand without it is the whole operand, a stride of 0 along it changes nothing,
-# and neither does any view of one element; a single sample cannot be ignored in part. A row that counted for such a
-# variant would hide what is not tried.
+# If the first axis has length 1, an operand without it is the whole operand, and a stride of 0 along it changes
+# nothing. A view of one element changes nothing either. A single sample cannot be partly ignored. If a row counted for
+# such a variant, an untested variant would seem to be tested.
 
-ShapeOf = Callable[[str, Draft], Shape]  # an operand's shape, by its name and draft
+ShapeOf = Callable[[str, Draft], Shape]  # returns an operand's shape, from its name and draft
 Said = tuple[Shape, str, str, str]
 _FORM = ("shape", "view")
 _PLAIN = Draft()
 
 
 class Variants:
-    """The variants of one axis, over the family that they belong to."""
+    """The variants of one axis, merged with the family that they belong to."""
 
     def __init__(self, variants: Sequence[Layer], family: Layer) -> None:
         self._variants = variants
         names = sorted({name for variant in variants for name in variant.keys.get("inputs", {})})
         merged = [variant.over(family).keys["inputs"] for variant in variants]
-        places: dict[tuple[str, int], int] = {}  # of a draft, by its operand and identity: variants share most
+        places: dict[tuple[str, int], int] = {}  # draft (operand name, identity) -> index of its tensor
         self._tensors: list[_Tensor] = []
         self._held: list[list[int]] = []  # the tensors of each variant
         for inputs in merged:
@@ -128,9 +128,9 @@ class Variants:
             self._held.append([places[name, id(draft)] for name, draft in drafts])
 
     def of_their_own(self, main: Shape, attrs: Mapping[str, Any], dtype: str, shape_of: ShapeOf) -> list[bool]:
-        """Say of each variant whether, for a main shape and attributes, it says of its operands what none before it
-        says, or anything of other tensors; a class that it calls ignored must be one that some samples can have, and
-        others need not."""
+        """Return, for each variant, whether it is a call of its own for a main shape and attributes. It must describe
+        its operands differently from every earlier variant, or set other keys than inputs. If it has an ignored class,
+        some samples must be able to have that class, and others another one."""
         shapes = [shape_of(tensor.name, tensor.draft) for tensor in self._tensors]
         each = [tensor.said(shape, main, attrs) for tensor, shape in zip(self._tensors, shapes, strict=True)]
         known: set[tuple[Said, ...]] = set()
@@ -149,7 +149,7 @@ class Variants:
 
 
 class _Tensor:
-    """What variants say of one operand."""
+    """An operand as variants describe it."""
 
     def __init__(self, name: str, draft: Draft) -> None:
         self.name, self.draft = name, draft
@@ -158,7 +158,7 @@ class _Tensor:
         self._beside, self._data = repr((draft.null, beside)), repr(draft.data)
 
     def said(self, shape: Shape, main: Shape, attrs: Mapping[str, Any]) -> Said:
-        """Return the shape without leading axes of length 1, the kind of the view, and all else, told apart."""
+        """Return four distinct parts: the shape without leading 1s, the kind of the view, other plan keys, the data."""
         data = repr(self.draft.resolved(main, attrs)) if self.draft.refers else self._data
         first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
         along_one = self._view == "expanded" and -len(shape) <= self._axis < len(shape) and shape[self._axis] == 1
@@ -169,10 +169,10 @@ class _Tensor:
         return ignores_some(shape, self.draft.plan.get("dtype", dtype), self.draft.resolved(main, attrs))
 
 
-# One case from a merged layer and a point of its axes: every tensor planned, the id told.
+# One case from a merged layer and a point of its axes: every tensor planned, the id built.
 
-PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
-OTHER = "other"  # a tensor's dtype: not the main one
+PROMOTED = "promoted"  # an output's dtype: the documented one for the types of the inputs
+OTHER = "other"  # a tensor's dtype: another one than the main dtype
 _WRITTEN = Draft()
 _ALONE = "a value that is the only one of its tensor enters every element"
 _MOST_TERMS = int(FORMATS["float16"].max)  # a sum of more terms of about 1 overflows float16
@@ -194,7 +194,7 @@ class Planner:
     def case(
         self, family: str, layer: Layer, dtype: str, shape: Shape, attrs: Mapping[str, Any], shown: Sequence[str]
     ) -> Case:
-        """Return the case of a settled layer at one dtype, shape and set of attributes, before anything is asked."""
+        """Return the case of a settled layer for one dtype, shape and set of attributes, before any check of it."""
         keys = layer.keys
         drafts, outputs = keys["inputs"], keys.get("output", {})
         inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
@@ -223,7 +223,7 @@ class Planner:
         return reduction is not None and attrs[reduction.name] == SUM
 
     def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
-        """Return a case's id: names and parameters, never a position."""
+        """Return a case's id, built from names and parameters, never from a position."""
         dims = "x".join(map(str, shape)) or "scalar"
         parts = [dtype, dims, *words(attrs), *([variant] if variant else [])]
         return f"{self.slug}/{family}[{'-'.join(parts)}]"
@@ -238,7 +238,7 @@ class Planner:
         return _plan(draft, shape, self.operator.by_name[name].dtype or dtype, main, attrs)
 
     def input_shape(self, name: str, draft: Draft, main: Shape, attrs: Mapping[str, Any]) -> Shape:
-        """Return an input's shape; without one of its own it has the one that its role has beside the main operand."""
+        """Return an input's shape: its own if one is written, else the shape of its role for the main operand."""
         if name in self._shaped and "shape" not in draft.plan:
             return tuple(self.operator.shape_of(name, main, attrs))
         return operand_shape(draft.plan.get("shape"), main, attrs)
@@ -252,7 +252,7 @@ class Planner:
         inputs: Mapping[str, TensorPlan | None],
         attrs: Mapping[str, Any],
     ) -> TensorPlan | None:
-        """Return an output's plan; without a shape of its own it has the one that the operator makes of the inputs."""
+        """Return an output's plan; without a shape of its own it has the shape that the operator infers from inputs."""
         if draft.null:
             return None
         written = "shape" in draft.plan
@@ -270,8 +270,8 @@ class Planner:
     def output_shape(
         self, name: str, main: Shape, inputs: Mapping[str, TensorPlan | None], attrs: Mapping[str, Any]
     ) -> Shape:
-        """Return the shape the operator makes of planned inputs, or the one beside the main shape: of an output that
-        always has that one, and where a null pointer, which has none, is needed."""
+        """Return the shape that the operator infers from planned inputs. If the output does not depend on them, or if a
+        required input is a null pointer, return its shape for the main shape."""
         each = self.operator.of(name)
         needed = self._required if each.shape else [self.operator.main] if self.operator.mutual else []
         if needed and all(inputs[n] is not None for n in needed):
@@ -286,8 +286,9 @@ def _is_one_half(plan: TensorPlan | None) -> bool:
 def within(case: Case) -> Case:
     """Return a case of a class with its special spots inside each tensor.
 
-    The families of a class count places in the main operand. Those beyond the end of a smaller one go round to its
-    beginning, where the first of each place stays; a single value that is special is so for the whole result.
+    The families of a class count places in the main operand. In a smaller tensor, places beyond the end wrap round to
+    the beginning, and the first spot of each place is kept. If such a tensor has one element, its special value enters
+    the whole result.
     """
     inputs = {name: plan and _within(plan) for name, plan in case.inputs.items()}
     changed = [plan for name, plan in inputs.items() if plan is not case.inputs[name]]
@@ -308,7 +309,7 @@ def _within(plan: TensorPlan) -> TensorPlan:
 
 
 def as_written(case: Case) -> Case:
-    """Return a case with the status its family states: bfloat16 where it exists, no data where all refuse it."""
+    """Return a case with its family's status: with bfloat16 only where that exists; without data if all SoCs refuse."""
     asked = product(case.soc or PLATFORMS, CANN)
     if case.expect and all(case.expected(soc, cann) != SUCCESS.name for soc, cann in asked):
         return without_data(case)
@@ -321,7 +322,7 @@ def as_written(case: Case) -> Case:
 
 
 def _require_fit(name: str, plan: TensorPlan) -> None:
-    """Raise OracleError for written numbers that a tensor, or its dtype, does not hold, and for places and axes that it
+    """Raise OracleError for written numbers that do not fit into a tensor or its dtype, and for places and axes that it
     does not have."""
     data, rank = plan.data or {}, max(1, len(plan.shape))
     size = math.prod(stored_shape(plan.shape, plan.view))
@@ -373,7 +374,7 @@ def _other(dtype: str) -> str:
 
 
 def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:
-    """A call with bfloat16 that says nothing of its status is planned where bfloat16 exists."""
+    """Return the SoCs with bfloat16, for a call with bfloat16 and without a written status."""
     able = tuple(name for name in names or PLATFORMS if PLATFORMS[name].bfloat16)
     if not able:
         raise OracleError(f"bfloat16, but none of {', '.join(names)} has it; write expect if that is the point")
