@@ -1,1 +1,1 @@
-"""A catalogue file becomes cases."""
+"""The expansion of a catalogue file to cases."""

@@ -1,11 +1,11 @@
-"""Random calls of an operator, from its declaration alone: for a search, and for the family of a class that draws.
+"""Random calls of an operator, made from its declaration: for a search, and for the class family that draws.
 
-Dtypes of every operand apart, shapes beside the sizes of vectors and blocks, any operand broadcast (the main one too),
-layouts and offsets of every tensor, attributes together with values on both sides of what they decide, values by
-exponent. A call is kept where the operator takes it on the SoC and a golden is made of it.
+Every operand has its own dtype. Shapes lie next to the sizes of vectors and blocks. Any operand can be broadcast, the
+main one too. Every tensor has a layout and an offset. Attributes come with values on both sides of their thresholds,
+and values are also drawn by exponent. A call is kept if the operator accepts it on the SoC and a golden exists.
 
-A search draws values of any size. A family draws the usual values of its catalogue mostly, which every accuracy
-standard judges rightly, of several draws the call in which most conditions meet that did not meet before.
+A search draws values of any size. A family mostly draws the usual values of its catalogue, which every accuracy
+standard judges correctly. Of several draws it takes the call with most conditions that have not met before.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from .expander import Expander
 T = TypeVar("T")
 Shape = tuple[int, ...]
 Data = Mapping[str, Any]
-Word = tuple[str, Any]  # a condition of a call: its subject, and what holds of it
+Word = tuple[str, Any]  # a condition of a call: its subject and its value
 UNINFORMATIVE = "drawn at random: what it proves is counted over many calls"
-TRIES = 40  # draws until one is a call that the operator takes
-USUAL, MOST = 2_000, 70_000  # elements of nearly every call, and of the large ones
-LARGE, OFTEN = 0.05, 0.3  # the share of the large ones, of a search and of a family
-THREES = 1 << 22  # places of the table of threes
+TRIES = 40  # draws until one is a call that the operator accepts
+USUAL, MOST = 2_000, 70_000  # most elements of usual calls and of large calls
+LARGE, OFTEN = 0.05, 0.3  # the share of large calls: in a search, in a family
+THREES = 1 << 22  # places of the table of triples
 FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D], np.uint64)
-IGNORED = (-100, -1, 0, 1, 2)  # classes that are left out
-OFFERED = 8  # draws of which a family takes one
+IGNORED = (-100, -1, 0, 1, 2)  # ignored classes
+OFFERED = 8  # draws from which a family takes one
 RANKS = (0, 1, 2, 3, 4, 5, 6)
 LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257)
 LONG = (511, 512, 513, 1023, 1024, 1025, 2049, 4097, 8193, 16385, 20001, 65537)
-# Numbers of every size: exact and inexact, beside the ends of the 16-bit types, of e^x and of what kernels add to beta.
+# Numbers of every size: exact, inexact, and near the limits of the 16-bit types, of e^x, and of numbers added to beta.
 NUMBERS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 0.7, -0.5, 3.0, 10.0, 100.0, 1000.0, 88.8, 1e-3, 1e-7, 65504.0, 1e5, 3e38,
            math.inf)  # fmt: skip
-LARGEST_USUAL = 10.0  # an attribute beside which the usual values count as small
-FEW_NUMBERS = (0.0, 1.0, 0.7, 100.0, 1e5, math.inf)  # one of a kind, for a family
+LARGEST_USUAL = 10.0  # with a larger attribute, the usual values are considered small
+FEW_NUMBERS = (0.0, 1.0, 0.7, 100.0, 1e5, math.inf)  # one of each kind, for a family
 WITH_BFLOAT16 = tuple(name for name, platform in PLATFORMS.items() if platform.bfloat16)
 EDGES = (0.0, 1.0, -1.0, 0.5, 3.0, 6.0, 11.1, 88.7, -88.7, 104.0, 65504.0, 65520.0, 1e-12)
 USUAL_VALUES: tuple[Data, ...] = ({"gen": "nonzero"}, {"gen": "normal", "std": 2.0}, {"gen": "probabilities"})
@@ -67,7 +67,7 @@ SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 
 def takes(case: Case, soc: str, cann: str) -> bool:
-    """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
+    """Return whether an operator accepts a call on a SoC, its result is defined, and a golden exists."""
     return _takes(OPERATORS[case.op], arguments(case), soc, cann)
 
 
@@ -83,18 +83,18 @@ def _takes(op: Operator, given: Mapping[str, Any], soc: str, cann: str) -> bool:
 
 
 class Drawer:
-    """Draws calls of an operator for a SoC; the same ones for the same seed. ``usual``: a family's layer."""
+    """Draws calls of an operator for a SoC, deterministically for a seed. ``usual``: a family's layer."""
 
     def __init__(self, op: Operator, soc: str, cann: str, seed: int, usual: Layer | None = None) -> None:
         self.op, self.soc, self.cann, self.seed, self.usual = op, soc, cann, seed, usual
         self.dtypes = served_dtypes(op, soc)
         self._random = random.Random(f"{seed} {op.name}")
         self._count = 0
-        self._tried: Counter[int] = Counter()  # draws by rank, and how many of them were calls that the operator takes
+        self._tried: Counter[int] = Counter()  # draws by rank, and below: how many of them the operator accepted
         self._taken: Counter[int] = Counter()
 
     def draw(self) -> Case | None:
-        """Return a call that the operator takes, None where no draw of some was one."""
+        """Return a call that the operator accepts; None if TRIES draws gave none."""
         for _ in range(TRIES):
             rank = self._random.choices(RANKS, [(self._taken[r] + 1) / (self._tried[r] + 2) for r in RANKS])[0]
             self._tried[rank] += 1
@@ -106,7 +106,7 @@ class Drawer:
         return None
 
     def _drawn(self, shape: Shape) -> Case | None:
-        """A random call, None where the operator does not take it."""
+        """Return a random call; None if the operator refuses it."""
         op, chance, dtype = self.op, self._random.random, self._one(self.dtypes)
         attrs = {p.name: self._attribute(p, shape) for p in op.attributes}
         shapes = self._shapes(shape, attrs)
@@ -127,7 +127,7 @@ class Drawer:
             own = p.dtype or own
             inputs[p.name] = TensorPlan(shapes[p.name], own, data, self._view(shapes[p.name], reading=True))
         main = inputs[op.main]
-        assert main is not None  # it is not optional
+        assert main is not None  # the main operand is not optional
         given = arguments_of(attrs, inputs)
         outputs: dict[str, TensorPlan | None] = {}
         try:
@@ -135,7 +135,7 @@ class Drawer:
                 out, kind = each.output_shape(given), each.output_dtype(given)
                 kind = self._one(self.dtypes) if chance() < 0.4 else kind
                 outputs[each.output] = TensorPlan(out, kind, None, self._view(out, reading=False))
-        except (LookupError, TypeError, ValueError):  # shapes that have no common one: validate would say so
+        except (LookupError, TypeError, ValueError):  # shapes without a common shape: validate would report it
             return None
         if any(math.prod(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
             return None
@@ -154,7 +154,7 @@ class Drawer:
         return self._random.choice(of)
 
     def _shape(self, rank: int) -> Shape:
-        """A shape of few elements mostly, whose axes are short, or as long as a vector or a block, or one beside."""
+        """Return a shape, mostly of few elements. Its axes are short, or near the length of a vector or a block."""
         most = MOST if self._random.random() < (LARGE if self.usual is None else OFTEN) else USUAL
         dims = [1] * rank
         for k in self._random.sample(range(len(dims)), len(dims)):
@@ -165,16 +165,16 @@ class Drawer:
         return tuple(dims)
 
     def _shapes(self, main: Shape, attrs: Mapping[str, Any]) -> dict[str, Shape]:
-        """A shape for every input beside that of the whole: one that may be broadcast, is in one call of three; the
-        main operand too where the output has the common shape."""
+        """Return a shape for every input, given the main shape. In part of the calls, operands that can be broadcast
+        get a smaller shape; the main operand too if the output has the common shape."""
         free = [p for p in self.op.inputs() if isinstance(p.role, Role) and p.role.freedom == "broadcast"]
         result = {p.name: self.op.shape_of(p.name, main, attrs) for p in self.op.inputs()}
         if len(main) > 2 and self.op.attribute("lengths") is None and self._random.random() < 0.3:
-            two = {LAST: main[-2:], ROWS: main[:-2]}  # a norm without lengths takes the axes of its weight
+            two = {LAST: main[-2:], ROWS: main[:-2]}  # a norm without a lengths attribute uses its weight's axes
             result |= {p.name: two[p.role] for p in self.op.inputs() if isinstance(p.role, Role) and p.role in two}
         chosen = [p.name for p in free] + ([self.op.main] if self.op.mutual else [])
         if chosen and self._random.random() < 0.6:
-            if len(chosen) > 1 and len(main) > 1 and self._random.random() < 0.35:  # an outer product, either way round
+            if len(chosen) > 1 and len(main) > 1 and self._random.random() < 0.35:  # an outer product, in either order
                 column, row = self._random.sample(chosen, 2)
                 result[column], result[row] = (*main[:-1], 1), (1,) * (len(main) - 1) + main[-1:]
             else:
@@ -183,13 +183,13 @@ class Drawer:
         return result
 
     def _shortened(self, shape: Shape) -> Shape:
-        """A shape that broadcasts to another: some axes of 1, some leading ones missing; at times of one element."""
+        """Return a shape that broadcasts to another: some axes are 1, some leading axes missing; or one element."""
         each = 0.0 if self._random.random() < 0.25 else 0.5
         kept = tuple(n if self._random.random() < each else 1 for n in shape)
         return kept[self._random.randint(0, len(kept)) :] if self._random.random() < 0.3 else kept
 
     def _view(self, shape: Shape, *, reading: bool) -> str:
-        """A layout: contiguous in a quarter of the calls, at any offset otherwise."""
+        """Return a layout: contiguous in a quarter of the calls, else with any offset."""
         if self._random.random() < 0.25 or not math.prod(shape):
             return "contiguous"
         names = ["offset"]
@@ -202,7 +202,7 @@ class Drawer:
             return f"offset:{begin}"
         return f"{name}+{begin}" if self._random.random() < 0.5 else name
 
-    # ---- attributes, and the values they decide ----
+    # ---- attributes, and the values at their thresholds ----
 
     def _attribute(self, p: Parameter, shape: Shape) -> Any:
         if p.role == "axis":
@@ -228,15 +228,15 @@ class Drawer:
             if p.optional and self._random.random() < 0.2:
                 return None
             plain = p.plain if self.usual is None else self.usual.keys["attrs"].get(p.name, p.plain)
-            if isinstance(plain, list):  # a family that says which
+            if isinstance(plain, list):  # the family gives the values
                 return self._one(plain)
             value = plain if self._random.random() < 0.3 else self._one(FEW_NUMBERS if self.usual else NUMBERS)
             return value if self._random.random() < 0.8 or value is None else -value
         return p.plain
 
     def _edges(self, attrs: Mapping[str, Any]) -> list[float]:
-        """Where attributes may decide a value: the numbers among them, their quotients, and float16's end beside a
-        number beyond it."""
+        """Return possible thresholds: the numbers among the attributes, their quotients, and float16's largest number
+        if an attribute exceeds it."""
         numbers = [float(attrs[p.name]) for p in self.op.attributes if p.role == "number" and attrs[p.name] is not None]
         own = [v for v in numbers if math.isfinite(v)]
         own += [65504.0] if any(abs(v) > 65504 for v in numbers) else []
@@ -244,15 +244,15 @@ class Drawer:
         return [*(v for v in own if abs(v) < 3e38), *(-v for v in own if v)]
 
     def _integers(self, p: Parameter, shape: Shape, attrs: Mapping[str, Any]) -> Data:
-        """The usual values of an operand of integers; small ones where none are known."""
+        """Return the usual values of an integer operand; small ones if none are known."""
         if self.usual is not None:
             usual: Draft = self.usual.keys["inputs"][p.name]
             return usual.resolved(shape, attrs)
         return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
 
     def _tame(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
-        """The usual values, at times with special ones among them; or what attributes decide, at an edge and on both
-        sides. Beside a large attribute the main operand is as large: kernels lose the digits of a small one."""
+        """Return the usual values, sometimes with a special one; or values at or around an attribute threshold. With
+        a large attribute the main operand is as large, because kernels lose the digits of a small one."""
         assert self.usual is not None
         chance, usual = self._random.random(), self.usual.keys["inputs"][p.name]
         if p.read and edges and (chance > 0.65 or (p.name == self.op.main and max(edges) > LARGEST_USUAL)):
@@ -279,11 +279,11 @@ class Drawer:
         return {"gen": "within", "low": -3.0, "high": 3.0, "whole": False, "must": must}
 
     def _points(self, p: Parameter, edges: list[float]) -> list[float]:
-        """Where the values of an operand may be decided: its own points, those of attributes; common ones else."""
+        """Return possible thresholds of an operand: its own points, those of attributes; else common ones."""
         return [*self.op.points.get(p.symbol, ()), *edges] or list(EDGES)
 
     def _beside(self, points: list[float], between: float) -> Data:
-        """Values at points and one ULP beside them; or ``between`` two, so that both sides of an edge are met."""
+        """Return values at points and 1 ulp next to them; or, if ``between`` > 0, from an interval over two points."""
         if between <= 0:
             return {"gen": "around", "points": self._random.sample(points, min(4, len(points))), "steps": 1}
         two = [*points, self._one(EDGES)]
@@ -300,12 +300,12 @@ class Drawer:
         return data
 
 
-OF_DRAWN = frozenset(("why", "tier", "draw", "attrs", "inputs", "uninformative", "source"))  # keys beside draw
+OF_DRAWN = frozenset(("why", "tier", "draw", "attrs", "inputs", "uninformative", "source"))  # allowed with draw
 
 
 def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
-    """Yield the cases of a family that draws, more of an operator with more parameters; an id ends with a digest of the
-    call."""
+    """Yield the cases of a family that draws. An operator with more parameters has more cases. An id ends with a digest
+    of the call."""
     for key in expander.own.keys:
         if key not in OF_DRAWN and not expander.from_class:
             text = f"family {expander.name}: draw makes the rest of a call; remove {key}"
@@ -344,12 +344,12 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
 
 
 def _met(case: Case) -> Array:
-    """The threes of a call's conditions, as places in a table; classes are so wide that most threes meet in few calls.
+    """Return the triples of a call's conditions, as places in a table. Classes are wide: few calls meet most triples.
 
-    Threes that share a place count as one: there are few, and nothing but the choice among draws depends on it.
+    Triples that share a place count as one. Such collisions are few, and only the choice among draws depends on them.
     """
     plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]  # outputs first
-    out = max(plans, key=lambda plan: math.prod(plan.shape))  # where a reduction leaves one value, what it reduces
+    out = max(plans, key=lambda plan: math.prod(plan.shape))  # for a reduction to one value: its operand
     size = math.prod(out.shape)
     result: list[Word] = [
         ("dtype", case.dtype),
@@ -382,13 +382,13 @@ def _threes(count: int) -> Array:
 
 
 def _laid_out(plan: TensorPlan) -> tuple[str, int]:
-    """The kind of a tensor's layout, and the elements of storage before its first."""
+    """Return the kind of a tensor's layout, and its offset in elements."""
     begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
     return plan.view.partition(":")[0].partition("+")[0], int(begin) if begin.isdigit() else 0
 
 
 def words(case: Case) -> Iterator[Word]:
-    """Yield the conditions of a call: what a kernel may choose its way by."""
+    """Yield the conditions of a call on which a kernel may choose its path."""
     for name, value in case.attrs.items():
         yield name, value
     for name, plan in {**case.inputs, **case.outputs}.items():

@@ -1,10 +1,10 @@
-"""Cases by rule: the ecosystem standard's generation (opbase ``mixed_tolerance_standard.md`` section 1) and the volumes
-L0, L1 and L2 of the commercial one (``commercial_standard.md``, generation and execution).
+"""Cases by rule: the generation rule of the ecosystem standard (opbase ``mixed_tolerance_standard.md`` section 1), and
+the volumes L0, L1 and L2 of the commercial standard (``commercial_standard.md``, generation and execution).
 
-A rule is an endless sequence of rows. Every pass crosses dtype x format x rank x attributes completely, in an order of
-its own; form of the sizes, distribution of the values and variant are then chosen so that the pairs seen least come
-next (a greedy orthogonal design). A row depends on the rows before it and never on how many follow, so the first N
-cases stay the same when N grows. What a case is follows from its id alone.
+A rule is an endless sequence of rows. Every pass crosses dtype x format x rank x attributes completely, in its own
+order. The form of the sizes, the distribution of the values and the variant are then chosen so that the least seen
+pairs come next (a greedy orthogonal design). A row depends only on the rows before it, so the first N cases stay the
+same if N grows. The id of a case alone determines its content.
 
 ecosystem  lengths 2^k and 2^k - 1 up to 2^20; half uniform in [-5, 5], half normal, mean in [-5, 5], std in [0.1, 2]
 l0         lengths in steps of 15 and 16 from 1 (1, 16, 32, 47, 63 ...); normal with mean in [-100, 100], std in [1, 25]
@@ -25,8 +25,8 @@ from typing import Any
 from ...model.errors import OracleError
 
 LONGEST = 20  # the ecosystem standard's upper bound of an axis is 2^20
-LEAST = 8  # elements of a generated case; fewer carry no information, and shape [1] is a special scene of its own
-# The formats that name as many axes as a tensor has.
+LEAST = 8  # elements of a generated case; fewer carry no information, and shape [1] is a separate scene
+# The formats with as many axes as the tensor.
 FORMATS = {3: ("ND", "NCL"), 4: ("ND", "NCHW", "NHWC", "HWCN"), 5: ("ND", "NCDHW", "NDHWC")}
 FORMS = ("power", "below")  # 2^k and 2^k - 1
 # The shares of the distributions, per rule.
@@ -36,21 +36,21 @@ SHARES: dict[str, dict[str, int]] = {
     "l1": {"tiny": 1, "uniform": 3, "normal": 4, "outliers": 2},
     "l2": {"tiny": 1, "uniform": 3, "normal": 4, "outliers": 2},
 }
-VOLUMES = {"L0": 5_000, "L1": 10_000, "L2": 30_000}  # cases per operator; a dtype has at least 200, 700, 700 of them
+VOLUMES = {"L0": 5_000, "L1": 10_000, "L2": 30_000}  # cases per operator; at least 200, 700, 700 of them per dtype
 _OUTLIER = 1000.0
-_TRIES, _ROWS_IN_VAIN = 64, 128  # shapes drawn for a row; rows in turn that found no new one
+_TRIES, _ROWS_IN_VAIN = 64, 128  # shapes tried per row; rows in sequence without a new shape
 
 
 @dataclass(frozen=True)
 class Volume:
-    """How many generated cases of an operator, and by which rule."""
+    """The number of generated cases of an operator, and their rule."""
 
     rule: str
     cases: int
 
     @classmethod
     def of(cls, text: str) -> Volume:
-        """Read ``--volume``: L0, L1, L2 or a number of cases by the ecosystem rule."""
+        """Parse ``--volume``: L0, L1, L2 or a number of cases by the ecosystem rule."""
         if text.upper() in VOLUMES:
             return cls(text.lower(), VOLUMES[text.upper()])
         if text.isdecimal() and len(text) < 10 and int(text) > 0:
@@ -60,7 +60,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Row:
-    """A generated case: what the axes of a family would say, and how the drawn operands' values are distributed."""
+    """A generated case: one value of each axis of a family, and the distribution of the drawn operands' values."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -68,10 +68,10 @@ class Row:
     format: str
     distribution: str
     variant: str
-    name: str = ""  # the parameters as the id tells them
+    name: str = ""  # the parameters as written in the id
 
     def data(self, operand: str, rule: str) -> dict[str, Any]:
-        """Return the generator of an operand's values; mean and std follow from the case's name and the operand's."""
+        """Return the generator of an operand's values; mean and std follow from the names of case and operand."""
         draws = Draws(f"{rule}\n{self.name}\n{operand}")
         if self.distribution == "tiny":
             return {"gen": "uniform", "low": -0.001, "high": 0.001}
@@ -85,7 +85,7 @@ class Row:
 
 
 class Draws:
-    """Integers by hashing a name: no position in a sequence, no library's generator."""
+    """Random integers from hashes of a name: independent of a position in a sequence and of any library's generator."""
 
     def __init__(self, name: str) -> None:
         self._name, self._block, self._left = name, 0, b""
@@ -120,10 +120,10 @@ class Draws:
 
 @dataclass(frozen=True)
 class Design:
-    """The factors of one family: what is crossed, what is balanced, and what limits the shapes.
+    """The factors of one family: the crossed ones, the balanced ones, and the limits of the shapes.
 
-    ``attributes``: for every rank the combinations of attribute values. ``longer``: for every combination the axis
-    that has two elements or more, if any. ``models``: shapes of real models whose first axis is the batch.
+    ``attributes``: for every rank the combinations of attribute values. ``longer``: the axis that has two elements or
+    more, or the attribute that names it. ``models``: shapes of real models; the first axis is the batch.
     """
 
     name: str  # operator and family: the root of every draw
@@ -136,7 +136,7 @@ class Design:
     models: tuple[tuple[int, ...], ...] = ()
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the sequence, until no new shape is found any more."""
+        """Yield the rows of the sequence until no new shape can be found."""
         crossed = self._cycle("", self.attributes)
         ranks = {len(m) for m in self.models} & set(self.attributes)
         modelled = self._cycle("models", {r: self.attributes[r] for r in sorted(ranks)}) if ranks else None
@@ -166,7 +166,7 @@ class Design:
                     return
 
     def _cycle(self, salt: str, attributes: Mapping[int, Sequence[Mapping[str, int]]]) -> Iterator[Any]:
-        """Cross dtype x format x rank x attributes again and again, in a new order each time."""
+        """Cross dtype x format x rank x attributes repeatedly, in a new order each time."""
         crossing = [
             (dtype, form, rank, attrs)
             for rank, combinations in attributes.items()
@@ -176,7 +176,7 @@ class Design:
             yield from Draws(f"{self.name}\n{self.rule}\n{salt}\norder\n{turn}").shuffled(crossing)
 
     def _shape(self, rank: int, form: str, k: int, attrs: Mapping[str, int], draws: Draws) -> tuple[int, ...]:
-        """One axis has the length of exponent k; the others share the elements that are left."""
+        """Return a shape: one axis has about 2^k elements, and the others share the remaining elements."""
         long_axis = self._long_axis(rank, attrs)
         axes = list(range(rank))
         lead = draws.below(rank)
@@ -215,13 +215,13 @@ class Design:
 
 
 def stepped(i: int) -> int:
-    """Return the i-th length of L0's ladder: from 1 in steps of 15 and 16 by turns."""
+    """Return the i-th length of L0's ladder: from 1 in alternating steps of 15 and 16."""
     return 1 + 31 * (i // 2) + 15 * (i % 2)
 
 
 @dataclass
 class _Balance:
-    """Chooses form, distribution and variant so that pairs with everything chosen before are seen equally often."""
+    """Chooses form, distribution and variant so that pairs with all factors chosen before are seen equally often."""
 
     shares: Mapping[str, int]
     variants: tuple[str, ...]
@@ -241,7 +241,7 @@ class _Balance:
 
 
 class _Lengths:
-    """The exponent of the leading axis: every one once for each dtype and form, then small ones more often."""
+    """The exponent of the leading axis: each one once per dtype and form, then small ones more often."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""One family of a catalogue: its layers, its axes, and how these are combined into planned cases."""
+"""One family of a catalogue: its layers, its axes, and their combination into planned cases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .ecosystem import Volume
 from .of_class import Chosen
 
 TOO_MANY = f"more than {errors.CASES:,} cases in one file; leave some out, or write cover: pairs"
-_DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "int64")}  # a word for several
+_DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "int64")}  # words for several dtypes
 
 
 class Expander:
@@ -55,14 +55,14 @@ class Expander:
         self.document = family.document
         self.place: Where = ("families", family.name)
         self.reader = Reader(family.document, operator)
-        self.impossible: OracleError | None = None  # of a class some shapes have no meaning for an operator
+        self.impossible: OracleError | None = None  # for a class family: the first shape without a meaning
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
         self.layered = self.own.over(defaults)
-        self._checked: dict[tuple[Where, int], Draft] = {}  # by identity: layers share the drafts that they leave alone
+        self._checked: dict[tuple[Where, int], Draft] = {}  # by identity: layers share unchanged drafts
 
     def axes(self, written: Any, place: Where) -> list[list[Layer]]:
-        """Return the axes of variants: none, one mapping, or a list of mappings."""
+        """Return the axes of variants; they are written as null, one mapping, or a list of mappings."""
         if written is None:
             return []
         if isinstance(written, list):
@@ -70,7 +70,7 @@ class Expander:
         return [self.variants(written, place)]
 
     def require_few(self, count: int, layer: Layer) -> None:
-        """Refuse to begin what would make too many cases."""
+        """Raise OracleError before too many cases are made."""
         if count > errors.CASES:
             raise self.error(f"family {self.name}: {count:,} combinations: {TOO_MANY}", layer, ())
 
@@ -80,7 +80,7 @@ class Expander:
                 raise self.error(f"family {self.name} has no {key}", layer, ())
 
     def merged(self, variants: Iterable[Layer]) -> Layer:
-        """Lay variants over the family over the defaults, in their order."""
+        """Lay the variants in order over the family, and the family over the defaults."""
         layer = self.layered
         for variant in variants:
             layer = variant.over(layer)
@@ -101,7 +101,7 @@ class Expander:
     def cases_at(
         self, layer: Layer, dtype: str, shape: Shape, written: Mapping[str, Any], shown: list[str]
     ) -> Iterator[Case]:
-        """Yield the cases of a settled layer at one dtype and shape, and all values of the attributes."""
+        """Yield the cases of a settled layer for one dtype and shape, and all values of the attributes."""
         for values in product(*(listed(written[a]) for a in self.attrs)):
             try:
                 for attrs in planning.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
@@ -113,25 +113,25 @@ class Expander:
                 self.impossible = self.impossible or text
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
-        """Whether some SoC accepts a settled layer's plain call of a dtype and a shape, at its first attributes."""
+        """Return whether some SoC accepts a settled layer's plain call: this dtype and shape, its first attributes."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
         try:
             attrs = next(planning.values(self.operator, first, shape))
             case = self.planner.case(self.name, layer, dtype, shape, attrs, [])
-        except OracleError as error:  # the operator's own data have no meaning in this shape
+        except OracleError as error:  # the operator's own data are impossible in this shape
             text = f"family {self.name}, shape {list(shape)}: {error}"
             self.impossible = self.impossible or self.error(text, layer, ())
             return False
         return self.asker.where_accepted(case) is not None
 
     def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
-        """Return the dtypes and the shapes of a family whose plain call some SoC accepts."""
+        """Return the dtypes and the shapes of a family for which some SoC accepts the plain call."""
         whole = self.settled(whole)
         dtypes = [dtype for dtype in dtypes if any(self.accepted(whole, dtype, shape) for shape in shapes)]
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
-        """Yield the case with its statuses: as the family states them, or as oracle.validate answers."""
+        """Yield the case with its statuses: those of the family, or those that oracle.validate returns."""
         case = planning.within(case) if self.from_class else case
         if layer.keys["asked"]:
             if (answered := self.asker.with_answers(case)) is not None:
@@ -146,7 +146,7 @@ class Expander:
             yield accepted
 
     def settled(self, layer: Layer) -> Layer:
-        """Check what does not depend on the axes, and resolve the statuses and SoCs."""
+        """Return the layer with resolved statuses and SoCs, after the checks that do not depend on the axes."""
         self.check_data(layer)
         written = layer.keys.get("expect")
         settled = {
@@ -173,7 +173,7 @@ class Expander:
             raise self.error(str(error), layer, inner) from None
 
     def check_data(self, layer: Layer) -> None:
-        """Check what does not depend on the axes: generators, their parameters, names of dtypes, views, formats."""
+        """Check the parts that do not depend on the axes: generators, parameters, names of dtypes, views, formats."""
         for parameter in self.operator.parameters:
             if parameter.kind == "input" and not parameter.optional and parameter.name not in layer.keys["inputs"]:
                 raise self.error(f"input {parameter.name} is not described; null makes it a null pointer", layer, ())
@@ -198,16 +198,16 @@ def _planned_dtype(name: str) -> None:
         dtype_of(name)
 
 
-# How the axes of a family are combined into cases: in full, each value in its turn, or so that values or classes meet.
+# Combination of a family's axes into cases: all combinations, each value in turn, or so that values or classes meet.
 #
-# A family's key ``cover`` says which. Rows hold an index of every axis: dtypes, shapes, attributes, variants.
+# A family's key ``cover`` selects the way. A row has an index of every axis: dtypes, shapes, attributes, variants.
 
-Planned = Callable[..., list[Case]]  # makes the cases of a row, with further keys of their layer
+Planned = Callable[..., list[Case]]  # makes the cases of a row; keywords replace keys of their layer
 STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **families.STRENGTHS}
 
 
 def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-    """Yield the cases of a family and its axes of variants, in the way that its key ``cover`` says."""
+    """Yield the cases of a family and its axes of variants, combined as its key ``cover`` says."""
     ways, cover = {None: multiplied, "each": in_turn}, family.keys.get("cover")
     if "each_dtype" in family.keys and cover not in families.FACTORS:
         text = f"family {expander.name}: each_dtype goes with cover: {', '.join(families.FACTORS)}"
@@ -216,7 +216,7 @@ def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iter
 
 
 def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-    """Yield every combination of the axes; in the smoke tier few of them, in which every value occurs."""
+    """Yield every combination of the axes; in the smoke tier only few of them, which contain every value."""
     expander.require_few(math.prod(map(len, axes)), family)
     result: list[tuple[Case, frozenset[Any]]] = []
     for combination in product(*axes):
@@ -228,15 +228,15 @@ def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> It
 
 
 def values_of(case: Case, main: str) -> frozenset[Any]:
-    """Return what a case has of its family's axes, with its SoCs and the statuses that it expects."""
+    """Return the case's values of its family's axes, its SoCs and its expected statuses."""
     plan = case.inputs[main]
     own = (case.dtype, plan and plan.shape, case.soc, *case.attrs.items(), *case.expect.items())
     return frozenset((k, repr(value)) for k, value in enumerate(own))
 
 
 def with_few_in_smoke(cases: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case]:
-    """Yield cases, and put off to the standard tier those of the smoke tier whose every value another one has: a first
-    look tries each value once, the standard tier each with each."""
+    """Yield the cases. Smoke cases are moved to the standard tier if other smoke cases contain all their values: the
+    smoke tier tries each value once, the standard tier all combinations."""
     early = [k for k, (case, _values) in enumerate(cases) if case.tier == "smoke"]
     few = {early[k] for k in few_that_cover([cases[k][1] for k in early])}
     for k, (case, _values) in enumerate(cases):
@@ -244,7 +244,7 @@ def with_few_in_smoke(cases: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case
 
 
 def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-    """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
+    """Yield few combinations in which all values of any two (or three) axes meet; variants must not set axes here."""
     require_in_family(expander, axes, "dtype", "shape", "attrs")
     whole = expander.layered
     expander.require(whole, "dtype", "shape", "inputs")
@@ -256,7 +256,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
     sizes = [len(expander.dtypes(whole)), kinds, *map(len, values), *map(len, axes)]
     expander.require_few(math.prod(sorted(sizes)[-STRENGTHS[cover] :]), family)
     dtypes, shapes = expander.dtypes(whole), list(main_shapes(whole.keys["shape"]))
-    if expander.from_class:  # a row left out for one of its values would take the pairs of the others with it
+    if expander.from_class:  # a refused row would also lose its other pairs
         dtypes, shapes = expander.among_accepted(whole, dtypes, shapes)
     free: list[list[Any]] = [dtypes, shapes, *values, *axes]
     planned = planning_of(expander, family, free, shown)
@@ -275,7 +275,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
 
 
 def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -> None:
-    """Refuse variants that have keys of their own whose values are to meet."""
+    """Raise OracleError if a variant has keys of its own for axes whose values are to meet."""
     for layer in chain(*axes):
         for key in keys:
             if key in layer.keys:
@@ -284,9 +284,9 @@ def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -
 
 
 def planning_of(expander: Expander, family: Layer, free: list[list[Any]], shown: list[str]) -> Planned:
-    """Return what makes the cases of a row: it takes the row's values from ``free`` as that is when it is asked."""
+    """Return the function that makes the cases of a row; it reads ``free`` at the time of the call."""
 
-    settled: dict[tuple[int, ...], Layer] = {}  # by the identity of their variants, which the family keeps
+    settled: dict[tuple[int, ...], Layer] = {}  # by the identity of the row's variants, which the family keeps alive
 
     def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
         dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
@@ -304,7 +304,7 @@ def planning_of(expander: Expander, family: Layer, free: list[list[Any]], shown:
 
 
 def covered_by_class(expander: Expander, by: families.ByClass, family: Layer, planned: Planned) -> Iterator[Case]:
-    """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
+    """Yield the cases of rows in which classes meet. The few rows for ``each_dtype`` get its tier."""
     rows = list(by.rows(planned, expander.from_class))
     if expander.from_class:
         telling = Telling(expander.operator)
@@ -318,7 +318,7 @@ def covered_by_class(expander: Expander, by: families.ByClass, family: Layer, pl
 def in_classes(
     expander: Expander, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]
 ) -> families.ByClass:
-    """Return the family as rows in which classes meet, with a place to what cannot be."""
+    """Return the family as rows in which classes meet; its errors get a place in the file."""
     try:
         return families.ByClass(expander.operator, whole, cover, free, shown, axes)
     except OracleError as error:
@@ -328,8 +328,8 @@ def in_classes(
 def covered_where_accepted(
     expander: Expander, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> Iterator[Case]:
-    """Yield the cases of rows in which all values of any two axes meet, where that is accepted and tells something:
-    on every product that takes the plain call where it can be, else on one."""
+    """Yield the cases of rows in which all values of any two axes meet, if the row is accepted and telling. A row is
+    accepted by all products that accept the plain call if possible, else by one."""
     telling = Telling(expander.operator)
 
     def accepted(row: tuple[int, ...]) -> bool:
@@ -345,7 +345,7 @@ def covered_where_accepted(
 
 
 def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-    """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
+    """Yield every combination of variants and every value of every axis, in few cases: the values take turns."""
     whole = expander.layered
     expander.require(whole, "dtype", "shape", "inputs")
     expander.require_few(math.prod(map(len, axes)), family)
@@ -363,7 +363,7 @@ def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
 
 
 def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
-    """Yield variants at the next values of the family's axes that are accepted."""
+    """Yield the cases of variants at the next values of the family's axes that are accepted."""
     shown = [a for a in expander.attrs if a in own or a in family.keys.get("attrs", {})]
     for _ in range(rotation.tries):
         places = rotation.next(set(own))

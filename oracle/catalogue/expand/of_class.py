@@ -1,9 +1,10 @@
-"""Families that every operator of a class must face (classes/*.yaml beside this module), made for one operator.
+"""Families for every operator of a class (classes/*.yaml next to this module), made for one operator.
 
-They are written like the families of a catalogue file, with parameters by what they are: ``<main>``, ``<gradient>``,
-``<operand>`` ... in place of a name (:func:`roles`). As a key of ``inputs`` or ``attrs`` a role stands for all its
-parameters. A variant whose name holds a role is made once for each of them, and the role means that one inside; so is
-an axis of a list of variants when all its names hold one. What mentions a role the operator lacks is left out.
+They are written like the families of a catalogue file, with roles of parameters in place of names: ``<main>``,
+``<gradient>``, ``<operand>`` ... (:func:`roles`). As a key of ``inputs`` or ``attrs``, a role means all its parameters.
+A variant whose name contains a role is made once for each of them, and inside the variant the role means that one. An
+axis in a list of variants is repeated likewise if all its names contain a role. If the operator lacks a role, the text
+that mentions it is omitted.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ CLASSES: Mapping[str, Callable[[Operator], bool]] = {
     "rows": lambda op: op.attribute("axis") is not None or reduces(op.computes),
     "class indices": lambda op: bool(op.inputs(CLASS_INDEX)),
 }
-_LABEL = {"g": "gradient"}  # of the operand a formula calls g
+_LABEL = {"g": "gradient"}  # the label of the operand with the formula symbol g
 
 
 @dataclass(frozen=True)
 class Template:
-    """A family of a class made for an operator: as a catalogue file would write it, and the file it stands in."""
+    """A family of a class made for an operator: as written in a catalogue file, and the class file of its origin."""
 
     document: Document
     name: str
@@ -50,7 +51,7 @@ class Template:
 
 @cache
 def templates() -> tuple[Document, ...]:
-    """Return the class files, read and told apart by their name."""
+    """Return the class files as documents, after checking their class names."""
     result = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
     for document in result:
         if document.data["class"] not in CLASSES:
@@ -60,7 +61,7 @@ def templates() -> tuple[Document, ...]:
 
 @cache
 def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
-    """Return the families of the operator's classes by name, at their lean level where it is asked for."""
+    """Return the families of the operator's classes by name; at their lean level if ``lean``."""
     result: dict[str, Template] = {}
     for document in templates():
         if not CLASSES[document.data["class"]](operator):
@@ -79,11 +80,11 @@ def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
 
 
 def leaner(document: Document) -> dict[str, dict[str, Any]]:
-    """Return a class's families as an operator with ``classes: lean`` has them: the class file's key ``lean`` says how.
+    """Return a class's families for an operator with ``classes: lean``, changed by the class file's key ``lean``.
 
-    Those that write no ``cover`` have ``each``; smoke cases stay so in the families under ``smoke`` alone; those under
-    ``full`` wait for the full tier; ``families`` changes keys. Those under ``whole`` come a second time in the full
-    tier, as the class file writes them; those under ``more`` are at this level alone.
+    Families without ``cover`` get ``each``. Smoke cases stay in the smoke tier only in the families under ``smoke``.
+    Families under ``full`` move to the full tier; ``families`` changes keys. Families under ``whole`` appear a second
+    time, unchanged, in the full tier. Families under ``more`` exist at this level only.
     """
     rule: Mapping[str, Any] | None = document.data.get("lean")
     result: dict[str, dict[str, Any]] = {}
@@ -102,7 +103,7 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
 
 
 def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
-    """Return a family that is, with all its variants, in one tier."""
+    """Return a family moved to one tier with all its variants."""
     made = {**written, "tier": tier}
     if "variants" in made:
         several = isinstance(made["variants"], list)
@@ -115,7 +116,7 @@ def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
 
 
 def roles(op: Operator) -> dict[str, tuple[str, ...]]:
-    """Return the parameters of an operator by what a class file calls them."""
+    """Return the parameters of an operator by their role in class files."""
     operands = tuple(p.name for p in op.operands)
     gradient = tuple(p.name for p in op.operands if p.symbol in _LABEL)
     beside = tuple(n for n in operands if n != op.main)
@@ -129,8 +130,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
     return {
         "main": (op.main,),
         "gradient": gradient,
-        "operand": operands,  # whose values enter the result
-        "value": tuple(n for n in operands if n not in gradient),  # what the gradient is taken at
+        "operand": operands,  # operands with values that enter the result
+        "value": tuple(n for n in operands if n not in gradient),  # the point at which the gradient is taken
         "other": tuple(n for n in operands if n not in gradient and n != op.main),
         "beside": beside,
         "paired": tuple(n for n in beside if len(op.shape_of(n, (2, 2, 2), plain)) == 3),
@@ -144,7 +145,7 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "unread": tuple(p.name for p in op.inputs() if not p.read),
         "class index": tuple(p.name for p in op.inputs(CLASS_INDEX)),
         "broadcast": broadcast,
-        "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the one that broadcasts
+        "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the broadcast one
         "spread main": (op.main,) if mutual else (),
         **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
         "sliced": (op.main,) if _is_sliced(op) else (),
@@ -156,7 +157,7 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
 
 
 def _is_sliced(op: Operator) -> bool:
-    """Whether a call can be taken in slices: no output sums over what another keeps, or is a part of an operand."""
+    """Return whether a call can be computed in slices: no output sums over a sliced axis or is a part of an operand."""
     if op.by_name[op.outputs[0]].role is HALF:
         return False
     main = (2, 2, 2, 2)
@@ -166,7 +167,7 @@ def _is_sliced(op: Operator) -> bool:
 
 
 def _signs(plain: float) -> list[float]:
-    """A positive number, a negative one, and 0: the usual value first."""
+    """Return a positive number, a negative number and 0, with the usual value first."""
     return [plain, *(v for v in (0.5, -0.5, 0.0) if np.sign(v) != np.sign(plain))]
 
 
@@ -174,17 +175,17 @@ _ATTRIBUTES = ("axis", "reduction", "ignore index", "number", "flag", "choice")
 
 
 class _Lacking(Exception):
-    """A role that no parameter of the operator has."""
+    """The operator has no parameter with a needed role."""
 
 
 class _Maker:
-    """Puts an operator's parameters in the places of their roles."""
+    """Replaces roles by the operator's parameters."""
 
     def __init__(self, op: Operator) -> None:
         self.op, self.roles = op, roles(op)
 
     def family(self, written: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a family without placeholders; None where the operator lacks what it needs."""
+        """Return a family without placeholders; None if the operator lacks a required role."""
         if any(not self.named(role) for role in written.get("needs", ())):
             return None
         if any(self.named(role) for role in written.get("unless", ())):
@@ -205,7 +206,7 @@ class _Maker:
         return self.roles[role]
 
     def axes(self, written: Any) -> list[dict[str, Any]]:
-        """Return the axes of variants; one whose names all hold a role is repeated for each of its parameters."""
+        """Return the axes of variants; an axis whose names all contain a role is repeated per parameter."""
         result = []
         for axis in listed(written):
             held = [_ROLE.search(name) for name in axis]
@@ -227,7 +228,7 @@ class _Maker:
         return result
 
     def titles(self, name: str, bound: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield a variant's names, each with what the roles inside it mean."""
+        """Yield a variant's names, each with the meaning of the roles inside it."""
         match = _ROLE.search(name)
         if match is None:
             yield name, dict(bound)
@@ -242,7 +243,7 @@ class _Maker:
         return _LABEL.get(parameter.symbol, parameter.name.removesuffix("Optional"))
 
     def layer(self, written: Mapping[str, Any], bound: Mapping[str, str], *, strict: bool) -> dict[str, Any]:
-        """Return a family or a variant with names for roles. Raises _Lacking if strict and the operator lacks one."""
+        """Return a family or variant with names for roles. If ``strict``, raise _Lacking for a missing role."""
         made: dict[str, Any] = {}
         for key, value in written.items():
             if key == "inputs":
@@ -297,7 +298,7 @@ class _Maker:
         return (bound[match[1]],) if match[1] in bound else self.named(match[1])
 
     def value(self, value: Any, parameter: Parameter) -> Any:
-        """Fill in what the declaration knows of a parameter: its points, its usual value, its words."""
+        """Fill in a parameter's declared values: its points, its usual value, its words."""
         if isinstance(value, dict):
             return {key: self.value(inner, parameter) for key, inner in value.items()}
         if isinstance(value, list):
@@ -312,11 +313,11 @@ class _Maker:
 
 
 def _without_values(value: Any) -> dict[str, Any]:
-    """What a class file says of a tensor but its values."""
+    """Return a class file's keys for a tensor except its values."""
     return {k: value[k] for k in value if k in PLAN_KEYS} if isinstance(value, dict) else {}
 
 
-# Which families an operator has: its file's own, and its classes' as the file chooses and changes them.
+# The families of an operator: those of its file, and those of its classes as the file selects and changes them.
 
 LEAN = "lean"  # classes: lean
 _MERGED = ("inputs", "attrs", "output")
@@ -324,9 +325,10 @@ _MERGED = ("inputs", "attrs", "output")
 
 @dataclass(frozen=True)
 class Chosen:
-    """One family of an operator: what is written, and in which document.
+    """One family of an operator: its written keys and their document.
 
-    ``from_class``: it is planned where the operator accepts it. ``source``: where an operator's file asks for it.
+    ``from_class``: only the calls that the operator accepts are planned. ``source``: the place in an operator's file
+    that requests it.
     """
 
     document: Document
@@ -337,9 +339,9 @@ class Chosen:
 
 
 def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
-    """Yield a document's own families, then those of the operator's classes that it takes and does not replace.
+    """Yield a document's own families, then the class families that it selects and does not replace.
 
-    A family of the document that says no ``why`` changes keys of its class's family of the same name.
+    A family of the document without ``why`` changes keys of the class family with the same name.
     """
     families, rule = document.data["families"], document.data.get("classes")
     ofclass = {} if rule is None else made_for(operator, lean=rule == LEAN)
@@ -362,7 +364,7 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
 
 
 def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
-    """The class families a document takes: none without the key, all, those it names, or all but those it names."""
+    """Return the class families that a document selects: none (no key), all, ``only`` some, or ``without`` some."""
     rule = document.data.get("classes", {})
     rule = {} if rule in ("all", LEAN) else rule
     for key in ("only", "without"):
@@ -374,7 +376,7 @@ def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
 
 
 def _alike(document: Document, name: str, written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Lay a family's keys over those of the family of the document that it is ``like``, which is like no other."""
+    """Lay a family's keys over those of the family that it is ``like``; that family must not have ``like`` itself."""
     if "like" not in written:
         return written
     families, place = document.data["families"], ("families", name, "like")
@@ -389,8 +391,8 @@ def _alike(document: Document, name: str, written: Mapping[str, Any]) -> Mapping
 
 
 def _over(written: Mapping[str, Any], below: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay a document's keys over another family's: tensors and attributes by name, everything else replaced; an
-    ``uninformative`` of null takes the other's back."""
+    """Lay a document's keys over another family's: tensors and attributes are merged by name, other keys are replaced.
+    An ``uninformative`` of null removes the other family's."""
     keys = dict(below)
     for key, value in written.items():
         old = keys.get(key)

@@ -1,1 +1,1 @@
-"""A catalogue file as it is written: schema, words, shapes, layers."""
+"""Catalogue files as written: schema, words, shapes, layers."""

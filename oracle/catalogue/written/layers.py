@@ -1,4 +1,4 @@
-"""What a family says: sizes, shapes, words, and layers of them."""
+"""The content of a family: sizes, shapes, words, and layers of these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...operators.definition.operator import Operator
 from ..data import generators
 from .reading import Document, Where, read
 
-# Named sets of sizes (sizes.yaml beside this module): lengths or shapes that many families share, with reasons.
+# Named sets of sizes (sizes.yaml next to this module): lengths or shapes that many families share, with reasons.
 
 FILE = Path(__file__).with_name("sizes.yaml")
 _KINDS = ("lengths", "shapes")
@@ -46,7 +46,7 @@ def lengths(name: str) -> list[int]:
 
 
 def shapes(name: str) -> list[tuple[int, ...]]:
-    """Return a set of shapes; of a set of lengths the vectors."""
+    """Return a set of shapes; for a set of lengths, return vectors."""
     result = _set(name)
     return [tuple(s) for s in result["shapes"]] if "shapes" in result else [(n,) for n in result["lengths"]]
 
@@ -59,10 +59,10 @@ def _set(name: str) -> Mapping[str, Any]:
 
 # The small language of shapes and numbers that refer to the main operand and to attributes.
 #
-# Shapes of other operands: ``same``, ``leading`` (all but the last axis), ``last`` (the last axis only), a list of
-# numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with these axes 1; with ``least: 3``
-# of rank 3 at least), ``{drop: n}`` (without its first n axes), ``{when: {attribute: values}, then: shape, else:
-# shape}``. Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank``, ``$attribute``.
+# Shapes of other operands: ``same``, ``leading`` (all except the last axis), ``last`` (only the last axis), a list of
+# numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with length 1 on these axes;
+# ``least: 3`` requires rank 3 or more), ``{drop: n}`` (without the first n axes), ``{when: {attribute: values},
+# then: shape, else: shape}``. Generator parameters: ``$k``, ``$size`` (elements of main), ``$rank``, ``$attribute``.
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, Any]
@@ -84,7 +84,7 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
 
 
 def shapes_in(axis: list[Any]) -> int:
-    """Return how many shapes the axis stands for, without making them."""
+    """Return the number of shapes of the axis without making them."""
     return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
 
 
@@ -115,7 +115,7 @@ def _lengths(entry: Any) -> list[int]:
 
 
 def operand_shape(rule: Any, main: Shape, attrs: Attrs) -> Shape:
-    """Return the shape a rule gives for a main shape and attributes."""
+    """Return the shape that a rule gives for a main shape and attributes."""
     if rule is None or rule == "same":
         return main
     if rule == "leading":
@@ -165,7 +165,7 @@ def _dim(item: Any, main: Shape, attrs: Attrs) -> int:
 
 
 def is_reference(value: Any) -> bool:
-    """Whether a written value refers to the main shape or an attribute."""
+    """Return whether a written value refers to the main shape or an attribute."""
     return isinstance(value, str) and value.lstrip("-").startswith("$")
 
 
@@ -182,8 +182,8 @@ def names_in(rule: Any, values: Any) -> set[str]:
 
 
 def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
-    """Replace ``$k``, ``$size``, ``$rank``, ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``, and
-    ``-$rank`` the rank negated."""
+    """Replace ``$k``, ``$size``, ``$rank`` and ``$attribute``, also inside lists. ``$-1-1`` is ``$-1`` minus one, and
+    ``-$rank`` is the negative rank."""
     if isinstance(value, list):
         return tuple(resolve(item, main, attrs) for item in value)
     if not is_reference(value):
@@ -196,23 +196,23 @@ def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
     return (-number if match["minus"] else number) + int(match["plus"] or 0)
 
 
-# Values as a catalogue file writes them: single or in lists, words of a shorthand, references, names to check.
+# Values in a catalogue file: single values or lists, words of a shorthand, references, names to check.
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?nan\Z")
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a value that stands for a list of one as that list."""
+    """Return a list unchanged, and a single value as a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def flat(values: list[Any]) -> list[Any]:
-    """Return the values of lists within lists one after the other."""
+    """Return the values of nested lists as one flat list."""
     return [x for value in values for x in (flat(value) if isinstance(value, list) else [value])]
 
 
 def word(word: str) -> Any:
-    """Return what a word of a shorthand stands for: a number, true or false, else itself."""
+    """Return the value of a shorthand word: a number, true, false, or the word itself."""
     if len(word) > errors.DIGITS or not _NUMBER.match(word):
         return {"true": True, "false": False}.get(word, word)
     if re.match(r"[-+]?\d+\Z", word):
@@ -221,14 +221,14 @@ def word(word: str) -> Any:
 
 
 def stand_in(value: Any) -> Any:
-    """References are numbers once the axes are known; the parameter check sees a number in their place."""
+    """Return 1 for a reference: its number is known only with the axes, but the parameter check needs a number."""
     if isinstance(value, list):
         return [stand_in(item) for item in value]
     return 1 if is_reference(value) else value
 
 
 def expectations(written: Any) -> dict[str, str]:
-    """Return the expected status by ``soc``, ``soc@version`` or ``default``. Raises OracleError for unknown ones."""
+    """Return the expected status by ``soc``, ``soc@version`` or ``default``. Raise OracleError for unknown names."""
     expect = {"default": written} if isinstance(written, str) else dict(written or {})
     for key, status in expect.items():
         soc, separator, since = key.partition("@")
@@ -240,47 +240,47 @@ def expectations(written: Any) -> dict[str, str]:
 
 
 def platforms(written: Any) -> tuple[str, ...]:
-    """Return the SoCs that a name or a list of them says. Raises OracleError for one that is not known."""
+    """Return the SoCs of a name or a list of names. Raise OracleError for an unknown name."""
     return tuple(platform(name).soc for name in listed(written))
 
 
 def check_format(name: str) -> None:
-    """Raise OracleError for a tensor's format that is not known."""
+    """Raise OracleError for an unknown tensor format."""
     if name not in FORMAT_ENUM:
         raise unknown("format", name, FORMAT_ENUM)
 
 
-# What a family says, as layers: variants lie over their family, the family over the defaults.
+# A family as layers: a variant is laid over its family, and the family over the defaults.
 
 PLAN_KEYS = ("shape", "dtype", "view", "offset", "format", "storage_shape")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A tensor as far as it is written: plan keys, generator and parameters, or a null pointer."""
+    """The written part of a tensor: plan keys, generator and parameters, or a null pointer."""
 
     plan: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     null: bool = False
 
     def over(self, below: Draft) -> Draft:
-        """Return this draft laid over another one; a new generator forgets the old one's parameters."""
+        """Return this draft laid over another one; with a new generator, the old one's parameters are dropped."""
         data = self.data if "gen" in self.data else {**below.data, **self.data}
         return Draft({**below.plan, **self.plan}, data, self.null)
 
     @cached_property
     def refers(self) -> bool:
-        """Whether a parameter refers to the main shape or an attribute, here or inside a list."""
+        """Whether a parameter refers to the main shape or an attribute, directly or inside a list."""
         return any(isinstance(v, list) or is_reference(v) for v in self.data.values())
 
     def resolved(self, main: Shape, attrs: Attrs) -> Mapping[str, Any]:
-        """Return the generator and its parameters, references replaced by what they refer to."""
+        """Return the generator and its parameters, with references replaced by their values."""
         return {k: resolve(v, main, attrs) for k, v in self.data.items()} if self.refers else self.data
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A family (or one variant) as written, and where."""
+    """A family or a variant as written, and its places in the file."""
 
     keys: Mapping[str, Any]
     places: tuple[Where, ...]
@@ -305,14 +305,14 @@ def _merge(over: Mapping[str, Draft], below: Mapping[str, Draft]) -> dict[str, D
 
 
 class Reader:
-    """Reads the layers of a document: its keys checked against the operator, its tensors as drafts by name."""
+    """Reads the layers of a document: checks its keys against the operator, makes drafts of its tensors by name."""
 
     def __init__(self, document: Document, operator: Operator) -> None:
         self.document, self.operator = document, operator
         self.names = {kind: operator.names(kind) for kind in ("input", "attr", "output")}
 
     def layer(self, written: Mapping[str, Any], place: Where, name: str = "") -> Layer:
-        """Return a family, a variant or the defaults as a layer. OracleError for a name the operator does not have."""
+        """Return a family, a variant or the defaults as a layer. Raise OracleError for an unknown name."""
         keys = dict(written)
         self.known(keys.get("inputs", {}), "input", (*place, "inputs"))
         self.known(keys.get("attrs", {}), "attr", (*place, "attrs"))
@@ -328,7 +328,7 @@ class Reader:
         return Layer(keys, (place,), name)
 
     def outputs(self, written: Any, place: Where) -> dict[str, Draft]:
-        """Read what is said of the output; where the operator has several, a mapping by their names."""
+        """Read the output's description; for several outputs, it is a mapping by their names."""
         names = self.names["output"]
         if len(names) == 1:
             return {names[0]: self.draft(written, place)}

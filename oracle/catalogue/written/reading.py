@@ -1,8 +1,8 @@
-"""YAML read strictly, and the closed JSON schema of a catalogue file.
+"""A strict YAML reader, and the closed JSON schema of a catalogue file.
 
-The text is composed to nodes (with libyaml where PyYAML has it) and turned into plain Python here, so that ``1e-5``
-(a string in YAML 1.1), ``no`` (False), ``010`` (eight), ``1:30`` (ninety), duplicate keys, aliases and empty values
-are told with file and line instead of being believed.
+The text is composed to nodes (with libyaml if PyYAML has it) and converted to plain Python here. So surprising values
+are errors with file and line: ``1e-5`` (a string in YAML 1.1), ``no`` (False), ``010`` (eight), ``1:30`` (ninety),
+duplicate keys, aliases and empty values.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import yaml
 from ...model import errors
 from ...model.errors import OracleError, meant
 
-MOST = 10  # problems of a file that one error names
+MOST = 10  # problems per file in one error message
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
-# No run of digits may be divided between two repetitions: the time would grow by the square of its length.
+# Two repetitions must not share a run of digits: the time would grow with the square of its length.
 _EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.?[0-9_]*)[eE][-+]?[0-9]+\Z")
 _SPECIAL = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
 _BARE_SPECIAL = re.compile(r"[-+]?(inf|infinity|nan)\Z", re.IGNORECASE)
@@ -43,7 +43,7 @@ class Document:
     lines: Mapping[Where, int] = field(repr=False)
 
     def where(self, *places: Where) -> str:
-        """Return ``file:line`` of the first place that was written in the file, or of its nearest parent."""
+        """Return ``file:line`` of the first place that exists in the file, else of the last place's nearest parent."""
         for place in places:
             if place in self.lines:
                 return f"{self.path}:{self.lines[place]}"
@@ -58,7 +58,7 @@ class Document:
 
 
 def display(path: str | os.PathLike[str]) -> str:
-    """Return a path as people want to read it: relative to the current directory where it lies below."""
+    """Return a path for display: relative to the current directory if it lies below it."""
     path = Path(path)
     try:
         return str(path.absolute().relative_to(Path.cwd()))
@@ -67,14 +67,14 @@ def display(path: str | os.PathLike[str]) -> str:
 
 
 def read(path: str | os.PathLike[str], *, empty: Any = None) -> Document:
-    """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says. ``empty``:
-    the data of a file without any; None: such a file is an error."""
+    """Read one YAML document. Raise OracleError with ``file:line`` for any surprising value. ``empty``: the data of an
+    empty file; None: an empty file is an error."""
     name = display(path)
     return parsed(errors.read_bytes(path, errors.CATALOGUE_BYTES, name), name, empty=empty)
 
 
 def parsed(content: bytes, name: str, *, empty: Any = None) -> Document:
-    """Return what :func:`read` reads in a file's content."""
+    """Return the document of a file's content, as :func:`read` does."""
     text = errors.decoded(content, name)
     try:
         _check_depth(name, text)
@@ -98,7 +98,7 @@ def parsed(content: bytes, name: str, *, empty: Any = None) -> Document:
 
 
 def _check_depth(name: str, text: str) -> None:
-    """Refuse deep nesting before libyaml's recursive composer meets it and takes the process down."""
+    """Refuse deep nesting before libyaml's recursive composer crashes the process."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -111,7 +111,7 @@ def _check_depth(name: str, text: str) -> None:
 
 
 class _Reader:
-    """Turns nodes into Python values and remembers lines."""
+    """Converts nodes to Python values and records lines."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -205,7 +205,7 @@ def _as_yaml_float(text: str) -> str:
     return f"{mantissa}e{exponent if exponent[0] in '+-' else '+' + exponent}"
 
 
-# The closed JSON schema of a catalogue file (schema.json beside this module), and its errors told with file:line.
+# The closed JSON schema of a catalogue file (schema.json next to this module), and its errors with file:line.
 
 
 def validate(document: Document) -> None:
@@ -216,8 +216,8 @@ def validate(document: Document) -> None:
 
 
 def together(problems: Sequence[OracleError]) -> OracleError:
-    """Return one error for several of a file, a line each: of those with the same ``file:line``, the first, as they
-    usually have one cause."""
+    """Return one error for several problems of a file, one line each. Of the problems at one ``file:line`` only the
+    first is kept, because they usually have one cause."""
     lines = list({str(problem).split(": ", 1)[0]: str(problem) for problem in reversed(problems)}.values())[::-1]
     more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
     return OracleError("\n".join(lines[:MOST] + more))
@@ -225,19 +225,19 @@ def together(problems: Sequence[OracleError]) -> OracleError:
 
 @cache
 def _validator() -> Any:
-    import jsonschema  # here, because kept cases need none of it
+    import jsonschema  # imported here, because cached cases do not need it
 
     schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
     schema = {"$defs": schema["$defs"], **_inlined({k: v for k, v in schema.items() if k != "$defs"}, schema["$defs"])}
     base = jsonschema.Draft202012Validator
-    # JSON Schema calls 1.0 an integer, and Python calls True one; a shape and an attribute take neither.
+    # JSON Schema accepts 1.0 as an integer, and Python accepts True as one; a shape and an attribute accept neither.
     strict = base.TYPE_CHECKER.redefine("integer", lambda _, v: isinstance(v, int) and not isinstance(v, bool))
     extend: Any = jsonschema.validators.extend
     return extend(base, type_checker=strict)(schema)
 
 
 def _inlined(node: Any, definitions: Any, inside: tuple[str, ...] = ()) -> Any:
-    """Put definitions in the place of references, which jsonschema looks up at every value; not those to themselves."""
+    """Replace references by their definitions, because jsonschema looks them up at every value; not recursive ones."""
     if isinstance(node, list):
         return [_inlined(item, definitions, inside) for item in node]
     if not isinstance(node, dict):
@@ -250,7 +250,7 @@ def _inlined(node: Any, definitions: Any, inside: tuple[str, ...] = ()) -> Any:
 
 
 def schema_error(document: Document, error: Any) -> OracleError:
-    """Return what a JSON schema says of a document, in our words and with ``file:line``."""
+    """Return a JSON schema error in our own words, with ``file:line``."""
     place, rule = tuple(error.absolute_path), error.validator
     inside = f" in {_path(place)}" if place else ""
     if rule == "additionalProperties":
@@ -285,7 +285,7 @@ def schema_error(document: Document, error: Any) -> OracleError:
 
 
 def _path(place: tuple[Any, ...]) -> str:
-    """The keys down to a place; entries of a list that is a whole file are counted from 1, as people do."""
+    """Return the keys down to a place; entries of a list that is a whole file are counted from 1."""
     if place and isinstance(place[0], int):
         return ".".join([f"entry {place[0] + 1}", *map(str, place[1:])])
     return ".".join(map(str, place))
