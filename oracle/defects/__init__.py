@@ -1,8 +1,9 @@
 """Wrong and right kernels, and the score of a catalogue against them.
 
-A catalogue is worth what it detects. The registry holds the defects that kernels of an operator really had, the right
-kernels that must never be flagged, and mutants that follow from what the operator's page declares: its formula, its
-checks, the tilings, memory layouts and numerics of its class, so that the score is not tuned to a list.
+The value of a catalogue is the number of defects that it detects. The registry contains the defects that kernels of an
+operator really had, and the right kernels that must never be flagged. It also contains mutants generated from the
+declarations of the operator's page: its formula, its checks, and the tilings, memory layouts and numerics of its class.
+So the score is not tuned to a fixed list.
 """
 
 from __future__ import annotations

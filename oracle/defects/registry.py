@@ -1,9 +1,9 @@
-"""All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
+"""All wrong kernels and all right kernels of an operator: the published ones, then the generated ones.
 
-What was published of an operator of this package stands in ``oracle/defects/published/`` (``ROWS``), of one
-from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
-for generated mutants that no right verdict may flag, :class:`Argument`; of this package's operators these stand in
-``oracle/defects/published/equivalent.py``. Without them there is what follows from the page.
+Published entries of this package's operators are in ``oracle/defects/published/`` (``ROWS``). Those of an external
+operator come from its declaration: ``published`` is a function that yields :class:`Defect`, :class:`Right` and, for
+generated mutants that no right verdict may flag, :class:`Argument`. Arguments for this package's operators are in
+``oracle/defects/published/equivalent.py``. Without published entries there are only the generated ones.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from .one_change import api, formula, layouts, numbers, numerics, refusals
 from .one_change.numbers import signs
 from .sizes import cores, corners, lost
 
-# ---- mutants whose answers are those of right kernels, bit for bit ---------------------------------------------------
+# ---- mutants with the same answers as right kernels, bit for bit -----------------------------------------------------
 #
-# They are found by asking both, on values that would tell. A comparison may turn at a point where both its branches
-# agree, an infinity may be as far away as the largest number, a factor of zero may leave zero alone; of a formula with
-# a way of its own for what is not finite, kernels take either way. No verdict can tell such a kernel from a right one.
-# Asked are the elementwise mutants of few kinds, in every float type, under every flag, word and sign of the numbers,
-# on every two of the special values, the ends of the types, the points of the formula with their neighbours, and
-# ordinary numbers.
+# They are found by comparing a mutant with right kernels on values that would distinguish them. A comparison may turn
+# at a point at which both branches agree. An infinity may be as far away as the largest number. A factor of zero may
+# affect only zeros. If a formula has a separate way for nonfinite values, kernels take either way. No verdict can
+# distinguish such a mutant from a right kernel. Compared are the elementwise mutants of few kinds: in every float type,
+# under every flag, word and sign of the numbers, on every pair of the special values, the ends of the types, the
+# formula's points with their neighbours, and ordinary numbers.
 
 WHY = (
     "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"
@@ -73,15 +73,15 @@ _SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _OF_INFINITIES = re.compile(r"spec/.* inf (to (largest|nan|zero)|loses its sign)$")
 _OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
-_OF_MEANS = re.compile(r"\bn\b|\bmean\b")  # the count of elements, which a call without a reduction does not read
+_OF_MEANS = re.compile(r"\bn\b|\bmean\b")  # the count of elements; a call without a reduction does not read it
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
 
 
 def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> str:
-    """Say why no verdict may notice a mutant that answers as right kernels do, the published ones among them; "" where
-    one was seen to differ, or it is not of the kinds that are asked."""
+    """Return why no verdict may notice a mutant, because right kernels (including ``published`` ones) give the same
+    answers. Return "" if the mutant differs from them, or is not of a kind that is compared."""
     device = defect.device
     if device.output not in ("", op.output):
         return ""
@@ -108,19 +108,19 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
 
 
 def _is_never_below(op: Operator) -> bool:
-    """Whether every result is at least 0, or NaN."""
+    """Return whether every result is at least 0, or NaN."""
     facts = Facts()
     return all(facts.sign(root) > 0 for _, root, _ in elementwise.roots(op))
 
 
 def _meets_no_tie(op: Operator) -> bool:
-    """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
+    """Return whether every result is rounded before the store, or is the gradient itself in an output of its type."""
     result = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
     return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in result)
 
 
 def _unseen_of_host(op: Operator, what: str) -> str:
-    """Why no verdict may notice a host that rounds to another type on the way to the output's."""
+    """Return why no verdict may notice a host that rounds to another type before the output's type, or ""."""
     if what not in ("no rounding", f"{op.output}'s type"):
         return ""
     if _is_the_gradient(op):
@@ -129,7 +129,7 @@ def _unseen_of_host(op: Operator, what: str) -> str:
 
 
 def _is_the_gradient(op: Operator) -> bool:
-    """Whether every result is an operand, the gradient mostly, of either sign, or 0: no mean divides it."""
+    """Return whether every result is an operand (mostly the gradient) of either sign, or 0, and no mean divides it."""
     if op.attribute("reduction") is not None:
         return False
     result = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
@@ -139,23 +139,23 @@ def _is_the_gradient(op: Operator) -> bool:
 
 
 def _is_chosen_by_sign(op: Operator) -> bool:
-    """Whether what a formula compares with is 0, and no number among the attributes."""
+    """Return whether the formula compares only with 0, and no attribute is a number."""
     constants = {n.value for _, root, _ in elementwise.roots(op) for n in walk(root) if n.op == "constant"}
     return constants <= {0, 1, -1} and all(p.role != "number" for p in op.attributes)
 
 
 def _is_of_one_operand(op: Operator) -> bool:
-    """Whether one operand alone decides a result: no other, and no number among the attributes."""
+    """Return whether one operand alone determines a result: no other operand, and no number among the attributes."""
     return len(op.operands) == 1 and all(p.role != "number" for p in op.attributes)
 
 
 def _is_free_somewhere(op: Operator) -> bool:
-    """Whether a formula leaves some results open on every SoC, and none of them are summed."""
+    """Return whether a formula leaves some results unspecified on every SoC, and these are not summed."""
     return isinstance(op.computes, Formula) and "" in op.computes.unspecified and op.reduction is None
 
 
 def _free_in(op: Operator, call: Call, socs: tuple[str, ...]) -> Array:
-    """Which results of a call are open on every one of some SoCs."""
+    """Return the results of a call that are unspecified on each of some SoCs."""
     free = np.ones((), bool)
     for soc in socs:
         result = references(replace(call, soc=soc))[op.output].unspecified
@@ -164,8 +164,8 @@ def _free_in(op: Operator, call: Call, socs: tuple[str, ...]) -> Array:
 
 
 def _branches(node: Expression, choosing: tuple[str, ...] = ("where",)) -> list[frozenset[Expression]]:
-    """The nodes that a graph's result may come from, for every way its conditions may turn out. ``choosing``: the
-    functions that answer one of their arguments."""
+    """Return, for each outcome of a graph's conditions, the nodes that produce the result. ``choosing``: the functions
+    that return one of their arguments."""
     if node.op in choosing:
         args = node.args[1:] if node.op == "where" else node.args
         return [branch for arg in args for branch in _branches(arg, choosing)]
@@ -180,7 +180,7 @@ def _rounded(branch: frozenset[Expression]) -> bool:
 
 
 def _endless(node: Expression) -> bool:
-    """Whether a constant has no end in binary digits."""
+    """Return whether a constant is not a finite binary fraction."""
     value = node.value
     return node.op == "constant" and (not isinstance(value, Fraction) or value.denominator.bit_count() != 1)
 
@@ -190,21 +190,21 @@ def _bare(branch: frozenset[Expression]) -> bool:
 
 
 def _only_at_a_tie(name: str) -> bool:
-    """Whether a mutant of a formula has < for <=, or the other way round."""
+    """Return whether a mutant of a formula replaces <= by <, or < by <=."""
     old, arrow, new = name.rpartition("/")[2].partition(" -> ")
     return bool(arrow) and name.startswith("formula/") and old.replace("<=", "<") == new.replace("<=", "<")
 
 
 @cache
 def _has_a_way_beside(op: Operator) -> bool:
-    """Whether a formula asks whether something is finite, and has a way of its own where it is not."""
+    """Return whether a formula tests a value for finiteness and has a separate way for nonfinite values."""
     sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
     return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
 
 
 def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
-    """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs. Where
-    results are ``free`` every answer is right."""
+    """Return whether the device's answer for some element differs from all right kernels' answers. Zeros of both signs
+    are equal, and so are all NaNs. For ``free`` results every answer is right."""
     own = device.result(call, call.outputs[own_output(device, call)])
     known = [(own == each) | ((own != own) & (each != each)) for each in right]
     return not (np.logical_or.reduce(known) | free).all()
@@ -212,7 +212,7 @@ def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = F
 
 @cache
 def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
-    """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
+    """Return calls with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     result = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
     kernels = (*(elementwise.computing(op, elementwise.Formula(op, form)) for form in forms), *published)
@@ -229,7 +229,7 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
 
 
 def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
-    """Every flag, word, reduction, and sign of a number that goes together; then infinite numbers and usual ones."""
+    """Yield every combination of flags, words, reductions and signs of numbers; then infinite and usual numbers."""
     values: dict[str, tuple[Any, ...]] = {}
     infinite: dict[str, tuple[Any, ...]] = {}
     for p in op.attributes:
@@ -239,14 +239,14 @@ def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
         elif p.role in ("flag", "choice"):
             values[p.name] = p.choices or (False, True)
         elif p.role == "reduction":
-            values[p.name] = (REDUCTIONS.index("none"),)  # a sum of special values is NaN, whatever was added
+            values[p.name] = (REDUCTIONS.index("none"),)  # a sum of special values is NaN for any addition
     for each in (values, {**values, **infinite}) if infinite else (values,):
         for chosen in product(*each.values()):
             yield dict(zip(each, chosen, strict=True))
 
 
 def _constants(op: Operator) -> tuple[float, ...]:
-    """The numbers of a formula, where a number among the attributes may meet them."""
+    """Return the numeric constants of a formula that has exactly one number attribute, which may meet them."""
     if not elementwise.fits(op):
         return ()
     numbers = [p for p in op.attributes if p.role == "number"]
@@ -255,7 +255,7 @@ def _constants(op: Operator) -> tuple[float, ...]:
 
 
 def _operands(op: Operator, kind: str) -> dict[str, Array]:
-    """Every two values of different operands; where there are more than two operands, the others in turn."""
+    """Return every pair of values of two operands; for more operands, random combinations of their values."""
     dtype = dtype_of(kind).numpy
     columns = [_values(op, p.symbol, dtype) for p in op.operands]
     rng = np.random.default_rng(0)
@@ -302,7 +302,7 @@ GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
 
 @cache
 def defects(op: str) -> tuple[Defect, ...]:
-    """Return the wrong kernels of an operator: the published ones, then the generated ones."""
+    """Return the wrong kernels of an operator: first the published ones, then the generated ones."""
     result = operator(op)
     entries = _published(result)
     arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
@@ -328,7 +328,7 @@ def defects(op: str) -> tuple[Defect, ...]:
 
 
 def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tuple[Kernel, ...]) -> Defect:
-    """A mutant with the argument why no verdict may notice it, or on the SoCs where one must."""
+    """Return a mutant with the argument why no verdict may notice it, or limited to the SoCs on which one must."""
     left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
     if argument is not None and left:
         return replace(defect, socs=left, equivalent="")
@@ -341,7 +341,7 @@ _OF_STRIDES = re.compile(r"layout/\S+/(\w+) (.*strides?|axis order) of \1$")
 
 
 def _of_its_shape(op: Operator, defect: Defect) -> str:
-    """Why no call shows a mutant of a further output that has too few elements for it."""
+    """Return why no call can show a mutant of a further output, because that output has too few elements; else ""."""
     output = defect.device.output
     if not output or op.of(output).shape is None:
         return ""
@@ -353,7 +353,7 @@ def _of_its_shape(op: Operator, defect: Defect) -> str:
 
 @cache
 def _is_narrow(op: Operator, output: str) -> bool:
-    """Whether the last axis of an output has one element, also where the main operand has three, and must be there."""
+    """Return whether the last axis of an output has length 1 (also for a main operand of rank 3) and is required."""
     deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
     usual = call_of(op, usual_shape(op)).outputs[output].shape
     return len(deep) == 3 and deep[-1] == 1 and not accepts(op, shapes={output: usual[:-1]})
@@ -361,13 +361,13 @@ def _is_narrow(op: Operator, output: str) -> bool:
 
 @cache
 def _shapes_of(op: Operator, output: str) -> tuple[tuple[int, ...], ...]:
-    """The shapes of an output in usual calls of every flag, word and sign of a number."""
+    """Return the shapes of an output in usual calls with every flag, word and sign of a number."""
     return tuple(call_of(op, usual_shape(op), attrs=attrs).outputs[output].shape for attrs in _attributes(op))
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
-    """Yield what may be wrong about a further output alone: what concerns a call as a whole is known already, and of
-    an output that is never written no kernel computes a value."""
+    """Yield the mutants of a further output. A mutant that affects the call as a whole is skipped if it is already
+    ``known``. An output that the host never writes has no mutants of its values."""
     for defect in (d for generate in GENERATORS for d in generate(op)):
         device = defect.device
         if device.check is validate and device.launch is writes and device.after is nothing:
@@ -382,7 +382,7 @@ def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
 
 @cache
 def sampled(op: str, seed: int) -> tuple[Defect, ...]:
-    """Return kernels of an operator that no registry holds: wrong where three conditions meet, drawn by a seed."""
+    """Return kernels that are not in the registry: wrong if three conditions hold together, drawn by a seed."""
     return pairs.sampled(operator(op), seed)
 
 
@@ -396,7 +396,7 @@ def right_kernels(op: str) -> tuple[Right, ...]:
 
 @cache
 def _published(op: Operator) -> tuple[Entry, ...]:
-    """What stands with an operator: defects, right kernels, arguments."""
+    """Return the published entries of an operator: defects, right kernels, arguments."""
     if op.published is not None:
         return tuple(op.published())
     if not op.is_built_in:

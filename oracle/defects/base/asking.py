@@ -1,4 +1,4 @@
-"""What an operator accepts, found out by asking its checks: ranks, dtypes, shapes of operands, values of attributes."""
+"""Queries of an operator's checks: the accepted ranks, dtypes, shapes of operands, and values of attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ...operators.definition.roles import (
 )
 
 USUAL: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 5), (2, 5, 3, 4), (2, 5, 3, 4, 2), ())
-LARGEST_RANK = 9  # that catalogues visit
+LARGEST_RANK = 9  # in catalogues
 NEWEST = "ascend950"
 
 
@@ -47,7 +47,7 @@ def call_of(
     dtypes: Mapping[str, str] | None = None,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Call:
-    """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: what is not the usual, by name."""
+    """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: values by name that differ from the usual ones."""
     own, kinds, outer = {**op.usual(shape), **(attrs or {})}, dtypes or {}, shapes or {}
     specs = {}
     for p in op.inputs():
@@ -68,7 +68,7 @@ def checks_of(call: Call) -> Iterator[Check]:
 
 @cache
 def usual_shape(op: Operator) -> Shape:
-    """Return a shape of the main operand that the operator accepts beside operands of their usual shapes."""
+    """Return a shape of the main operand that the operator accepts with operands of their usual shapes."""
     answers = [validate(call_of(op, shape)) for shape in USUAL]
     result = next((shape for shape, answer in zip(USUAL, answers, strict=True) if answer.ok), None)
     if result is None:
@@ -86,12 +86,12 @@ def usual(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) 
 
 
 def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
-    """Whether a call that is usual otherwise is accepted."""
+    """Return whether the operator accepts a usual call with the changes ``more``."""
     return validate(usual(op, soc, dtype, **more)).ok
 
 
 def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
-    """Whether such a call is accepted, and sources tell what it computes."""
+    """Return whether the operator accepts such a call, and sources define its result."""
     call = usual(op, soc, dtype, **more)
     return validate(call).ok and _is_told(op, call)
 
@@ -103,8 +103,8 @@ def _is_told(op: Operator, call: Call) -> bool:
 
 @cache
 def ranks(op: Operator) -> tuple[int, ...]:
-    """Return the ranks of the main operand that are accepted and of which sources tell what is computed, up to the
-    largest that catalogues visit."""
+    """Return the ranks of the main operand that are accepted and have a defined result, up to the largest rank in
+    catalogues."""
     every = range(LARGEST_RANK + 1)
     return tuple(rank for rank in every if any(validate(c).ok and _is_told(op, c) for c in _of_rank(op, rank)))
 
@@ -119,25 +119,25 @@ def _of_rank(op: Operator, rank: int) -> list[Call]:
 
 @cache
 def kinds(op: Operator) -> tuple[str, ...]:
-    """Return the float types of the main operand that are accepted and computed somewhere."""
+    """Return the float types of the main operand that some SoC accepts."""
     return tuple(kind for kind in FLOATS if any(accepts(op, soc, kind) for soc in PLATFORMS))
 
 
 def socs_of(kind: str) -> tuple[str, ...]:
-    """Return the SoCs that compute operands of a type."""
+    """Return the SoCs that support operands of a type."""
     return tuple(n for n, p in PLATFORMS.items() if kind != "bfloat16" or p.bfloat16)
 
 
 @cache
 def mixes(op: Operator, name: str) -> bool:
-    """Whether a tensor may have another float type than all others."""
+    """Return whether a tensor can have another float type than all other tensors."""
     if op.dtype and name == op.output:
         return False
     return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
 
 
 def host_type(op: Operator, call: Call) -> str:
-    """The type that the host rounds to in a call without data."""
+    """Return the type to which the host rounds in a call without data."""
     arrays = {
         n: np.empty(t.shape, t.dtype.numpy) for n in (*call.inputs, *call.outputs) if (t := call.spec(n)) and t.dtype
     }
@@ -145,7 +145,7 @@ def host_type(op: Operator, call: Call) -> str:
 
 
 def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield every accepted choice of float types: those of the operands, the host's, the output's."""
+    """Yield every accepted combination of float types: those of the operands, the host's, the output's."""
     names = [p.name for p in op.operands if not p.is_whole]
     for types in product(FLOATS, repeat=len(names) + 1):
         call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
@@ -155,18 +155,18 @@ def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
 
 @cache
 def narrows(op: Operator) -> bool:
-    """Whether the output may have a type that does not hold the numbers of some operand's."""
+    """Return whether the output can have a type that cannot represent all numbers of some operand's type."""
     return any(out != FLOATS[-1] and {out} != {*given} for given, _, out in _accepted_types(op))
 
 
 @cache
 def rounds_to_another(op: Operator) -> bool:
-    """Whether the host may round to another type than the output's."""
+    """Return whether the host can round to another type than the output's."""
     return any(host != out for _, host, out in _accepted_types(op))
 
 
 def where_accepted(op: Operator, calls: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the SoCs that accept one of some calls: all, where the one that is asked by default does."""
+    """Return the SoCs that accept one of some calls; all SoCs if the default SoC is among them."""
     result = tuple(soc for soc in PLATFORMS if any(accepts(op, soc, **call) for call in calls))
     return tuple(PLATFORMS) if DEFAULT_SOC in result else result
 
@@ -180,53 +180,53 @@ def mixing(op: Operator) -> tuple[str, ...]:
 
 @cache
 def index_types(op: Operator) -> tuple[str, ...]:
-    """Return the integer types that class indices may have."""
+    """Return the integer types that class indices can have."""
     names = [p.name for p in op.inputs(CLASS_INDEX)]
     return tuple(k for k in INDEX_TYPES if names and accepts(op, dtypes=dict.fromkeys(names, k)))
 
 
 @cache
 def any_shape(op: Operator, name: str) -> bool:
-    """Whether a tensor that is not read may have another shape than usual."""
+    """Return whether an unread tensor can have another shape than usual."""
     return op.by_name[name].role is UNREAD and accepts(op, shapes={name: (0,)})
 
 
 @cache
 def accepted_values(op: Operator, name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of an attribute that are accepted."""
+    """Return the accepted values of an attribute, out of ``values``."""
     return tuple(v for v in values if accepts(op, attrs={name: v}))
 
 
 def takes_complex(op: Operator) -> bool:
-    """Whether the checks ask for a cast to the output, and take one from real numbers to complex ones."""
+    """Return whether the checks test the cast to the output, and accept a cast from real to complex numbers."""
     asked = any(check.name.endswith(f"casts to {op.output}") for check in checks_of(usual(op)))
     return asked and accepts(op, dtypes={op.output: "complex64"})
 
 
 def broadcasting(op: Operator) -> tuple[Parameter, ...]:
-    """Return the operands, beside the main one, that may broadcast."""
+    """Return the operands, except the main one, that can broadcast."""
     return op.inputs(BROADCAST, MUTUAL)
 
 
 def is_vector(op: Operator, parameter: Parameter) -> bool:
-    """Whether an operand has one axis, or none, in a call whose main operand has several."""
+    """Return whether an operand has rank 0 or 1 in a call with a main operand of several axes."""
     known = parameter.role in (PER_CLASS, PER_CHANNEL, ONE_VALUE, PER_SAMPLE, CLASS_INDEX)
     return known and len(usual(op).inputs[parameter.name].shape) < 2
 
 
 def like_main(op: Operator) -> tuple[Parameter, ...]:
-    """Return the operands, beside the main one, that have or may have its shape."""
+    """Return the operands, except the main one, that have or can have its shape."""
     return tuple(p for p in op.inputs(SAME, BROADCAST, MUTUAL) if p.read)
 
 
 def has_rows(op: Operator) -> bool:
-    """Whether the output of a usual call has two axes."""
+    """Return whether the output of a usual call has two axes."""
     return len(usual(op).outputs[op.output].shape) > 1
 
 
 @cache
 def has_one_element(op: Operator) -> bool:
-    """Whether an output has one element in every call."""
+    """Return whether an output has one element in every call."""
     shape = usual_shape(op)
     larger = tuple(2 * n for n in shape)
     calls = (call_of(op, main, attrs=each) for main, each in product((shape, larger), _worded(op)))
@@ -234,7 +234,7 @@ def has_one_element(op: Operator) -> bool:
 
 
 def _worded(op: Operator) -> list[dict[str, Any]]:
-    """The words, flags and reductions of an operator, every choice of them."""
+    """Return every combination of an operator's words, flags and reductions."""
     values = {p.name: p.choices or (False, True) for p in op.attributes if p.role in ("choice", "flag")}
     if op.reduction is not None:
         values[op.reduction.name] = op.reduction.choices or tuple(range(len(REDUCTIONS)))
@@ -242,13 +242,13 @@ def _worded(op: Operator) -> list[dict[str, Any]]:
 
 
 def has_one_column(op: Operator) -> bool:
-    """Whether the last axis of an output is 1 beside a longer one of the main operand."""
+    """Return whether an output's last axis has length 1 while the main operand's is longer."""
     return bool(usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:])
 
 
 @cache
 def unwritten_words(op: Operator) -> tuple[str, ...]:
-    """Return the words of the reductions under which the host leaves an output as it is."""
+    """Return the words of the reductions for which the host does not write an output."""
     if op.reduction is None or op.skipped is None:
         return ()
     calls = {word: usual(op, attrs={op.reduction.name: n}) for n, word in enumerate(REDUCTIONS)}
@@ -257,7 +257,7 @@ def unwritten_words(op: Operator) -> tuple[str, ...]:
 
 @cache
 def is_written(op: Operator) -> bool:
-    """Whether the host writes an output in some usual call, whatever its words, flags and reduction are."""
+    """Return whether the host writes an output in some usual call, for any choice of words, flags and reduction."""
     if op.skipped is None:
         return True
     calls = (usual(op, attrs=each) for each in _worded(op))
@@ -265,13 +265,13 @@ def is_written(op: Operator) -> bool:
 
 
 def reductions(op: Operator) -> tuple[str, ...]:
-    """Return the words of an operator's reductions by their numbers; that of the first where it has no attribute."""
+    """Return the words of an operator's reductions in order of their numbers; without the attribute, only the first."""
     return REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
 
 
 @cache
 def summed_to(op: Operator) -> Shape | None:
-    """Return the shape of the sums of a usual call whose attribute asks for one; None where nothing is summed."""
+    """Return the shape of the sums of a usual call with reduction sum; None if nothing is summed."""
     if op.reduction is None:
         return None
     call = usual(op, attrs={op.reduction.name: SUM})
@@ -281,7 +281,7 @@ def summed_to(op: Operator) -> Shape | None:
 
 @cache
 def may_be_odd(op: Operator) -> bool:
-    """Whether a main operand may have an odd number of elements."""
+    """Return whether a main operand can have an odd number of elements."""
     return any(validate(call_of(op, shape)).ok for shape in ((), (3,), (3, 5), (1, 3), (3, 3, 5, 7)))
 
 
@@ -291,8 +291,8 @@ def output_shape(call: Call) -> Shape:
 
 
 def terms_shape(call: Call) -> Shape:
-    """Return the shape of the values of a call's (first) formula: the output's, unless they are summed; of a formula
-    that reduces, the main operand's, whose channels are not yet in groups."""
+    """Return the shape of the values of a call's (first) formula before a sum. If the formula reduces, it is the main
+    operand's shape, with channels not yet grouped."""
     op, arguments = operator(call.op), call.arguments
     main = arguments[op.main]
     return tuple(main.shape) if reduces(op.computes) and main is not None else op.terms_shape(arguments)

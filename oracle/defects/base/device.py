@@ -1,6 +1,6 @@
-"""A device in six steps (check, read, compute, store, write, and what it does besides), and its entry.
+"""A simulated device in six steps (check, read, compute, store, write, side effects), and its registry entry.
 
-A right device takes the steps as they are below; a wrong one differs in one of them.
+A right device has the default steps below; a wrong device differs in one of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ...operators.definition.operator import Operator
 from . import elementwise, rows, samples
 from .elementwise import Arguments, F, Kernel, public
 
-# The base of every defect: a plain, right float32 kernel of each operator, made from what its page declares.
+# The base of every defect: a plain, right float32 kernel of each operator, made from the declarations of its page.
 #
-# An elementwise formula's graph is run in float32 (:mod:`.elementwise`), an operator along an axis from its terms and
-# its formula (:mod:`.rows`), a loss over class indices from its value at the target class (:mod:`.samples`). An
-# operator that declares none of these has its own kernel as the plain one, and no mutants of a formula.
+# Elementwise: the formula's graph is run in float32 (:mod:`.elementwise`). Along an axis: terms and formula
+# (:mod:`.rows`). A loss over class indices: the value at the target class (:mod:`.samples`). An operator that declares
+# none of these uses its own kernel as the plain one, and has no mutants of a formula.
 
 
 @cache
@@ -43,7 +43,7 @@ def plain(op: Operator) -> Kernel:
     return samples.plain(op) if samples.fits(op) else public(op, "")
 
 
-# A device in six steps: check, read, compute, store, write, and what it does besides.
+# A device in six steps: check, read, compute, store, write, side effects.
 
 Store = Callable[[Array, str, Platform], Array]
 Mask = Callable[[tuple[int, ...]], Array | None]
@@ -52,12 +52,12 @@ Write = Callable[[Array, Array, Array | None, Call], Array]
 
 
 def read_plainly(name: str, array: Array, call: Call) -> Array:
-    """Follow strides and offset."""
+    """Return the operand as its strides and offset describe it."""
     return array
 
 
 def store(values: Array, dtype: str, target: Platform) -> Array:
-    """Round float32 or float64 values once, ties to even; clip to float16's largest where the product saturates."""
+    """Round float32 or float64 values once, ties to even; clip to float16's largest if the product saturates."""
     wanted = DTYPES[dtype].numpy
     if values.dtype == wanted:
         return values
@@ -71,18 +71,18 @@ def store(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def everything(shape: tuple[int, ...]) -> Array | None:
-    """Every element is written."""
+    """Return no mask: every element is written."""
     return None
 
 
 def kernel_type(call: Call, arguments: Arguments, output: str = "") -> str:
-    """What the host rounds to before the cast to an output, the first one unless it is named."""
+    """Return the type to which the host rounds before the cast to an output (default: the first output)."""
     op = operator(call.op)
     return (op.of(output) if output else op).host_type(arguments, platform(call.soc, call.cann))
 
 
 def write_in_place(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    """Write through the output's strides; return the array that is the answer."""
+    """Write through the output's strides, and return the array that is the answer."""
     if mask is None:
         out[...] = result
     else:
@@ -91,11 +91,11 @@ def write_in_place(out: Array, result: Array, mask: Array | None, call: Call) ->
 
 
 def nothing(call: Call) -> None:
-    """No side effect."""
+    """Have no side effect."""
 
 
 def never(call: Call) -> bool:
-    """On no call is the sign wrong."""
+    """Return False: the sign is wrong on no call."""
     return False
 
 
@@ -103,11 +103,11 @@ def never(call: Call) -> bool:
 class Device:
     """A device under test (a backend) with its steps as fields.
 
-    ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
-    written at all; ``after`` is what the device does besides, on every call it was launched for; ``negates`` says on
-    which calls every sign is wrong; ``kernel_type`` the type that is rounded to first, where the host's is not.
-    ``output``: which output these steps make, the first one unless it is named; others are made by the plain kernel
-    and written as a right device writes them.
+    ``kernel`` returns float32 or float64 values in the output's shape. ``written`` returns a mask of the elements that
+    are written. ``after`` is the side effect on every launched call. ``negates`` selects the calls on which every sign
+    is wrong. ``kernel_type`` is the type to which values are rounded first, if it is not the host's.
+    ``output``: the output that these steps make (default: the first). The plain kernel makes the other outputs, and
+    they are written as by a right device.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Device:
     output: str = ""
 
     def run(self, call: Call) -> Status:
-        """Answer a call as a backend does."""
+        """Answer a call as a backend."""
         status = self.check(call)
         if status.ok and has_memory(call) and self.launch(call):
             op = operator(call.op)
@@ -137,7 +137,7 @@ class Device:
         return status
 
     def result(self, call: Call, out: Array) -> Array:
-        """Read, compute, round to the kernel type, cast to the output's type."""
+        """Return the output's values: read, compute, round to the kernel type, cast to the output's type."""
         target = platform(call.soc, call.cann)
         arguments: dict[str, Any] = {**call.outputs, **call.attrs}
         for name, value in call.inputs.items():
@@ -155,7 +155,7 @@ class Device:
 
 
 def _filled(call: Call, out: Array, output: str) -> Array | None:
-    """What a call of no elements writes to an output, where it writes anything."""
+    """Return the fill value of an output of a call without elements; None if it is not filled."""
     op, arguments = operator(call.op), call.arguments
     op = op.of(output) if output else op
     value = op.fill_of(arguments, platform(call.soc, call.cann)) if op.ends_early(arguments) else None
@@ -179,7 +179,7 @@ def _stored(step: Store, values: Array, kernel_type: str, out: Array, target: Pl
 
 
 def store_result(values: Array, call: Call, output: str) -> Array:
-    """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
+    """Return a right device's output from a kernel's values: rounded to the kernel type, cast to the output's type."""
     out = call.outputs[output]
     with np.errstate(all="ignore"):
         kind = kernel_type(call, call.arguments, output)
@@ -187,13 +187,13 @@ def store_result(values: Array, call: Call, output: str) -> Array:
 
 
 def has_memory(call: Call) -> bool:
-    """Whether every tensor of a call is an array. One that must be refused may hold none: a device that accepts it has
-    nothing to compute on."""
+    """Return whether every tensor of a call is an array. A call that must be refused may have none, so a device that
+    accepts it has nothing to compute."""
     inputs = [v for v in call.inputs.values() if v is not None]
     return all(isinstance(v, np.ndarray) for v in (*inputs, *call.outputs.values()) if v is not None)
 
 
-# What a registry entry says.
+# The registry entries.
 
 CLASSES = {
     "IDX": "index, ignoreIndex, axis",
@@ -220,8 +220,8 @@ class Defect:
     """A wrong kernel, or with ``equivalent`` a mutant that no right verdict may flag.
 
     ``id``: a row of the published defects (``N01``, ``A05/some_backward``) or a generated mutant's name. ``op``: the
-    aclnn name. ``socs``: where it is wrong. ``needs``: the kind of case that notices it. ``equivalent``: the argument
-    why its results lie within what right kernels may answer.
+    aclnn name. ``socs``: the SoCs on which it is wrong. ``needs``: the kind of case that notices it. ``equivalent``:
+    the argument why its results lie within the allowed answers of right kernels.
     """
 
     id: str
@@ -236,12 +236,12 @@ class Defect:
 
     @property
     def row(self) -> str:
-        """The published defect this entry imitates; "" for a generated mutant."""
+        """The row of the published defect that this entry imitates; "" for a generated mutant."""
         name = self.id.partition("/")[0]
         return name if re.fullmatch(r"[A-Z]\d\d", name) else ""
 
     def soc(self, wanted: str | None = None) -> str | None:
-        """Return the SoC to run it on: the wanted one if it is wrong there, by default 910b before any other."""
+        """Return the SoC to run it on: the wanted one (None if it is right there); by default 910b if possible."""
         if wanted is not None:
             return wanted if wanted in self.socs else None
         return DEFAULT_SOC if DEFAULT_SOC in self.socs else self.socs[0]
@@ -249,44 +249,44 @@ class Defect:
 
 @dataclass(frozen=True)
 class Right:
-    """A right kernel of an output. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
+    """A right kernel of an output. ``kernel`` returns float32 or float64 values and does not depend on the SoC."""
 
     id: str
     op: str
     what: str
     kernel: Kernel
-    output: str = ""  # the first one unless it is named
+    output: str = ""  # default: the first one
 
     @property
     def device(self) -> Device:
-        """The kernel as a device that does everything else right."""
+        """A device with this kernel and right other steps."""
         return Device(self.id, self.kernel, output=self.output)
 
 
 @dataclass(frozen=True)
 class Argument:
-    """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one.
-    ``id``: the mutant's; of pairs it may be a pattern. ``socs``: where it is; a mutant that is wrong on others is run
-    there."""
+    """Why a generated mutant is equivalent to a right kernel. An unnoticed mutant is never assumed to be equivalent.
+    ``id``: the mutant's id; for pairs it can be a pattern. ``socs``: the SoCs on which it is equivalent. On other SoCs
+    the mutant is wrong, and is run there."""
 
     id: str
     why: str
     socs: tuple[str, ...] = EVERY_SOC
 
 
-# Stores that round or saturate otherwise than a device's: steps of wrong kernels.
+# Stores of wrong kernels: they round or saturate differently from a device's store.
 
 NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 
 def cut(array: Array, bits: int) -> Array:
-    """Return float32 numbers with some fraction bits alone, as matrix units keep of an operand."""
+    """Return float32 numbers with only ``bits`` fraction bits, as matrix units read an operand."""
     keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
     return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
 
 
 def half_away(values: Array, dtype: str, target: Platform) -> Array:
-    """A store to 16 bits that rounds ties away from zero."""
+    """Store to 16 bits, rounding ties away from zero."""
     right = store(values, dtype, target)
     if dtype not in NARROW or values.dtype == right.dtype:
         return right
@@ -298,7 +298,7 @@ def half_away(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def truncated(values: Array, dtype: str, target: Platform) -> Array:
-    """A store to 16 bits that cuts the digits off."""
+    """Store to 16 bits, truncating towards zero."""
     right = store(values, dtype, target)
     if dtype not in NARROW or values.dtype == right.dtype:
         return right
@@ -309,7 +309,7 @@ def truncated(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def upwards(values: Array, dtype: str, target: Platform) -> Array:
-    """A 16-bit store that rounds towards +inf."""
+    """Store to 16 bits, rounding towards +inf."""
     down = truncated(values, dtype, target)
     if dtype not in NARROW or values.dtype == down.dtype:
         return down
@@ -318,7 +318,7 @@ def upwards(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def saturated(values: Array, dtype: str, target: Platform) -> Array:
-    """A store to float16 that saturates, and turns NaN into 0, on a product that must not."""
+    """Store to float16 with saturation and NaN as 0, on a product that must not saturate."""
     if dtype == "float16":
         largest = FORMATS[dtype].max
         values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -largest, largest)
@@ -326,13 +326,13 @@ def saturated(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def minus_zero_lost(values: Array, dtype: str, target: Platform) -> Array:
-    """A store of +0 for -0."""
+    """Store +0 in place of -0."""
     right = store(values, dtype, target)
     return np.where(right == 0, np.zeros((), right.dtype), right)
 
 
 def off(error: float) -> Store:
-    """A float32 store that is off by a relative error."""
+    """Return a store with a relative error in float32."""
 
     def stored(values: Array, dtype: str, target: Platform) -> Array:
         return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
@@ -341,7 +341,7 @@ def off(error: float) -> Store:
 
 
 def through(other: str) -> Store:
-    """A store that rounds to another format on its way."""
+    """Return a store that first rounds to another format."""
 
     def stored(values: Array, dtype: str, target: Platform) -> Array:
         if dtype == other or values.dtype.itemsize < 4:
@@ -352,17 +352,17 @@ def through(other: str) -> Store:
 
 
 def of(kind: str, other: Store) -> Store:
-    """Another store for one dtype only."""
+    """Return a store that uses ``other`` for one dtype only."""
     return lambda values, dtype, target: (other if dtype == kind else store)(values, dtype, target)
 
 
 def flushed(kind: str) -> Store:
-    """A store of one dtype that flushes its subnormal numbers."""
+    """Return a store that flushes subnormal numbers of one dtype."""
     return replacing(lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
 
 
 def replacing(change: Callable[[Array, float], Array], kind: str) -> Store:
-    """A store of one dtype that changes special values; ``change`` also gets the largest finite value."""
+    """Return a store that changes special values of one dtype; ``change`` also gets the largest finite value."""
 
     def stored(values: Array, dtype: str, target: Platform) -> Array:
         right = store(values, dtype, target)
