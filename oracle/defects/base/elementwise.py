@@ -1,6 +1,6 @@
-"""The parts that kernels of this registry are made of, and elementwise operators as kernels.
+"""The building blocks of kernels in this registry, and elementwise operators as kernels.
 
-Flags and choices are constants of a formula: it has a graph for each of their values, without a mean and with one.
+Flags and choices are constants of a formula. It has one graph per combination of their values, with and without a mean.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ F = np.float32
 
 
 def public(op: Operator, form: str, compute: Any = F, *, flushing: bool = False) -> Kernel:
-    """Return the kernel of a form that the page declares, every intermediate in a type. Scalars travel as vectors.
-    ``flushing``: it answers 0 for subnormal results where the SoC's instructions do."""
+    """Return the kernel of a form that the page declares, with every intermediate in ``compute``. Scalars become
+    vectors. ``flushing``: subnormal results become 0 if the SoC's instructions flush them."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         shape = op.output_shape(a)
@@ -47,7 +47,7 @@ def public(op: Operator, form: str, compute: Any = F, *, flushing: bool = False)
 
 @dataclass(frozen=True)
 class Where:
-    """A kernel that is ``wrong`` where ``holds`` says so, and ``plain`` on every other call."""
+    """A kernel that is ``wrong`` on the calls selected by ``holds``, and ``plain`` on every other call."""
 
     plain: Kernel
     holds: Callable[[Arguments], bool]
@@ -57,16 +57,16 @@ class Where:
         return (self.wrong if self.holds(a) else self.plain)(a, target)
 
 
-# ---- what kernels are made of ----------------------------------------------------------------------------------------
+# ---- building blocks of kernels --------------------------------------------------------------------------------------
 
 
 def single(array: Array) -> Array:
-    """Widen to float32; float32 itself is not copied."""
+    """Return an array in float32; a float32 array is not copied."""
     return array.astype(F, copy=False)
 
 
 def shaped(values: Any, like: Array) -> Array:
-    """Return values as an array in another one's shape."""
+    """Return values as an array with another array's shape."""
     return np.asarray(np.asarray(values).reshape(like.shape))
 
 
@@ -76,7 +76,7 @@ def gathered(op: Operator, values: Any, a: Arguments) -> Array:
 
 
 def spread(values: Any, shape: tuple[int, ...]) -> Array:
-    """Return values in a shape they broadcast to, or that those of a larger one are summed to."""
+    """Broadcast values to a shape; if they have more elements than the shape, sum them to it."""
     array = np.asarray(values)
     if array.size > math.prod(shape):
         kept = (1,) * (array.ndim - len(shape)) + shape
@@ -86,12 +86,12 @@ def spread(values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def flat(array: Array) -> Array:
-    """Return an array's elements one after the other."""
+    """Return an array's elements as a contiguous vector."""
     return np.ascontiguousarray(array).reshape(-1)
 
 
 def gather(table: Array, index: Array) -> Array:
-    """Read a table; an index outside it reads NaN, as foreign memory may."""
+    """Read a table at ``index``; outside the table the result is NaN, as from foreign memory."""
     inside = (index >= 0) & (index < table.size)
     values = np.full(index.shape, np.nan, table.dtype)
     values[inside] = table[index[inside]]
@@ -99,7 +99,7 @@ def gather(table: Array, index: Array) -> Array:
 
 
 def scatter(out: Array, rows: Array, columns: Array, values: Array) -> Array:
-    """Write values to (row, column); what falls outside the tensor is lost."""
+    """Write values to (row, column); values outside the tensor are lost."""
     place = rows * out.shape[1] + columns
     inside = (place >= 0) & (place < out.size)
     out.reshape(-1)[place[inside]] = np.broadcast_to(values, place.shape)[inside]
@@ -107,27 +107,27 @@ def scatter(out: Array, rows: Array, columns: Array, values: Array) -> Array:
 
 
 def row_sum(p: Array, axis: int) -> Array:
-    """Sum along an axis, pairwise, keeping it."""
+    """Sum along an axis, pairwise, and keep the axis."""
     if p.ndim == 0:
         return p
     rows = np.ascontiguousarray(np.moveaxis(p, axis, -1))
     return np.asarray(np.moveaxis(rows.sum(axis=-1, keepdims=True), -1, axis))
 
 
-# Elementwise operators as kernels: the graph of a formula, run in float32 as a device runs it.
+# Elementwise operators as kernels: a formula's graph, run in float32 like on a device.
 
 Operands = dict[str, Any]  # float32 arrays of the output's shape, or numbers, by symbol
-Constants = frozenset[tuple[str, int]]  # what flags and choices are in a formula, by symbol
+Constants = frozenset[tuple[str, int]]  # the values of flags and choices in a formula, by symbol
 Change = Callable[[Expression], Expression]
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator is elementwise."""
+    """Return whether an operator is elementwise."""
     return is_elementwise(op.computes)
 
 
 class Formula:
-    """A formula as a kernel computes it; the mean's factor is multiplied last. ``replaced``: graphs it has instead."""
+    """A formula as a kernel computes it; the mean's factor is multiplied last. ``replaced``: substitutes of graphs."""
 
     def __init__(
         self, op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None
@@ -144,24 +144,24 @@ class Formula:
         return self.replaced.get(root, root)
 
     def graph(self, operands: Operands) -> Expression:
-        """Return the graph for the operands that are given; one that is absent counts as 1."""
+        """Return the graph for the given operands; an absent operand is 1."""
         constants = frozenset((n, v) for n, v in operands.items() if n in self.switches)
         return _given(self.root(constants, mean=COUNT in operands), frozenset(operands))
 
     def __call__(self, operands: Operands, kind: Any = F) -> Array:
-        """Compute in a type."""
+        """Compute the formula in a type."""
         ready = {n: v.astype(kind, copy=False) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
         return simulate(self.graph(operands), ready, kind)
 
 
 def switches(op: Operator) -> tuple[Parameter, ...]:
-    """Return the flags and choices that a formula holds."""
+    """Return the flags and choices that a formula contains."""
     return tuple(p for p in op.attributes if p.role in ("flag", "choice") and p.symbol)
 
 
 @cache
 def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
-    """Return what flags and choices may be, in words and as a formula gets them; the usual values first."""
+    """Return the combinations of flags and choices, in words and as constants of a formula; the usual values first."""
     result = []
     for p in switches(op):
         accepted = accepted_values(op, p.name, p.choices or (True, False))
@@ -173,7 +173,7 @@ def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
 
 
 def roots(op: Operator, form: Form | Function | None = None) -> Iterator[tuple[str, Expression, Expression]]:
-    """Yield a formula's graphs without a mean and with one, for every value of its flags and choices, in words."""
+    """Yield a formula's graphs without a mean and with one, for every combination of flags and choices, in words."""
     formula = Formula(op, form)
     for word, constants in settings(op):
         yield word, formula.root(constants, mean=False), formula.root(constants, mean=True)
@@ -185,7 +185,7 @@ def value_of(op: Operator, form: Form | Function | None = None) -> Expression:
 
 
 def mapped(op: Operator, change: Change) -> Formula:
-    """Return the formula with every graph of it changed."""
+    """Return the formula with ``change`` applied to every graph of it."""
     every = [root for _, *both in roots(op) for root in both]
     return Formula(op, replaced={root: change(root) for root in every})
 
@@ -196,7 +196,8 @@ def _given(root: Expression, names: frozenset[str]) -> Expression:
 
 
 def orders(op: Operator) -> Mapping[str, Form]:
-    """Return the orders that right kernels take anywhere, by name: not those that depart from the formula."""
+    """Return the orders that right kernels on any SoC use, by name; orders that depart from the formula are
+    excluded."""
     assert is_elementwise(op.computes)
     return {name: form for name, form in op.computes.forms.items() if not form.departs}
 
@@ -218,19 +219,20 @@ def computing(op: Operator, formula: Formula | Function) -> Kernel:
 
 
 def plain(op: Operator) -> Kernel:
-    """The order of the page's formula, or the first that right kernels have; the mean's factor last."""
+    """Return the kernel in the order of the page's formula, else in the first order of right kernels; mean factor
+    last."""
     return computing(op, Formula(op, own_order(op)))
 
 
 def own_order(op: Operator) -> Form | None:
-    """Return an order that right kernels take: None for that of the formula itself, where it is one of them."""
+    """Return an order of right kernels; None for the order of the formula itself, if right kernels use it."""
     known, own = orders(op), value_of(op)
     result = any(value_of(op, form) is own for form in known.values())
     return None if result or not known else next(iter(known.values()))
 
 
 def changing(op: Operator, change: Callable[[Operands, Arguments], Any]) -> Kernel:
-    """Return a kernel that changes the operands before the formula; what ``change`` returns replaces the result."""
+    """Return a kernel that changes the operands before the formula; a non-None result of ``change`` is the result."""
     right = Formula(op, own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:

@@ -1,8 +1,8 @@
-"""Right kernels: what a verdict must never flag.
+"""Right kernels: a verdict must never flag them.
 
-The freedoms of a right kernel: every order that the page declares; the mean's factor first, last, divided or in chained
-divisions; float64 instead of float32 internals; fused multiply-add; PyTorch's kernel; the orders of summation of a row;
--0 for +0 where nothing is written. What only one operator has stands with its published defects.
+They vary in every freedom of a right kernel: the orders that the page declares; the mean's factor first, last, as a
+division or as chained divisions; float64 internals; fused multiply-add; PyTorch's kernel; the orders of summation of a
+row; -0 for +0 in unwritten places. Variants of one operator only are with its published defects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Sum = Callable[[Array, int], Array]
 
 
 def _last(function: Callable[[Array], Array]) -> Sum:
-    """Sum rows with the axis last: (rows, terms) -> (rows,)."""
+    """Return a sum along any axis from a function (rows, terms) -> (rows,)."""
 
     @wraps(function)
     def total(p: Array, axis: int) -> Array:
@@ -51,19 +51,19 @@ def _last(function: Callable[[Array], Array]) -> Sum:
 
 @_last
 def sequential(p: Array) -> Array:
-    """Term by term."""
+    """Sum term by term."""
     return np.asarray(np.add.accumulate(p, axis=-1)[:, -1])
 
 
 @_last
 def backwards(p: Array) -> Array:
-    """Term by term, from the last on."""
+    """Sum term by term, starting from the last term."""
     return np.asarray(np.add.accumulate(p[:, ::-1], axis=-1)[:, -1])
 
 
 @_last
 def tree(p: Array) -> Array:
-    """The second half added to the first, again and again."""
+    """Add the second half to the first half, repeatedly."""
     while p.shape[-1] > 1:
         half = (p.shape[-1] + 1) // 2
         left = p[:, :half].copy()
@@ -73,7 +73,7 @@ def tree(p: Array) -> Array:
 
 
 def _cores(count: int) -> Sum:
-    """Every core adds its own stretch in order; the partial sums are added in order."""
+    """Return a sum in which each core adds its own stretch in order; the partial sums are added in order."""
 
     @_last
     def total(p: Array) -> Array:
@@ -85,7 +85,7 @@ def _cores(count: int) -> Sum:
 
 
 def _lanes(count: int) -> Sum:
-    """A vector of accumulators over the row, then a tree over the lanes."""
+    """Return a sum by a vector of accumulators along the row, then a tree over the lanes."""
 
     @_last
     def total(p: Array) -> Array:
@@ -98,7 +98,7 @@ def _lanes(count: int) -> Sum:
 
 
 def fused_sum(g: Array, y: Array, axis: int) -> Array:
-    """A vector of 64 accumulators of fused multiply-adds, then a tree: what one rounding per term gives."""
+    """Return the sum of g * y by 64 accumulators of fused multiply-adds and a tree: one rounding per term."""
     lanes = 64
     g, y = (np.ascontiguousarray(np.moveaxis(t, axis, -1)) for t in (g, y))
     outer, length = g.shape[:-1], g.shape[-1]
@@ -111,7 +111,7 @@ def fused_sum(g: Array, y: Array, axis: int) -> Array:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c with one rounding: the product of two float32 is exact in float64."""
+    """Return a * b + c with one rounding; the product of two float32 is exact in float64."""
     return np.asarray((np.asarray(a, np.float64) * b + c).astype(F))
 
 
@@ -129,8 +129,8 @@ ORDERS: dict[str, tuple[str, Sum]] = {
 # ---- an operator's right kernels -------------------------------------------------------------------------------------
 
 D = np.float64
-TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows of them
-SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that a verdict reads
+TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows in that order
+SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that verdicts depend on
 Found = Iterator[tuple[str, str, Kernel]]  # name, what, kernel
 
 
@@ -157,7 +157,8 @@ def _kernels(op: Operator) -> Found:
 
 @lru_cache
 def flushing(op: Operator) -> tuple[Right, ...]:
-    """Return the kernels of SoCs whose instructions flush subnormal numbers, doing so: right there alone."""
+    """Return the kernels of SoCs whose instructions flush subnormal numbers, with flushing: right only on these
+    SoCs."""
     own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)
     return tuple(
         Right(f"right/{form} flushing", op.name, f"the public kernel {form}, flushing", public(op, form, flushing=True))
@@ -166,7 +167,7 @@ def flushing(op: Operator) -> tuple[Right, ...]:
 
 
 def departs(op: Operator, kernel: str) -> bool:
-    """Whether a SoC's kernel computes something else, which is right there alone."""
+    """Return whether a SoC's kernel departs from the formula, and so is right only on that SoC."""
     forms = op.computes.orders or {} if isinstance(op.computes, Formula) else {}
     form = named(forms, kernel)
     return isinstance(form, Form) and form.departs
@@ -198,7 +199,7 @@ def _elementwise(op: Operator) -> Found:
 
 
 def _in_order(op: Operator, formula: elementwise.Formula, total: Sum) -> Kernel:
-    """The terms of each element summed in an order tile by tile, and the tiles' sums as a tree."""
+    """Return a kernel that sums the terms of each element tile by tile in an order, and the tiles' sums as a tree."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         terms = np.broadcast_to(formula(elementwise.operands_of(op, a)), op.terms_shape(a))
@@ -219,7 +220,7 @@ def _in_double(op: Operator, formula: elementwise.Formula) -> Kernel:
 
 
 def _dims(op: Operator) -> Callable[[Arguments, int], tuple[int, ...]]:
-    """What a mean is divided by, one after the other; all elements at once where they are not its count."""
+    """Return the successive divisors of a mean: the dims of main, or the count if it is not main's size."""
     return lambda a, n: tuple(a[op.main].shape) if a[op.main].size == n else (n,)
 
 
@@ -240,8 +241,8 @@ def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments
 
 
 def _factor_last(op: Operator) -> bool:
-    """Whether a right kernel may multiply by a mean's factor at the end: where the page leaves its place open, or an
-    order has it there."""
+    """Return whether a right kernel can multiply by a mean's factor last: the page leaves its place open, or one order
+    has it last."""
     assert is_elementwise(op.computes)
     if COUNT not in symbols_of(op.computes.formula):
         return True
@@ -250,7 +251,7 @@ def _factor_last(op: Operator) -> bool:
 
 
 def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
-    """A graph that divides by several numbers, one after the other, wherever it divides by the count."""
+    """Return the graph with each division by the count replaced by successive divisions by ``counts``."""
     result = [node for node in walk(root) if node.op == "/" and node.args[1] is symbol(COUNT)]
     return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in result})
 
@@ -268,8 +269,8 @@ def _fused(op: Operator, formula: elementwise.Formula) -> Kernel:
 
 
 def fused(root: Expression, operands: dict[str, Any], *, last: bool = False) -> Array:
-    """Run a graph in float32 with one rounding wherever a product is added or subtracted. ``last``: of two products,
-    the second is the one that is not rounded by itself."""
+    """Run a graph in float32 with one rounding per addition or subtraction of a product. ``last``: of two products, the
+    second one stays unrounded."""
     values: dict[int, Any] = {}
     for node in walk(root):
         args = [values[id(a)] for a in node.args]
@@ -359,7 +360,7 @@ def _negative_zero(k: samples.Samples, a: Arguments) -> None:
 
 
 def _torch(op: Operator) -> Kernel:
-    """PyTorch's float32 operator on widened, contiguous copies, and numbers as the host rounds them."""
+    """Return PyTorch's float32 operator on widened, contiguous copies, with numbers rounded as by the host."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         import torch
@@ -374,7 +375,7 @@ def _torch(op: Operator) -> Kernel:
         attributes = dict(a)
         for p in op.parameters:
             if p.role == "number" and attributes.get(p.name) is not None:
-                attributes[p.name] = float32(attributes[p.name])  # as the host hands it on: 1e39 is infinite
+                attributes[p.name] = float32(attributes[p.name])  # as the host passes it: 1e39 becomes infinite
         for p in op.inputs():
             value = a.get(p.name)
             if value is not None:

@@ -1,7 +1,7 @@
-"""Operators along an axis as kernels: of one sum per row, and of stages of reductions.
+"""Operators along an axis as kernels: with one sum per row, or with stages of reductions.
 
-The terms and the formula follow from the page's formula (:mod:`oracle.numerics.traversal`): graphs of the operands
-by symbol, the second also of ``total``, the sum of the terms over the row.
+The terms and the formula follow from the page's formula (:mod:`oracle.numerics.traversal`). Both are graphs of the
+operands by symbol; the formula also contains ``total``, the sum of the terms over the row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Total = Callable[[Array, int, Arguments], Array]  # (terms, axis, arguments) -> 
 
 class Parts(NamedTuple):
     """A formula of operands and one sum over the row: the terms, the formula with the sum as the symbol ``total``, and
-    the orders of public kernels, by name."""
+    the formula in the orders of public kernels, by name."""
 
     terms: Expression
     formula: Expression
@@ -40,15 +40,15 @@ class Parts(NamedTuple):
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator's formula has one sum along an axis, every order sums the same terms, and the output has the
-    shape of the main operand."""
+    """Return whether an operator's formula has one sum along an axis, every order sums the same terms, and the output
+    has the shape of the main operand."""
     if not reduces(op.computes) or op.attribute("axis") is None or op.shape is not None:
         return False
     return _parts(op.computes) is not None
 
 
 def declared(op: Operator) -> Parts:
-    """Return the parts of an operator that :func:`fits`."""
+    """Return the parts of an operator for which :func:`fits` is true."""
     assert reduces(op.computes)
     result = _parts(op.computes)
     assert result is not None
@@ -79,7 +79,7 @@ def axis_of(op: Operator, a: Arguments) -> int:
 
 
 def operands_of(op: Operator, a: Arguments) -> Operands:
-    """Return the operands in float32 by symbol; a tensor of rank 0 is a row of one."""
+    """Return the operands in float32 by symbol; a tensor of rank 0 is a row of length 1."""
     return {p.symbol: np.atleast_1d(single(a[p.name])) for p in op.operands}
 
 
@@ -96,7 +96,7 @@ class Formula:
         return spread(simulate(self.terms, k, kind), np.broadcast_shapes(*(v.shape for v in k.values())))
 
     def __call__(self, k: Operands, total: Array, kind: Any = F, *, terms: Array | None = None) -> Array:
-        """Compute the formula beside sums, and terms where they are not those of the operands."""
+        """Compute the formula from given sums, and from given terms or those of the operands."""
         given = {**k, TERMS: self.products(k, kind) if terms is None else terms, ROW_TOTAL: total}
         return simulate(self.around, given, kind)
 
@@ -112,7 +112,7 @@ def changing(op: Operator, compute: Callable[[Operands, int, Arguments], Array])
 
 
 def plain(op: Operator) -> Kernel:
-    """Terms, pairwise sums, formula."""
+    """Return the kernel of terms, pairwise sums and formula."""
     return computing(op, Formula(op))
 
 
@@ -127,23 +127,23 @@ def computing(op: Operator, formula: Formula, total: Total | None = None) -> Ker
 
 
 def with_sum(op: Operator, total: Total) -> Kernel:
-    """Return the right formula with another sum."""
+    """Return the kernel of the right formula with another sum."""
     return computing(op, Formula(op), total)
 
 
 def columns_behind(op: Operator, a: Arguments) -> int:
-    """How many elements lie behind one of the axis."""
+    """Return the number of elements behind one element of the axis (the product of the later dims)."""
     shape = a[op.main].shape
     return math.prod(shape[axis_of(op, a) + 1 :])
 
 
 def is_last(op: Operator, a: Arguments) -> bool:
-    """Whether the axis is the last one of several."""
+    """Return whether the axis is the last of several axes."""
     rank = a[op.main].ndim
     return bool(rank > 1) and axis_of(op, a) == rank - 1
 
 
-# Formulas with several reductions as kernels: the stages of a graph one after the other in float32, sums pairwise.
+# Formulas with several reductions as kernels: a graph's stages in sequence in float32, with pairwise sums.
 
 Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
 REDUCE: dict[str, Reduce] = {
@@ -155,18 +155,18 @@ REDUCE: dict[str, Reduce] = {
 
 
 def fits_stages(op: Operator) -> bool:
-    """Whether an operator's formula reduces, and not by a single sum along a named axis (those are ``rows``)."""
+    """Return whether an operator's formula reduces, except by a single sum along a named axis (see :func:`fits`)."""
     return reduces(op.computes) and not fits(op)
 
 
 def graph_of(op: Operator) -> Graph:
-    """Return the graph of an operator that :func:`fits`."""
+    """Return the graph of an operator that reduces."""
     assert reduces(op.computes)
     return reducing(op.computes).value
 
 
 def plain_stages(op: Operator) -> Kernel:
-    """The formula."""
+    """Return the kernel of the formula."""
     graph = graph_of(op)
     return computing_stages(op, graph.stages, graph.outer)
 
@@ -174,7 +174,7 @@ def plain_stages(op: Operator) -> Kernel:
 def computing_stages(
     op: Operator, stages: tuple[Stage, ...], outer: Expression, other: dict[str, Reduce] | None = None
 ) -> Kernel:
-    """Return the kernel of some stages and an outer graph. ``other``: how stages are reduced instead, by their name."""
+    """Return the kernel of some stages and an outer graph. ``other``: different reductions of stages, by stage name."""
     assert reduces(op.computes)
     page = op.computes
 

@@ -1,7 +1,7 @@
-"""Losses over class indices as kernels: one value per sample, written at its class; everything else is zero.
+"""Losses over class indices as kernels: one value per sample, written at its class; all other elements are zero.
 
-The value at a sample's class follows from the page's formula (:mod:`oracle.numerics.traversal`). What is given per
-sample is taken at the sample, what is given per class at its class, and what is one value counts under a mean alone.
+The value at a sample's class follows from the page's formula (:mod:`oracle.numerics.traversal`). An operand per sample
+is read at the sample, and an operand per class at its class. A single-valued operand is used only under a mean.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from ...operators.definition.parameters import MEAN, Parameter
 from ...operators.definition.roles import CLASS_INDEX, ONE_VALUE, PER_CLASS
 from .elementwise import Arguments, F, Kernel, gather, scatter, single
 
-NEVER = int(np.iinfo(np.int64).min)  # an ignored class that nothing has
+NEVER = int(np.iinfo(np.int64).min)  # an ignored class that no sample has
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator takes class indices, and is zero but at each sample's class."""
+    """Return whether an operator takes class indices and is zero except at each sample's class."""
     return bool(op.inputs(CLASS_INDEX)) and chooses(op.computes)
 
 
 def declared(op: Operator) -> PageFormula:
-    """Return the formula, with its orders, of the value at a class of an operator that :func:`fits`."""
+    """Return the formula (with its orders) of the value at a class, for an operator for which :func:`fits` is true."""
     assert chooses(op.computes)
     assert op.computes.at_place is not None
     return op.computes.at_place.value
 
 
 def index_of(op: Operator) -> Parameter:
-    """Return the input that holds the classes."""
+    """Return the input with the class indices."""
     return op.inputs(CLASS_INDEX)[0]
 
 
 def per_sample(op: Operator) -> tuple[Parameter, ...]:
-    """Return the operands of one value per sample."""
+    """Return the operands with one value per sample."""
     return tuple(p for p in op.operands if p.role not in (PER_CLASS, ONE_VALUE, CLASS_INDEX))
 
 
 def axis_in(op: Operator, shape: tuple[int, ...], attributes: Mapping[str, Any]) -> int:
-    """Return the axis of the classes in a main operand of a shape."""
+    """Return the class axis of a main operand with a shape."""
     axis = op.class_axis(shape, attributes)
     return len(shape) - 1 if axis is None else axis
 
 
 def classes_of(op: Operator, a: Arguments) -> int:
-    """Return how many classes a call has."""
+    """Return the number of classes of a call."""
     shape = a[op.main].shape
     return int(shape[axis_in(op, shape, a)])
 
 
 def samples_of(op: Operator, a: Arguments) -> int:
-    """Return how many samples a call has."""
+    """Return the number of samples of a call."""
     main, classes = a[op.main], classes_of(op, a)
     return main.size // classes if classes else int(np.prod(main.shape[:-1]))
 
 
 @dataclass
 class Samples:
-    """The operands by symbol, per sample (the single ones repeated) and per class; ``out``: (samples, classes)."""
+    """The operands by symbol, per sample (single values repeated) and per class; ``out``: (samples, classes)."""
 
     per_sample: dict[str, Array]
     per_class: dict[str, Array]
@@ -84,7 +84,7 @@ class Samples:
 
     @property
     def counts(self) -> Array:
-        """Which samples count: of a class that is one, and not the ignored one."""
+        """A mask of the samples that count: with an existing class that is not the ignored one."""
         inside = (self.classes >= 0) & (self.classes < self.count)
         return np.asarray((self.classes != self.ignore) & inside)
 
@@ -120,7 +120,7 @@ class Formula:
         self.means = means
 
     def at(self, k: Samples, rows: Array, classes: Array, weights: Array | None = None, kind: Any = F) -> Array:
-        """Return the values of some samples. ``weights``: the classes whose operands are taken instead."""
+        """Return the values of some samples. ``weights``: other classes at which operands per class are read."""
         own = classes if weights is None else weights
         given = {s: v[rows] for s, v in (k.per_sample | k.single).items()}
         given |= {s: gather(v, own) for s, v in k.per_class.items()}
@@ -141,11 +141,11 @@ def restored(op: Operator, out: Array, a: Arguments) -> Array:
     return np.moveaxis(out.reshape(*shape, classes), -1, axis)
 
 
-Change = Callable[[Samples, Arguments], Any]  # of the operands, or the result (samples, classes) itself
+Change = Callable[[Samples, Arguments], Any]  # changes the operands, or returns the result (samples, classes)
 
 
 def changing(op: Operator, change: Change, formula: Formula | None = None) -> Kernel:
-    """Return a kernel that changes the operands before the formula; what ``change`` returns replaces the result."""
+    """Return a kernel that changes the operands before the formula; a non-None result of ``change`` is the result."""
     made = formula or Formula(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -157,5 +157,5 @@ def changing(op: Operator, change: Change, formula: Formula | None = None) -> Ke
 
 
 def plain(op: Operator) -> Kernel:
-    """The page's formula at every class that counts."""
+    """Return the kernel of the page's formula at every class that is not ignored."""
     return changing(op, lambda k, a: None)
