@@ -196,8 +196,7 @@ def _given(root: Expression, names: frozenset[str]) -> Expression:
 
 
 def orders(op: Operator) -> Mapping[str, Form]:
-    """Return the orders that right kernels on any SoC use, by name; orders that depart from the formula are
-    excluded."""
+    """Return the orders that right kernels on any SoC use, by name; not those that depart from the formula."""
     assert is_elementwise(op.computes)
     return {name: form for name, form in op.computes.forms.items() if not form.departs}
 
@@ -219,8 +218,7 @@ def computing(op: Operator, formula: Formula | Function) -> Kernel:
 
 
 def plain(op: Operator) -> Kernel:
-    """Return the kernel in the order of the page's formula, else in the first order of right kernels; mean factor
-    last."""
+    """Return the kernel in the formula's own order, else in the first order of right kernels; mean factor last."""
     return computing(op, Formula(op, own_order(op)))
 
 

@@ -157,8 +157,7 @@ def _kernels(op: Operator) -> Found:
 
 @lru_cache
 def flushing(op: Operator) -> tuple[Right, ...]:
-    """Return the kernels of SoCs whose instructions flush subnormal numbers, with flushing: right only on these
-    SoCs."""
+    """Return the kernels of SoCs that flush subnormal numbers, with flushing: right only on these SoCs."""
     own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)
     return tuple(
         Right(f"right/{form} flushing", op.name, f"the public kernel {form}, flushing", public(op, form, flushing=True))
