@@ -1,4 +1,4 @@
-"""What a device may do wrong around a kernel: checks, and the published A01 to A08."""
+"""Defects of a device around a kernel: in its checks, and the published A01 to A08."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from ..base.elementwise import Arguments, F, Kernel
 from .layouts import storage_of
 from .refusals import not_contiguous, refusing
 
-# Checks that are missing or answer the wrong code: mutants of every validator.
+# Checks that are missing or return the wrong code: mutants of every validator.
 #
-# Every check that an operator's ``checks`` generator yields is left out once, by its name, so a check that is added is
-# mutated without a word here.
+# Every check that an operator's ``checks`` generator yields is omitted once, by its name. So a new check is mutated
+# without any text here.
 
 Validator = Callable[[Call], Status]
 
 
 @cache
 def names(op: Operator) -> dict[str, tuple[str, ...]]:
-    """Return the checks of an operator and the SoCs that make them, found by walking its validator over usual calls.
+    """Return the checks of an operator and their SoCs, found by running its validator on usual calls.
 
-    A check that has something to say against some dtype is only made where it has.
+    If a check refuses some dtype on some SoCs, only these SoCs are returned.
     """
     result: dict[str, dict[str, None]] = {}
     refused: dict[str, dict[str, None]] = {}
@@ -49,7 +49,8 @@ def names(op: Operator) -> dict[str, tuple[str, ...]]:
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
-    """Return a validator that only has the checks whose names ``keep`` says, and looks at these out-pointers."""
+    """Return a validator with only the checks for which ``keep(name)`` is true, and with checks of these
+    out-pointers."""
 
     def check(call: Call) -> Status:
         for name in pointers:
@@ -65,23 +66,23 @@ def _all_but(left_out: str) -> Callable[[str], bool]:
 
 
 def last_decides(call: Call) -> Status:
-    """The last failing check decides instead of the first."""
+    """Return the status of the last failing check in place of the first."""
     if call.null:
         return validate(call)
     try:
         failures = [c.status for c in checks_of(call) if c.status is not None and not c.status.ok]
-    except AttributeError:  # a check looked at a null pointer
+    except AttributeError:  # a check read an attribute of a null pointer
         return invalid("a null pointer was looked at")
     return failures[-1] if failures and not validate(call).ok else validate(call)
 
 
 def _codes(call: Call) -> Status:
-    """Every refusal has the other code."""
+    """Return the other error code for every refusal."""
     status = validate(call)
     return status if status.ok else (invalid if status.name.endswith("NULLPTR") else nullptr)(status.reason)
 
 
-# ---- checks that another one repeats ---------------------------------------------------------------------------------
+# ---- checks that another check repeats -------------------------------------------------------------------------------
 
 LAST_CHECK = "the last check ends an empty call with the success it has anyway; what that writes is judged apart"
 REPEATED = (
@@ -93,12 +94,12 @@ REPEATED = (
 OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
 OF_KINDS = "numbers of every kind that a case may hold, an integer and a fraction, pass it; a bool is none of them"
 OF_RANKS = "of any rank of some tensors: what this check refuses, another refuses"
-# Asked where three dtypes are compared.
+# Used if three dtypes are compared.
 _COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool", "complex64")
 
 
 def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
-    """Say why a validator without a check answers as with it; "" where it does not."""
+    """Return why a validator without a check gives the same answers as with it; "" if it does not."""
     soc = DEFAULT_SOC if DEFAULT_SOC in socs else socs[0]
     if name == _last(op, soc) and all(s is None or s.ok for s in _statuses(op, name)):
         return LAST_CHECK
@@ -115,7 +116,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
 
 
 def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
-    """Whether a call exists that only this check refuses: some of its tensors, or all, of any rank."""
+    """Return whether a call exists that only this check refuses, with some or all of its tensors of any rank."""
     lacking, shape = without(_all_but(check)), usual_shape(op)
     tensors = (*op.names("input"), *op.names("output"))
     plain = usual(op, soc)
@@ -136,7 +137,7 @@ def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
 
 
 def _answers(check: Validator, call: Call) -> int | None:
-    """The code, or None where a later check looks at an axis that is not there."""
+    """Return the code, or None if a later check reads a missing axis."""
     try:
         return check(call).code
     except IndexError:
@@ -144,7 +145,7 @@ def _answers(check: Validator, call: Call) -> int | None:
 
 
 def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
-    """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
+    """Return the names of the checks of a tensor's dtype, or of several tensors' common dtype."""
     own: tuple[str, ...] = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
     *inputs, last = tensors
     if inputs:
@@ -154,21 +155,21 @@ def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _last(op: Operator, soc: str) -> str:
-    """The check that ends an empty call, where it is the last one of a SoC."""
+    """Return the check that ends an empty call if it is a SoC's last check, else ""."""
     *_, last = checks_of(usual(op, soc))
     return last.name if last.name.startswith("an empty") else ""
 
 
 def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
-    """What a check answers for a call and for one of empty tensors."""
+    """Yield the answers of a check to a usual call and to a call with empty tensors."""
     shape = usual_shape(op)
     for call in (usual(op), call_of(op, (0, *shape[1:]) if shape else ())):
         yield from (c.status for c in checks_of(call) if c.name == name)
 
 
 def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool:
-    """Whether a call exists that only this check refuses: its tensors of any dtypes, others of the first's or not, with
-    and without the operands that may be absent."""
+    """Return whether a call exists that only this check refuses. Tried are all dtypes of its tensors; the other tensors
+    with the first one's dtype or not; with and without the optional operands."""
     others = [n for n in (*op.names("input"), *op.names("output")) if n not in about]
     absent = dict.fromkeys(p.name for p in op.inputs() if p.optional and p.name not in about)
     lacking = without(_all_but(check))
@@ -186,7 +187,7 @@ def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool
 
 
 def missing(op: Operator) -> Iterator[Defect]:
-    """Yield the operator's validator with each of its checks left out."""
+    """Yield the operator's validator with each of its checks omitted."""
     right = plain(op)
     for name, socs in names(op).items():
         yield Defect(
@@ -211,27 +212,28 @@ def missing(op: Operator) -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# The published defects that any operator can have, A01 to A08, and what else a device may do wrong around a kernel.
+# The published defects that any operator can have, A01 to A08, and other misbehaviour around a kernel.
 
-TILE = 256  # elements a core handles at once in A03
-MANY = 8  # tiles from which A03's cores race
+TILE = 256  # elements that a core processes at once in A03
+MANY = 8  # number of tiles above which A03's cores race
 TILING_950, TILING_A2 = 1024, 768  # elements a block: 248 KiB and 192 KiB of buffer in the original
 WRAP = 1 << 12  # the "2^32" of A06
-TOKENS = 1024  # rows from which A07's buffer overflows
+TOKENS = 1024  # number of rows above which A07's buffer overflows
 
 
 def seed_of(op: Operator, a: Arguments) -> int:
-    """A number that depends on the call alone: nondeterminism that repeats."""
+    """Return a number that depends only on the call: repeatable nondeterminism."""
     first = np.ascontiguousarray(a[op.inputs()[0].name]).reshape(-1)[:64]
     text = repr([(n, getattr(v, "shape", v)) for n, v in sorted(a.items())])
     return zlib.crc32(first.tobytes() + text.encode())
 
 
 def _stale_tile(op: Operator) -> Kernel:
-    """In float32 and with many tiles, one tile chosen by the call's hash holds the previous tile's results."""
+    """Return a kernel that, for float32 and many tiles, repeats the previous tile's results in one pseudo-random
+    tile."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(plain(op)(a, target), order="C")  # whose reshape is a view
+        right = np.array(plain(op)(a, target), order="C")  # C order: reshape returns a view
         if a[op.main].dtype != F or right.size <= MANY * TILE:
             return right
         flat = right.reshape(-1)
@@ -243,14 +245,14 @@ def _stale_tile(op: Operator) -> Kernel:
 
 
 def _other_tiling(shape: tuple[int, ...]) -> Array | None:
-    """As many blocks as another chip's tiling asks for, each as long as this chip's buffer allows."""
+    """Return a mask of the written elements: another chip's number of blocks, but this chip's block length."""
     size = math.prod(shape)
     written = -(-size // TILING_950) * TILING_A2
     return None if written >= size else (np.arange(size) < written).reshape(shape)
 
 
 def _wrapped(call: Call) -> Status:
-    """The checker's product of dims is a signed number of few bits: 0 is empty, negative is refused."""
+    """Check with a product of dims that wraps as a signed number of few bits: 0 is empty, negative is refused."""
     status = validate(call)
     spec = call.spec(operator(call.op).main)
     if not status.ok or spec is None:
@@ -284,7 +286,7 @@ def _fails_on_empty(call: Call) -> Status:
 
 
 def negated_in_place(name: str) -> Callable[[Call], None]:
-    """A device that uses an input as scratch."""
+    """Return a side effect that uses an input as scratch."""
 
     def after(call: Call) -> None:
         array = call.inputs[name]
@@ -295,7 +297,7 @@ def negated_in_place(name: str) -> Callable[[Call], None]:
 
 
 def _dtype_checks(op: Operator) -> Callable[[str], bool]:
-    """All checks but those that compare dtypes; where none does, all but those that ask for one."""
+    """Select all checks except comparisons of dtypes; without any, all except checks of a single dtype."""
     compares = [name for name in names(op) if name.endswith("of one dtype") or name.startswith("dtypes of")]
     return lambda name: name not in compares if compares else "dtype of" not in name
 
@@ -347,7 +349,7 @@ def _flattened(out: Array, result: Array, mask: Array | None, call: Call) -> Arr
 
 
 def merged(how: Callable[[Array, Array], Any]) -> Write:
-    """A kernel that merges its result with what the output's memory holds."""
+    """Return a write that merges the result with the old content of the output's memory."""
 
     def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
         with np.errstate(all="ignore"):
@@ -367,7 +369,7 @@ MERGES: dict[str, tuple[Write, str]] = {
 
 
 def misbehaviour(op: Operator) -> Iterator[Defect]:
-    """Yield wrong types and shapes, changed inputs, and writes where nothing may be written."""
+    """Yield wrong types and shapes, changed inputs, and forbidden writes."""
     slug, right = op.slug, plain(op)
     for name in op.names("input"):
         if name != op.inputs()[0].name:
@@ -408,7 +410,7 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
 
 
 def _one_element_when_empty(call: Call) -> bool:
-    """Launch as ever, and write one element where nothing may be written."""
+    """Launch as usual, and write one element on a call that must not write."""
     if writes(call):
         return True
     for out in call.outputs.values():
@@ -420,7 +422,7 @@ def _one_element_when_empty(call: Call) -> bool:
 
 
 def _writes_all(call: Call) -> None:
-    """Write outputs that the call does not ask for."""
+    """Write outputs that the call does not request."""
     for name in call.outputs.keys() - written(call):
         if call.outputs[name] is not None:
             call.outputs[name][...] = 0

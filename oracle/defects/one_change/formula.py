@@ -1,6 +1,6 @@
 """Mutants of an operator's formula, and of what surrounds it.
 
-Mutated are the page's formula and the first public kernel's order that differs from it (:mod:`.mutations`).
+The page's formula is mutated, and the first public kernel's order that differs from it (:mod:`.mutations`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
 def _replacements(
     op: Operator, value: Expression, mean: Expression
 ) -> Iterator[tuple[str, Mapping[Expression, Expression]]]:
-    """Yield every change of a formula's graphs; what belongs to the mean alone is changed under a mean alone."""
+    """Yield every change of a formula's graphs. A change of a node with the mean's count affects only the mean."""
     if op.attribute("reduction") is None:
         yield from ((change.name, {value: change.graph}) for change in changes(value))
         return
@@ -77,7 +77,7 @@ def _replacements(
 
 
 def orders_of(op: Operator) -> dict[str, Form]:
-    """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
+    """Return the page's formula, and its first public order that differs, by kernel name."""
     assert is_elementwise(op.computes)
     own = elementwise.value_of(op)
     result = {"": Form(op.computes.formula)}
@@ -88,7 +88,7 @@ def orders_of(op: Operator) -> dict[str, Form]:
 
 
 def _means(op: Operator) -> Iterator[Defect]:
-    """The mean's factor under every other set of reductions."""
+    """Yield mutants that apply the mean's factor under other sets of reductions, and one with a 16-bit count."""
     reduction = op.attribute("reduction")
     if reduction is None:
         return
@@ -102,7 +102,7 @@ def _means(op: Operator) -> Iterator[Defect]:
 
 
 def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield every set of reductions but the mean alone, as numbers and in words."""
+    """Yield every set of reductions except the mean alone, as numbers and in words."""
     codes = range(len(REDUCTIONS))
     for under in (chosen for size in range(len(codes) + 1) for chosen in combinations(codes, size)):
         if under != (MEAN,):
@@ -125,7 +125,7 @@ def _mean_under(op: Operator, under: tuple[int, ...]) -> Kernel:
 
 
 def _count_rounded(op: Operator) -> Kernel:
-    """The mean's count is of the operands' type: float16 ends at 65,504."""
+    """Return a kernel with the mean's count in the operands' type; float16 ends at 65,504."""
     right, without = elementwise.plain(op), _mean_under(op, ())
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -192,7 +192,7 @@ def _full_tiles(tile: int) -> rows.Reduce:
     return largest
 
 
-# What a stage is instead of its reduction, by its kind; its rows lie along the last axis.
+# Replacements of a stage's reduction, by its kind; rows lie along the last axis.
 STAGES: dict[str, dict[str, rows.Reduce]] = {
     "sum": {what: total for what, total in SUMS.items() if what != "all terms but its own"},
     "most": {
@@ -212,9 +212,9 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
     for stage in graph.stages:
         for what, reduce in STAGES.get(stage.kind, {}).items():
             if what == "the last axis":
-                continue  # of the terms, whose reduced axes were moved there: the right one
+                continue  # correct here: the reduced axes were moved to the end
             if "size" in what and graph.facts.sign(stage.terms) > 0:
-                continue  # a sum of squares is its size
+                continue  # a sum of positive terms equals its absolute value
             kernel = rows.computing_stages(op, graph.stages, graph.outer, {stage.name: reduce})
             yield _mutant(op, f"{stage.name}: {what}", f"instead of stage {stage.name} over the axis: {what}", kernel)
 
@@ -229,7 +229,7 @@ COUNTED: dict[str, Compare] = {
     ">=": lambda t, ignore: t >= ignore,
     "==": lambda t, ignore: t == ignore,
 }
-Place = Callable[[Array, Array], Any]  # (rows, classes) -> what is taken for one of them
+Place = Callable[[Array, Array], Any]  # (rows, classes) -> the wrong rows or classes
 READ: dict[str, Place] = {
     "the class after": lambda r, c: c + 1,
     "the class before": lambda r, c: c - 1,
@@ -288,11 +288,11 @@ def _unweighted(k: samples.Samples, a: Arguments) -> None:
     k.per_class = {name: np.ones_like(v) for name, v in k.per_class.items()}
 
 
-# A factor of zero taken for a result of zero, and a complex output of which half is written.
+# A result of zero for any factor of zero, and a complex output of which only the real part is written.
 #
-# Zero times an infinity or NaN is NaN; a kernel that masks the result where a factor is zero answers 0.
+# Zero times an infinity or NaN is NaN; a kernel that masks the result at a factor of zero returns 0.
 
-Zero = Callable[[Arguments], Any]  # where a factor is zero, to broadcast against the result
+Zero = Callable[[Arguments], Any]  # a mask of the zero factors, to broadcast against the result
 
 
 def _masked(op: Operator, zero: Zero) -> Kernel:
@@ -306,7 +306,7 @@ def _masked(op: Operator, zero: Zero) -> Kernel:
 
 
 def factors_of(op: Operator) -> dict[str, Expression]:
-    """What the formula, or a public order of it, is zero with, in the words of the parameters."""
+    """Return the factors of the formula and of its public order that make it zero, in the words of the parameters."""
     if elementwise.fits(op):
         graphs = [elementwise.value_of(op, form) for form in orders_of(op).values()]
     else:
@@ -320,8 +320,8 @@ SPECIAL = tuple(F(v) for v in (np.inf, -np.inf, 3e38, -3e38, 0.0, 1.0, -0.5))
 
 
 def _may_be_infinite(graph: Expression, factor: Expression) -> bool:
-    """Whether what a factor is multiplied with may be infinite; where it is bounded only a NaN could tell, and kernels
-    that lose those are among the numeric mutants."""
+    """Return whether the cofactor of ``factor`` can be infinite. If it is bounded, only a NaN could show the mask, and
+    kernels that lose NaN are among the numeric mutants."""
     others = substitute(graph, {factor: ONE})
     names = names_of(others)
     places = np.meshgrid(*(np.array(SPECIAL) for _ in names)) if names else []
@@ -339,7 +339,7 @@ def _given(op: Operator, factor: Expression) -> Zero:
 
 
 def _masked_samples(op: Operator, name: str, reduction: int) -> Zero:
-    """Samples whose own operand, or that of their class, is zero, under one reduction."""
+    """Return a mask of samples with a zero operand of their own or of their class, under one reduction."""
 
     def zero(a: Arguments) -> Any:
         k = samples.operands_of(op, a)
@@ -365,7 +365,7 @@ def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
 
 
 def _half_written(change: Callable[[Array], Array]) -> Write:
-    """Write the real part of a complex output; what the other becomes is up to ``change``."""
+    """Write the real part of a complex output; ``change`` gives the imaginary part."""
 
     def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
         if given.dtype.kind != "c":
@@ -379,7 +379,7 @@ def _half_written(change: Callable[[Array], Array]) -> Write:
 
 
 def of_masks(op: Operator) -> Iterator[Defect]:
-    """Yield kernels that mask, and where an output may be complex those that write half of it."""
+    """Yield kernels that mask; and, if an output can be complex, kernels that write only its real part."""
     for what, zero, needs in _found(op):
         yield Defect(
             f"mask/{op.slug}/{what}", op.name, "SPEC",

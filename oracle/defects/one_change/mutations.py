@@ -1,8 +1,9 @@
 """Every single change of a formula's graph.
 
-Each operation and comparison is replaced by each of its kind, each function by its neighbours, each operand dropped,
-negated or exchanged for another one, each constant changed, each clamp, absolute value and branch removed: one change
-per mutant. A change that gives the same graph, or one that differs only where two branches meet in one value, is none.
+Each operation and comparison is replaced by each other one of its kind, and each function by similar functions. Each
+operand is dropped, negated or exchanged for another one. Each constant is changed. Each clamp, absolute value and
+branch is removed. A mutant has one change. A change is skipped if it gives the same graph, or one that differs only at
+a point at which two branches agree.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from ...numerics.expressions import (
 from ...numerics.traversal import names_of, substitute, walk
 
 NEIGHBOURS = {"max": ("min",), "min": ("max",), "tanh": ("erf",), "erf": ("tanh",), "sign": ("abs",), "sqrt": ("abs",)}
-EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # what others clamp at
+EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # clamps of other implementations
 
 
 class Change(NamedTuple):
-    """A changed graph. ``node``: the one that was changed."""
+    """A changed graph. ``node``: the changed node."""
 
     name: str
     graph: Expression
@@ -46,7 +47,7 @@ class Change(NamedTuple):
 
 
 def changes(root: Expression) -> Iterator[Change]:
-    """Yield every single change of a graph, operands before what uses them."""
+    """Yield every single change of a graph; operands come before the nodes that use them."""
     symbols = names_of(root)
     result: dict[int, str] = {id(root): ""}
     names: set[str] = set()
@@ -72,18 +73,18 @@ def _alternatives(node: Expression, symbols: tuple[str, ...], is_root: bool) -> 
         for leaf in _leaves(arg, symbols):
             args = (*node.args[:k], leaf, *node.args[k + 1 :])
             if len(set(map(id, args))) == 1 and node.op == "-":
-                continue  # x - x: nothing of the formula is left
+                continue  # x - x: the formula would vanish
             yield f"{text(arg)} -> {text(leaf)} in {own}", operation(node.op, *args)
     if is_root:
         yield f"{own} -> (-{own})", -node
 
 
 def _operations(node: Expression) -> Iterator[Expression]:
-    """Another operation on the same operands, or less of it."""
+    """Yield other operations on the same operands, or parts of the operation."""
     op, args = node.op, node.args
     if op in ARITHMETIC:
         left, right = args
-        by_one = right.op == "constant" and right.value in (1, -1)  # * and / are then one and the same
+        by_one = right.op == "constant" and right.value in (1, -1)  # * and / then give the same result
         for other in ARITHMETIC:
             if other != op and not (by_one and {op, other} == {"*", "/"}):
                 yield operation(other, left, right)
@@ -141,7 +142,7 @@ def _functions(node: Expression) -> Iterator[Expression]:
 
 
 def _leaves(node: Expression, symbols: tuple[str, ...]) -> Iterator[Expression]:
-    """What an operand that is a symbol or a constant may be mistaken for."""
+    """Yield the expressions for which an operand (symbol or constant) may be mistaken."""
     if node.op == "symbol":
         yield from (symbol(name) for name in symbols if name != node.value)
     elif isinstance(node.value, Fraction):
@@ -163,7 +164,7 @@ def _numbers(value: Fraction) -> Iterator[Fraction]:
 
 
 def _is_defined(graph: Expression) -> bool:
-    """Whether all constants are numbers: the root of -2 is none."""
+    """Return whether all constants are real numbers; the root of -2 is not."""
     try:
         return all(_is_number(node) for node in walk(graph) if node.is_constant and not node.is_condition)
     except Undefined:
@@ -179,8 +180,8 @@ def _is_number(node: Expression) -> bool:
 
 
 def _meets(old: Expression, new: Expression, root: Expression, graph: Expression) -> bool:
-    """Whether ``<`` became ``<=``, or the other way round, between an operand and a number, where the formula's value
-    is one and the same whichever branch is taken: the mutant is no mutant."""
+    """Return whether ``<`` became ``<=`` (or the reverse) between an operand and a number at which both branches give
+    the same value. Then the change is no mutant."""
     if {old.op, new.op} != {"<", "<="} or old.args != new.args:
         return False
     left, right = old.args
@@ -191,7 +192,7 @@ def _meets(old: Expression, new: Expression, root: Expression, graph: Expression
 
 
 def _settled(root: Expression, name: Expression, number: Expression) -> Expression:
-    """A graph at one value of an operand: constants are computed, conditions on them decided."""
+    """Return a graph at one value of an operand: constants are computed, and conditions on them decided."""
     made: dict[int, Expression] = {}
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
@@ -216,7 +217,7 @@ def _decided(condition: Expression) -> Fraction:
 
 
 def factors(root: Expression) -> tuple[Expression, ...]:
-    """Return what a graph's value is zero with: the factors of a product, common to all terms of a sum."""
+    """Return the factors with which a graph's value becomes zero: factors of a product, common factors of a sum."""
     if root.op == "*":
         return tuple(dict.fromkeys((*factors(root.args[0]), *factors(root.args[1]))))
     if root.op == "/":
@@ -234,7 +235,7 @@ def _terms(node: Expression) -> tuple[Expression, ...]:
 
 
 def is_mere_factor(root: Expression, name: str) -> bool:
-    """Whether a formula is an operand times something that does not hold it."""
+    """Return whether a formula is an operand times an expression without that operand."""
     own = symbol(name)
     if own not in factors(root):
         return False
