@@ -49,8 +49,7 @@ def names(op: Operator) -> dict[str, tuple[str, ...]]:
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
-    """Return a validator with only the checks for which ``keep(name)`` is true, and with checks of these
-    out-pointers."""
+    """Return a validator with only the checks that ``keep`` selects by name, and the checks of these pointers."""
 
     def check(call: Call) -> Status:
         for name in pointers:
@@ -229,8 +228,8 @@ def seed_of(op: Operator, a: Arguments) -> int:
 
 
 def _stale_tile(op: Operator) -> Kernel:
-    """Return a kernel that, for float32 and many tiles, repeats the previous tile's results in one pseudo-random
-    tile."""
+    """Return a kernel that repeats the previous tile's results in one tile, for float32 and many tiles; a hash of the
+    call chooses the tile."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         right = np.array(plain(op)(a, target), order="C")  # C order: reshape returns a view
