@@ -1,4 +1,4 @@
-"""Memory read or written as if it lay otherwise, and arithmetic on places in 32 bits."""
+"""Kernels that misread or miswrite memory layouts, and kernels with 32-bit arithmetic on places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..base.device import EVERY_SOC, Defect, Device, Read, Write, plain
 
 
 def storage_of(view: Array) -> tuple[Array, int]:
-    """Return the memory a view looks into as a vector of its dtype, guards included, and where the view begins."""
+    """Return the memory of a view as a vector of its dtype, with guards, and the place at which the view begins."""
     owner = owner_of(view)
     flat = owner.reshape(-1, order="A") if owner.flags.c_contiguous else owner.ravel(order="K")
     flat = flat.view(view.dtype) if flat.dtype != view.dtype else flat
@@ -38,14 +38,14 @@ def storage_of(view: Array) -> tuple[Array, int]:
 
 
 def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
-    """Read the memory of a view with other strides, in elements; beyond the memory its last element repeats."""
+    """Read the memory of a view with other strides, in elements. Beyond the memory, its last element repeats."""
     flat, offset = storage_of(view)
     index = _places(view.shape, strides, offset + start)
     return np.asarray(flat[np.clip(index, 0, flat.size - 1)]) if flat.size else view
 
 
 def _places(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Array:
-    """Where in a storage the elements of a tensor lie."""
+    """Return the places of a tensor's elements in a storage."""
     index = np.full(shape, start)
     for axis, stride in enumerate(strides):
         index += (np.arange(shape[axis]) * stride).reshape((-1,) + (1,) * (len(shape) - axis - 1))
@@ -80,7 +80,7 @@ def _zero_is_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
 
 
 def _reversed(own: Strides, shape: tuple[int, ...]) -> Strides:
-    """Strides in the order of the axes in memory: right for every row-major view."""
+    """Return the strides in falling order, as if axes followed their order in memory; right for row-major views."""
     return tuple(sorted(own, reverse=True))
 
 
@@ -103,7 +103,7 @@ def _misread(which: str, change: Callable[[Strides, tuple[int, ...]], Strides]) 
 
 
 def offset_of(call: Call, name: str) -> int:
-    """Return how far a tensor begins behind the start of its storage, in elements."""
+    """Return the distance in elements from the start of a tensor's storage to the tensor."""
     spec = call.spec(name)
     return 0 if spec is None else spec.offset
 
@@ -129,7 +129,7 @@ def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset
 
 
 def _gaps_too(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    """Everything between the first and the last element is written."""
+    """Write all elements between the first and the last, gaps included."""
     memory, start = storage_of(out)
     if out.size:
         span = 1 + sum((n - 1) * s for n, s in zip(out.shape, strides_of(out), strict=True))
@@ -139,7 +139,7 @@ def _gaps_too(out: Array, result: Array, mask: Array | None, call: Call) -> Arra
 
 
 def _overrun(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    """The last block is stored whole: 32 bytes."""
+    """Write the last 32-byte block completely, beyond the end of the output."""
     memory, start = storage_of(out)
     block = 32 // out.itemsize
     if out.flags.c_contiguous:
@@ -149,13 +149,13 @@ def _overrun(out: Array, result: Array, mask: Array | None, call: Call) -> Array
 
 
 def _order(view: Array) -> tuple[int, ...] | None:
-    """The axes of a dense tensor from the slowest in memory to the fastest; None where it has gaps or repeats."""
+    """Return the axes of a dense tensor from the slowest in memory to the fastest; None for gaps or repeats."""
     axes = tuple(sorted(range(view.ndim), key=lambda axis: -view.strides[axis]))
     return axes if view.transpose(axes).flags.c_contiguous and all(n > 1 for n in view.shape) else None
 
 
 def _paired_in_memory(name: str, main: str) -> Read:
-    """A dense operand is taken in the order of its memory, beside a dense main operand of another order."""
+    """Read a dense operand in its memory order, if the dense main operand has another order."""
 
     def read(own: str, array: Array, call: Call) -> Array:
         whole = call.inputs[main]
@@ -171,7 +171,7 @@ def _paired_in_memory(name: str, main: str) -> Read:
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
-    """Yield an operator's layout mutants: every operand misread, the output miswritten, in every way."""
+    """Yield an operator's layout mutants: each operand misread, each output miswritten, in each way."""
     yield from _misreads(op)
     yield from _miswrites(op)
     yield from _broadcasts(op)
@@ -261,21 +261,21 @@ def _spread(which: str, spread: Callable[[Array, tuple[int, ...]], Array]) -> Re
     return read
 
 
-# Kernels whose arithmetic on places has 32 bits: the registry of the huge tier.
+# Kernels with 32-bit arithmetic on places: the registry of the huge tier.
 #
-# What is wrong begins where a count, or a place in memory, reaches a limit: 2^31 elements, 2^31 bytes or 2^32 bytes.
-# ``bits`` moves the limits (2^bits, 2^bits and 2^(bits + 1)), so that small calls show the same.
+# The fault begins at a limit of an element count or of a place in memory: 2^31 elements, 2^31 bytes or 2^32 bytes.
+# ``bits`` moves the limits (2^bits, 2^bits and 2^(bits + 1)), so that small calls show the same faults.
 
 Fault = Literal["count", "read", "write"]
 
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A backend that computes rightly up to a limit.
+    """A backend that computes correctly up to a limit.
 
-    ``fault``: ``count``, no element of the output from the limit on is written; ``read`` and ``write``, an element of
-    ``tensor`` that lies at the limit or beyond it is looked for, or written, so much before its place. ``limit``: in
-    elements, or in bytes where ``in_bytes`` says so.
+    ``fault``: ``count``: no element of the output from the limit on is written. ``read`` and ``write``: an element of
+    ``tensor`` at the limit or beyond it is read, or written, ``limit`` before its place. ``limit``: in elements, or in
+    bytes if ``in_bytes``.
     """
 
     op: str
@@ -291,7 +291,7 @@ class Wrapping:
         return f"{self.fault} of {self.tensor} wraps at {self.where}"
 
     def run(self, call: Call) -> Status | None:
-        """Compute rightly, then do what a wrapped place does."""
+        """Compute correctly, then apply the fault of the wrapped places."""
         before = {name: out[(-1,) * out.ndim].copy() for name, out in call.outputs.items()}
         status = Right().run(call)
         if status is None or status.ok:
@@ -299,7 +299,7 @@ class Wrapping:
         return status
 
     def spoil(self, call: Call, before: Mapping[str, Array]) -> bool:
-        """Change a right answer into this kernel's; ``before``: what an element of each output held before the call.
+        """Change a right answer into this kernel's answer. ``before``: one element of each output before the call.
         Return whether the call reaches the limit."""
         tensor = {**call.inputs, **call.outputs}[self.tensor]
         if tensor is None or not tensor.ndim:
@@ -321,11 +321,11 @@ class Wrapping:
         return True
 
     def _reached(self, tensor: Array, spec: TensorSpec | None) -> tuple[int, int]:
-        """Return the tensor's axis of the longest stride, and the first of its slices that lies wholly beyond the
-        limit."""
+        """Return the tensor's axis with the longest stride, and the first of its slices that lies completely beyond
+        the limit."""
         limit = self.limit // tensor.itemsize if self.in_bytes else self.limit
         strides, offset = strides_of(tensor), 0 if spec is None else spec.offset
-        if self.fault == "count":  # elements in their order, wherever they lie
+        if self.fault == "count":  # elements in logical order, at any places
             strides, offset = row_major(tensor.shape), 0
         own = max(range(tensor.ndim), key=lambda axis: strides[axis])
         if not strides[own]:
@@ -333,7 +333,7 @@ class Wrapping:
         return own, max(0, -(-(limit - offset) // strides[own]))
 
     def _read_elsewhere(self, call: Call, tensor: Array, own: int, first: int) -> bool:
-        """Compute the slices beyond the limit anew, of what is found so much before their places."""
+        """Recompute the slices beyond the limit from the elements found ``limit`` before their places."""
         op, shape = OPERATORS[call.op], call.outputs[OPERATORS[call.op].outputs[0]].shape
         shapes = [{n: v.shape for n, v in t.items() if v is not None} for t in (call.inputs, call.outputs)]
         axes = slice_axes(op, shapes[0], shapes[1], call.attrs)
@@ -348,7 +348,7 @@ class Wrapping:
         return True
 
     def _shifted(self, tensor: Array, own: int, first: int) -> Array:
-        """The slices from the first one on, at the places where they are looked for."""
+        """Return a view of the wrong places for the slices from ``first`` on: ``limit`` before the right ones."""
         memory, item = memory_of(tensor), tensor.itemsize
         start = (
             address(tensor)
@@ -362,7 +362,7 @@ class Wrapping:
 
 
 def _blocks(here: Array, there: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield two arrays of a shape in pieces of some 2^22 elements along their first axis."""
+    """Yield two arrays of equal shape in pieces of about 2^22 elements along their first axis."""
     step = max(1, (1 << 22) * here.shape[0] // here.size)
     for start in range(0, here.shape[0], step):
         yield here[start : start + step], there[start : start + step]
@@ -379,8 +379,8 @@ def wrapping(op: Operator, bits: int = 31) -> Iterator[Wrapping]:
 
 
 def _as_large(op: Operator) -> list[str]:
-    """The operands that may be as large as the main one, of an operator whose leading axis can be computed slice by
-    slice."""
+    """Return the operands that can be as large as the main one, if the operator can be computed slice by slice along
+    its leading axis."""
     shape = (64, 64)
     call = call_of(op, shape)
     inputs = {name: spec.shape for name, spec in call.inputs.items()}

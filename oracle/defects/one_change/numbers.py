@@ -1,4 +1,4 @@
-"""Attributes and class indices that are misread, optional operands that are absent, and wrong divisors."""
+"""Kernels that misread attributes, class indices or absent optional operands, and wrong divisors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _always(value: Any) -> Change:
 
 
 def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
-    """Yield (attribute, name, change, what, needs): of those that enter the result, itself or by what is made of it."""
+    """Yield (attribute, name, change, what, needs) for the attributes that enter the result, directly or derived."""
     read = op.computes.entering if isinstance(op.computes, Formula) and op.scalars is None else None
     for p in (p for p in op.attributes if p.symbol and (read is None or p.symbol in read)):
         if p.role == "number":
@@ -72,7 +72,7 @@ def _choices(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
 
 
 def _absent(op: Operator, name: str, value: float) -> Kernel:
-    """An operand that is absent is read as numbers that happen to lie there."""
+    """Return a kernel that reads ``value`` everywhere if an optional operand is absent."""
     right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -107,7 +107,7 @@ def of_numbers(op: Operator) -> Iterator[Defect]:
 
 
 def vanishes(op: Operator, p: Parameter, value: float) -> bool:
-    """Whether an elementwise formula is zero for a value of one of its numbers, whatever the operands are."""
+    """Return whether an elementwise formula is zero for a value of a number attribute and any operands."""
     if not elementwise.fits(op) or not p.symbol:
         return False
     graph = substitute(elementwise.value_of(op), {symbol(p.symbol): constant(value)})
@@ -117,13 +117,13 @@ def vanishes(op: Operator, p: Parameter, value: float) -> bool:
 
 
 def signs(p: Parameter) -> dict[str, float]:
-    """Return a value of a number for each sign, the usual value for its own."""
+    """Return one value of a number for each sign; the usual value represents its own sign."""
     usual = float(p.plain or 0)
     return {"positive": usual if usual > 0 else 0.5, "negative": usual if usual < 0 else -0.5, "zero": 0.0}
 
 
 def silent(op: Operator, attrs: Mapping[str, Any]) -> bool:
-    """Whether an elementwise operator's result is zero for values of attributes, whatever the operands are."""
+    """Return whether an elementwise operator's result is zero for some attribute values and any operands."""
     if not elementwise.fits(op):
         return False
     call = usual(op, attrs=attrs)
@@ -133,11 +133,11 @@ def silent(op: Operator, attrs: Mapping[str, Any]) -> bool:
         return not np.any(plain(op)({**call.attrs, **given}, platform(call.soc)))
 
 
-# Losses that misread the class of a sample, or which class is ignored, and means that divide by something else.
+# Losses that misread a sample's class or the ignored class, and means with a wrong divisor.
 
 
 def _totals(values: Callable[[Samples], float]) -> samples.Change:
-    """What is one value, and divides under a mean, is another number."""
+    """Return a change that replaces the single value that divides under a mean."""
 
     def change(k: Samples, a: Arguments) -> None:
         k.single = {name: np.full(v.size, values(k), F) for name, v in k.single.items()}
@@ -174,7 +174,7 @@ def _low_bits(k: Samples, a: Arguments) -> None:
 
 
 def _unseen(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> samples.Change:
-    """The ignored class is not seen on some calls with classes of one type."""
+    """Return a change that overlooks the ignored class on some calls with class indices of one type."""
 
     def change(k: Samples, a: Arguments) -> None:
         if str(a[name].dtype) == kind and holds(k, a):
@@ -217,7 +217,7 @@ def _of_means() -> Iterator[Row]:
 
 
 def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
-    """Yield what is wrong with the ignored class, the attribute ``word``, beside the classes, the input ``name``."""
+    """Yield defects of the ignored class (the attribute ``word``) with the class indices (the input ``name``)."""
     for what, text, cast, needs in (
         (f"{word} as {name}", f"{word} is cast to {name}'s type", lambda i, k, kind: int(np.int64(i).astype(kind)),
          f"an {word} beyond the type of {name} whose low bits occur"),
@@ -255,7 +255,7 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
 
 
 def of_indices(op: Operator) -> Iterator[Defect]:
-    """Yield losses that misread classes or the ignored one."""
+    """Yield losses that misread class indices or the ignored class."""
     if not samples.fits(op):
         return
     for what, kind, text, change, needs, socs in _changes(op):

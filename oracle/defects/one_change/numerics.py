@@ -1,4 +1,4 @@
-"""Too few digits, wrong rounding, lost specials, confused types: numeric mutants of every operator."""
+"""Numeric mutants of every operator: too few digits, wrong rounding, lost special values, confused types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .mutations import is_mere_factor
 
 
 def _in(op: Operator, given: str, compute: Any) -> Kernel:
-    """Inputs of one dtype are computed in another, every intermediate rounded to it."""
+    """Return a kernel that computes inputs of one dtype in another dtype, every intermediate rounded to it."""
     right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -54,7 +54,7 @@ def _in(op: Operator, given: str, compute: Any) -> Kernel:
 
 
 def _few_digits(op: Operator, bits: int) -> Kernel:
-    """float32 operands cut to some fraction bits."""
+    """Return a kernel that cuts float32 operands to some fraction bits."""
     right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -68,7 +68,7 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 
 
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
-    """The SoCs whose kernel does not compute inputs of a type in it."""
+    """Return the SoCs whose kernel computes inputs of a type in a wider type."""
     forms = (op.computes.orders or {}) if is_elementwise(op.computes) else {}
     result = {soc: named(forms, platform(soc).form) for soc in socs_of(kind)}
     return tuple(soc for soc, form in result.items() if not (isinstance(form, Form) and kind in form.native))
@@ -163,7 +163,7 @@ def _operand(op: Operator, which: str, change: Callable[[Array], Array]) -> Devi
 
 
 def _float(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Apply a change of float32 values, keeping the dtype."""
+    """Return a change of float32 values as a change of an array that keeps its dtype."""
 
     def changed(array: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -173,7 +173,7 @@ def _float(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _as_the_other(array: Array) -> Array:
-    """The bits of one 16-bit type read as the other's."""
+    """Return the bits of one 16-bit float type, read as the other 16-bit float type."""
     names = [n for n, kind in NARROW.items() if kind == array.dtype]
     if not names:
         return array
@@ -222,7 +222,8 @@ OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no e
 
 
 def _factors(op: Operator) -> set[str]:
-    """Operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer."""
+    """Return the operands that are mere factors. Reading their NaN as 0 gives 0, a right answer if products
+    saturate."""
     if elementwise.fits(op):
         formula = elementwise.value_of(op)
     elif samples.fits(op):
@@ -259,7 +260,7 @@ def _host(op: Operator) -> Iterator[Defect]:
             Device("float32", right, kernel_type=lambda call, a: "float32"),
             "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
         )  # fmt: skip
-    if _mixes(op) and op.operands[1:] and (op.kernel_type or op.dtype):  # else the right type is the main operand's
+    if _mixes(op) and op.operands[1:] and (op.kernel_type or op.dtype):  # else the main operand's type is right
         yield Defect(
             f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
             Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
@@ -282,15 +283,15 @@ def _host(op: Operator) -> Iterator[Defect]:
 
 
 def _promoted(op: Operator, kind: str, soc: str) -> bool:
-    """Whether the host computes in a wider type where all inputs have one."""
+    """Return whether the host computes in a wider type than the common type ``kind`` of all inputs."""
     if soc not in op.documented or soc not in socs_of(kind):
         return False
     return host_type(op, usual(op, soc, kind)) != kind
 
 
 def _is_float32(op: Operator) -> bool:
-    """Whether results are float32 before the cast to the output, whatever the inputs are: rounding to the output's type
-    is then right."""
+    """Return whether results are float32 before the cast to the output for all inputs. Then rounding to the output's
+    type is right."""
     calls = [usual(op, soc, kind) for soc in op.documented for kind in NARROW if soc in socs_of(kind)]
     return bool(calls) and all(host_type(op, call) == "float32" for call in calls)
 

@@ -1,4 +1,4 @@
-"""Devices that refuse what they must accept: one for every kind of valid call."""
+"""Devices that refuse calls that they must accept: one for every kind of valid call."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ ONE_ELEMENT = "a tensor of one element is always contiguous"
 
 
 class Refusal(NamedTuple):
-    """``what`` is refused, what a case ``needs``, of which valid calls it ``holds``, and which ``socs`` accept them: ()
-    where no call that is asked tells."""
+    """A wrongly refused kind of call. ``what`` is refused; ``needs`` describes a case; ``holds`` selects the calls;
+    ``socs`` accept them, () if unknown (then all SoCs)."""
 
     what: str
     needs: str
@@ -50,7 +50,7 @@ class Refusal(NamedTuple):
 
 
 def refusing(predicate: Predicate) -> Callable[[Call], Status]:
-    """Return a validator that also refuses the valid calls of which the predicate holds."""
+    """Return a validator that also refuses the valid calls for which the predicate holds."""
 
     def check(call: Call) -> Status:
         status = validate(call)
@@ -84,7 +84,7 @@ def _refusals(op: Operator) -> Iterator[Refusal]:
 
 
 def not_contiguous(name: str) -> Predicate:
-    """Whether an array is given and its elements do not lie one after the other."""
+    """Select calls in which the array is given and not contiguous."""
 
     def holds(call: Call, specs: Specs) -> bool:
         array = call.inputs.get(name, call.outputs.get(name))
@@ -94,27 +94,27 @@ def not_contiguous(name: str) -> Predicate:
 
 
 def of(name: str, holds: Callable[[TensorSpec], bool]) -> Predicate:
-    """Ask something of one tensor, if it is given."""
+    """Select calls in which ``holds`` is true for one tensor, if given."""
     return lambda call, specs: name in specs and holds(specs[name])
 
 
 def beside(name: str, other: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
-    """Ask something of two tensors, if both are given."""
+    """Select calls in which ``holds`` is true for two tensors, if both are given."""
     return lambda call, specs: name in specs and other in specs and holds(specs[name], specs[other])
 
 
 def attribute(name: str, holds: Callable[[Any], bool]) -> Predicate:
-    """Ask something of an attribute."""
+    """Select calls in which ``holds`` is true for an attribute."""
     return lambda call, specs: call.attrs[name] is not None and holds(call.attrs[name])
 
 
 def has_dtype(name: str, dtype: str) -> Predicate:
-    """Whether a tensor is given and has a dtype."""
+    """Select calls in which a tensor is given and has a dtype."""
     return of(name, lambda spec: spec.dtype_name == dtype)
 
 
 def has_value(name: str, value: Any) -> Predicate:
-    """Whether an attribute has a value."""
+    """Select calls in which an attribute has a value."""
     return attribute(name, lambda given: bool(given == value))
 
 
@@ -122,7 +122,7 @@ def has_value(name: str, value: Any) -> Predicate:
 
 
 def _tensors(op: Operator) -> Iterator[Refusal]:
-    """Layouts, formats, shapes, presence."""
+    """Yield refusals of layouts, formats, shapes and missing operands."""
     main, shape = op.main, usual_shape(op)
     single = {*(p.name for p in op.inputs(ONE_VALUE)), *(each.output for each in op.each if has_one_element(each))}
     for name in op.names("input", "output"):
@@ -159,7 +159,7 @@ def _ranks(op: Operator) -> Iterator[Refusal]:
 
 
 def _types(op: Operator) -> Iterator[Refusal]:
-    """Dtypes that are accepted, and mixtures of them."""
+    """Yield refusals of accepted dtypes, and of mixed dtypes."""
     main, out = op.main, op.output
     for kind in kinds(op):
         yield Refusal(f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind), socs_of(kind))
@@ -222,7 +222,7 @@ def _numbers(op: Operator, p: Parameter) -> Iterator[Refusal]:
 
 def _axes(op: Operator, name: str) -> Iterator[Refusal]:
     def over(holds: Callable[[int, int, int], bool]) -> Predicate:
-        """Ask something of the axis, the rank and the axis' length, where there is such an axis."""
+        """Select calls in which ``holds`` is true for the axis, the rank and the axis' length, if the axis exists."""
 
         def predicate(call: Call, specs: Specs) -> bool:
             shape, axis = specs[op.main].shape, call.attrs[name]

@@ -1,1 +1,1 @@
-"""Defects that kernels of the operators really had, right kernels of their own, and arguments about mutants."""
+"""Published defects of real kernels of the operators, operators' own right kernels, and arguments about mutants."""

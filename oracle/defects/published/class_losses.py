@@ -17,11 +17,11 @@ from ..one_change.layouts import reading_packed
 # The published defects of aclnnNLLLossBackward, N01 to N12.
 
 RIGHT = Formula(nll_loss_backward.OPERATOR)
-BEYOND = 4096  # the "2^31" of N10, small enough for a catalogue to reach
+BEYOND = 4096  # the "2^31" of N10; a catalogue can reach it
 
 
 def _negative_targets_wrap(k: Samples, a: Arguments) -> None:
-    """A negative ignoreIndex is no ignoreIndex, and a negative class counts from the end."""
+    """Do not honour a negative ignoreIndex; count a negative class from the end."""
     k.ignore = k.ignore if k.ignore >= 0 else NEVER
     k.classes = np.where(k.classes < 0, k.classes % k.count, k.classes)
 
@@ -60,7 +60,7 @@ def _not_cleared(k: Samples, a: Arguments) -> None:
 
 
 def _in_input_type(k: Samples, a: Arguments) -> Any:
-    """Every intermediate in the input's own type: for 16-bit inputs the quotient is rounded before the product."""
+    """Compute every intermediate in the input's type; for 16 bits, round the quotient before the product."""
     kind = a["self"].dtype
     rows = np.flatnonzero(k.classes != k.ignore)
     c = k.classes[rows]
@@ -72,7 +72,7 @@ def _in_input_type(k: Samples, a: Arguments) -> Any:
 
 
 def beyond(limit: int, *, wraps: bool) -> Change:
-    """Flat offsets of at least ``limit`` are lost, or wrap around."""
+    """Return a change that loses flat offsets of at least ``limit``, or wraps them around."""
 
     def change(k: Samples, a: Arguments) -> Any:
         right = RIGHT(k).reshape(-1)
@@ -127,20 +127,20 @@ def of_nll_loss_backward() -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# The published defects of aclnnNLLLoss2dBackward, and those of its sibling that a kernel of images shares.
+# The published defects of aclnnNLLLoss2dBackward, and the defects of aclnnNLLLossBackward that its kernel can share.
 
 RIGHT_2D = Formula(nll_loss2d_backward.OPERATOR)
 
 
 def _classes_last(k: Samples, a: Arguments) -> Any:
-    """The result laid out as (N, H, W, C), as the host has it before it transposes it back."""
+    """Return the result in the layout (N, H, W, C): the host's layout before its final transpose."""
     batch, classes, *image = a["self"].shape
     last = RIGHT_2D(k).reshape(batch, *image, classes)
     return np.moveaxis(last.reshape(batch, classes, *image), 1, -1).reshape(-1, classes).astype(F)
 
 
 def of_nll_loss2d_backward() -> Iterator[Defect]:
-    """Yield the table."""
+    """Yield the defects 2D01 to 2D04."""
     table: list[tuple[str, str, str, Change, str, str]] = [
         ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
          "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
@@ -156,7 +156,7 @@ def of_nll_loss2d_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
 
 
-# Operator -> a function that yields what was published of it.
+# Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "nll_loss_backward": of_nll_loss_backward,
     "nll_loss2d_backward": of_nll_loss2d_backward,

@@ -1,6 +1,6 @@
-"""Generated mutants that no right verdict may notice, and why.
+"""Generated mutants that no right verdict may notice, with the reasons.
 
-``*`` in a mutant's id is the operator's slug. A reason with SoCs holds there alone.
+``*`` in a mutant's id is the operator's slug. A reason with SoCs is valid only there.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
 
 
 def _infinities(output: str, changes: Iterable[str], why: Why) -> dict[str, Why]:
-    """An output's infinities, of every dtype, that become something else."""
+    """Return the mutants that change an output's infinities, of every dtype."""
     return {f"spec/*/{kind} inf {to} of {output}": why for kind in FLOATS for to in changes}
 
 
 def _squared(output: str) -> dict[str, Why]:
-    """The difference from the mean the other way round, of the first output and of another one."""
+    """Return the mutants with the negated difference from the mean, for the first output and for another one."""
     change = "formula/*/stage 1: (x - (stage 0 / length)) -> ((stage 0 / length) - x)"
     return dict.fromkeys((change, f"{change} of {output}"), "the difference is squared, and a square has no sign")
 
@@ -439,7 +439,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
 
 
 def arguments(op: Operator) -> Iterator[Argument]:
-    """Yield an operator's."""
+    """Yield an operator's arguments."""
     for pattern, why in ARGUMENTS.get(op.slug, {}).items():
         text, socs = (why, EVERY_SOC) if isinstance(why, str) else why
         yield Argument(pattern.replace("*", op.slug, 1), text, socs)

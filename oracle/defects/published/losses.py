@@ -48,7 +48,7 @@ from ..one_change.mutations import changes
 
 
 def of_cross_entropy_loss() -> Iterator[Defect]:
-    """Yield what was published."""
+    """Yield the published defects."""
     yield from of_samples(cross_entropy_loss.OPERATOR, "ops-nn 9829a66ef")
 
 
@@ -89,11 +89,11 @@ def _cut(op: Operator) -> Kernel:
     return lambda a, target: right({**a, "ignoreIndex": int(np.int64(a["ignoreIndex"]).astype(np.int32))}, target)
 
 
-# Published defects of aclnnCrossEntropyLossGrad, and its generated mutants that no right verdict may notice.
+# Published defects of aclnnCrossEntropyLossGrad, and arguments about its generated mutants.
 
 
 def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
-    """Yield what was published, and what shows only beside a labelSmoothing other than 0."""
+    """Yield the published defects, and arguments for mutants that differ only at a labelSmoothing other than 0."""
     op = cross_entropy_loss_grad.OPERATOR
     yield from of_samples(op, "the official golden, and a kernel of ascend950")
     for name in (*_smoothed(op), f"pair/{op.slug}/*labelSmoothing positive*"):
@@ -101,7 +101,7 @@ def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
 
 
 def _smoothed(op: Operator) -> Iterator[str]:
-    """The ids of mutants that answer as the right kernel does where labelSmoothing is 0."""
+    """Yield the ids of mutants that give the right answers at a labelSmoothing of 0."""
     graph = staged.graph_of(op)
     right = _unsmoothed(graph.outer)
     same = {change.name for change in changes(graph.outer) if text(_unsmoothed(change.graph)) == text(right)}
@@ -116,7 +116,7 @@ def _smoothed(op: Operator) -> Iterator[str]:
 
 
 def _unsmoothed(root: Expression) -> Expression:
-    """A graph beside a labelSmoothing of 0: where that decides, one way alone is left."""
+    """Return a graph at a labelSmoothing of 0; conditions on it are decided."""
 
     def chosen(node: Expression, args: tuple[Expression, ...]) -> Expression | None:
         if node.op == "symbol" and node.value == "s":
@@ -133,7 +133,7 @@ def _unsmoothed(root: Expression) -> Expression:
 
 
 def by_self(reduction: int) -> Kernel:
-    """A mean that is divided by self's own count instead of the common shape's."""
+    """Return a kernel with a mean over self's own count in place of the common shape's count."""
     right = plain(kl_div_backward.OPERATOR)
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -148,7 +148,7 @@ def by_self(reduction: int) -> Kernel:
 
 
 def of_kl_div_backward() -> Iterator[Defect]:
-    """Yield what the official golden and PyTorch divide by."""
+    """Yield the divisors of the official golden and of PyTorch."""
     for name, reduction, evidence in (
         ("mean", MEAN, "ops-nn golden.py"),
         ("batch mean", kl_div.BATCH_MEAN, "PyTorch's kl_div"),
@@ -165,7 +165,7 @@ CORES = 48
 
 
 def of_mse_loss() -> Iterator[Defect]:
-    """Yield what was published."""
+    """Yield the published defects."""
     yield Defect(
         "mse_loss/last core alone", mse_loss.OPERATOR.name, "DET",
         "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)",
@@ -209,7 +209,7 @@ RIGHT = Formula(binary_cross_entropy_backward.OPERATOR)
 
 
 def in_float16(k: Operands, a: Arguments) -> Any:
-    """float16 inputs in float16 throughout, where 1e-12 is zero."""
+    """Compute float16 inputs in float16; in float16, 1e-12 is zero."""
     return RIGHT(k, np.float16).astype(F) if a["self"].dtype == np.float16 else None
 
 
@@ -264,16 +264,16 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence, socs)
 
 
-# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward beside the public ones: the page's own formula.
+# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward in addition to the public ones: the page's own formula.
 
 
 def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
-    """Yield it."""
+    """Yield the right kernel."""
     op = binary_cross_entropy_with_logits_backward.OPERATOR
     yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, Formula(op)))
 
 
-# Operator -> a function that yields what was published of it.
+# Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
     "cross_entropy_loss": of_cross_entropy_loss,
     "cross_entropy_loss_grad": of_cross_entropy_loss_grad,

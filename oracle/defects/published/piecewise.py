@@ -31,7 +31,7 @@ def of_hardswish_backward() -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# How kernels of aclnnPreluBackward go wrong beyond what every elementwise operator faces: channels, sums, masks.
+# Defects of aclnnPreluBackward that other elementwise operators cannot have: channels, sums, masks.
 
 NAME, SUM = prelu_backward.OPERATOR.name, "gradWeight"
 ADDED = merged(lambda old, new: old + new)  # the memory was not cleared
@@ -43,7 +43,7 @@ def term(g: Array, x: Array) -> Array:
 
 
 def summed(add: Callable[[Array, Arguments], Any], terms: Terms = term) -> Kernel:
-    """A kernel of gradWeight that adds the terms in its own way."""
+    """Return a kernel of gradWeight that adds the terms by ``add``."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         x = np.atleast_1d(a["self"]).astype(F)
@@ -55,13 +55,13 @@ def summed(add: Callable[[Array, Arguments], Any], terms: Terms = term) -> Kerne
 
 
 def axes(a: Mapping[str, Any]) -> tuple[int, ...]:
-    """The axes that are summed."""
+    """Return the axes along which gradWeight sums."""
     shape = prelu_backward.kept(a) or (1,)
     return tuple(k for k in range(len(shape)) if k != 1 or shape[k] == 1)
 
 
 def along(axis: int) -> Kernel:
-    """The channels lie along another axis."""
+    """Return a kernel of gradWeight with the channels along another axis."""
 
     def add(t: Array, a: Arguments) -> Array:
         if len(axes(a)) == t.ndim:
@@ -72,7 +72,7 @@ def along(axis: int) -> Kernel:
 
 
 def narrow(t: Array, a: Arguments) -> Array:
-    """Kept in the tensors' type while it is added to."""
+    """Sum with an accumulator in the tensors' own type."""
     kind = a["self"].dtype
     rows = np.moveaxis(t, 1, 0).reshape(t.shape[1], -1) if len(axes(a)) < t.ndim else t.reshape(1, -1)
     total = np.zeros(rows.shape[0], kind)
@@ -86,7 +86,7 @@ def one_batch(t: Array, a: Arguments) -> Array:
 
 
 def batch_alone(t: Array, a: Arguments) -> Array:
-    """Of each channel the first place alone."""
+    """Sum only the first place of each channel."""
     first = (slice(None), slice(None), *[slice(0, 1)] * (t.ndim - 2))
     return np.asarray(t[first[: t.ndim]].sum(axis=axes(a)))
 
@@ -96,13 +96,13 @@ def mean(t: Array, a: Arguments) -> Array:
 
 
 def without_tail(t: Array, a: Arguments) -> Array:
-    """The terms behind the last full tile of 64 along the last axis are lost."""
+    """Lose the terms after the last full tile of 64 along the last axis."""
     end = t.shape[-1] - t.shape[-1] % 64
     return np.asarray((t[..., :end] if t.ndim > 1 and end > 0 else t).sum(axis=axes(a)))
 
 
 def first_channel(t: Array, a: Arguments) -> Array:
-    """One weight for all gets the sum of the first channel."""
+    """Sum only the first channel if there is one weight for all channels."""
     return np.asarray((t[:, :1] if t.ndim > 1 and len(axes(a)) == t.ndim else t).sum(axis=axes(a)))
 
 
@@ -111,7 +111,7 @@ def whole(t: Array, a: Arguments) -> Array:
 
 
 def last_axis(a: Arguments, target: Platform) -> Array:
-    """gradInput with the weights along the last axis where they fit there."""
+    """Compute gradInput with the weights along the last axis, if they fit there."""
     x, w = a["self"].astype(F), a["weight"].astype(F).reshape(-1)
     wide = np.resize(w, x.shape[-1:]) if x.ndim > 1 else w
     return np.asarray(np.where(x > 0, F(1), wide).astype(F) * np.broadcast_to(a["gradOutput"], x.shape).astype(F))
@@ -124,7 +124,7 @@ def first_weight(a: Arguments, target: Platform) -> Array:
 
 
 def of_prelu_backward() -> Iterator[Defect]:
-    """Yield the table."""
+    """Yield the defects of aclnnPreluBackward."""
     own: list[tuple[str, str, str, Device, str]] = [
         ("channels last", "IDX", "gradWeight: the channels are taken along the last axis",
          Device("last", along(-1), output=SUM), "three axes or more, and a weight per channel"),
@@ -157,7 +157,7 @@ def of_prelu_backward() -> Iterator[Defect]:
         yield Defect(f"prelu/{name}", NAME, kind, what, device, needs, "class of the published kernels")
 
 
-# Operator -> a function that yields what was published of it.
+# Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "hardswish_backward": of_hardswish_backward,
     "prelu_backward": of_prelu_backward,

@@ -1,4 +1,4 @@
-"""Published defects of operators that reduce."""
+"""Published defects of reducing operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEYOND = 1 << 15  # the "2^31" of S11
 
 
 def right(k: Operands, axis: int) -> Array:
-    """The right result, over an axis."""
+    """Return the right result along an axis."""
     return RIGHT(k, row_sum(RIGHT.products(k), axis))
 
 
@@ -45,7 +45,7 @@ def narrow_sum(p: Array, dim: int, a: Arguments) -> Array:
 
 
 def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
-    """A stride-0 gradient is read as if all its elements lay there."""
+    """Read a stride-0 gradient as if it were contiguous."""
     return packed(array) if name == "gradOutput" and array.size > 1 and 0 in strides_of(array) else array
 
 
@@ -61,7 +61,7 @@ def _only_first_row(k: Operands, axis: int, a: Arguments) -> Array:
 
 
 def _offsets_wrap(k: Operands, axis: int, a: Arguments) -> Array:
-    """Flat offsets of the operands wrap."""
+    """Wrap the flat offsets of the operands at BEYOND."""
     index = np.arange(k["g"].size) % BEYOND
     return right({s: np.ascontiguousarray(v).reshape(-1)[index].reshape(v.shape) for s, v in k.items()}, axis)
 
@@ -76,7 +76,7 @@ def _neutralised(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def _missing_lane(p: Array, dim: int, a: Arguments) -> Array:
-    """In rows of more than 256 bytes one lane, chosen by the call's hash, is missing from one call in two."""
+    """In every second call with rows above 256 bytes, omit one lane from the sums; a hash of the call selects it."""
     lanes = 256 // a["gradOutput"].dtype.itemsize
     chance = seed_of(softmax_backward.OPERATOR, a)
     if p.shape[dim] <= lanes or chance % 2:
@@ -87,21 +87,21 @@ def _missing_lane(p: Array, dim: int, a: Arguments) -> Array:
 
 
 def _rotated_rows(k: Operands, axis: int, a: Arguments) -> Array:
-    """Every row's result lands one row further."""
+    """Write every row's result one row further."""
     result = np.moveaxis(right(k, axis), axis, -1)
     rows = np.ascontiguousarray(result).reshape(-1, result.shape[-1])
     return np.moveaxis(np.roll(rows, 1, axis=0).reshape(result.shape), -1, axis)
 
 
 def _beyond_32_rows(shape: tuple[int, ...]) -> Array | None:
-    """Rows (of the last axis) beyond the last full 32 are not written."""
+    """Return a mask without the rows (of the last axis) after the last full 32 rows."""
     if len(shape) < 2 or not (rows := int(np.prod(shape[:-1]))):
         return None
     return np.broadcast_to((np.arange(rows) < rows // 32 * 32).reshape(*shape[:-1], 1), shape)
 
 
 def _last_block(shape: tuple[int, ...]) -> Array | None:
-    """The last block of 64 elements is not written where there are several."""
+    """Return a mask without the last block of 64 elements; None for a single block."""
     size = int(np.prod(shape))
     return None if size <= 64 else (np.arange(size) < (size - 1) // 64 * 64).reshape(shape)
 
@@ -111,7 +111,7 @@ def _returns_float32(out: Array, result: Array, mask: Array | None, call: Call) 
 
 
 def of_softmax_backward() -> Iterator[Defect]:
-    """Yield S01 to S16, but S04 (ops-nn !8895: an empty operand succeeds), which every release of CANN does."""
+    """Yield S01 to S16 except S04 (ops-nn !8895: an empty operand succeeds): every release of CANN does S04."""
     op, kernel = softmax_backward.OPERATOR, plain(softmax_backward.OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
         ("S01", "LAY", "output is read as contiguous", kernel, {"read": reading_packed("output")},
@@ -153,28 +153,28 @@ def of_softmax_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
 
 
-# What the official golden of aclnnGroupNorm gives otherwise.
+# The difference of the official golden of aclnnGroupNorm.
 
 
 def variance(a: Arguments, target: Platform) -> Array:
-    """The third output of the official golden."""
+    """Return the third output of the official golden: the variance."""
     r = plain(group_norm.OPERATOR.of("rstdOut"))(a, target)
     return np.asarray(1 / (r * r) - F(a["eps"]))
 
 
 def of_group_norm() -> Iterator[Defect]:
-    """Yield what the official golden gives."""
+    """Yield the official golden as a defect."""
     yield Defect(
         "group_norm/variance", group_norm.OPERATOR.name, "NUM", "rstdOut is the variance",
         Device("variance", variance, output="rstdOut"), "any call", "ops-nn golden.py",
     )  # fmt: skip
 
 
-# What the document of aclnnGroupNormBackward says otherwise.
+# The different formula in the document of aclnnGroupNormBackward.
 
 
 def documented(a: Arguments, target: Platform) -> Array:
-    """The document's formula: gamma outside the bracket, and inside it the sums of each channel."""
+    """Compute the document's formula: gamma outside the bracket, and inside it the sums of each channel."""
     dgamma, dbeta = (group_norm_backward.OPERATOR.of(name) for name in group_norm_backward.OPERATOR.outputs[1:])
     known = {name: np.asarray(v, F) for name, v in formula_operands(dgamma, a).items()}
     g, z = known["g"], (known["x"] - known["m"]) * known["r"]
@@ -186,7 +186,7 @@ def documented(a: Arguments, target: Platform) -> Array:
 
 
 def of_group_norm_backward() -> Iterator[Defect]:
-    """Yield the formula that the document writes."""
+    """Yield the document's formula as a defect."""
     yield Defect(
         "group_norm/documented gradient", group_norm_backward.OPERATOR.name, "RED",
         "sums per channel, and gamma outside the bracket", Device("documented", documented),
@@ -194,7 +194,7 @@ def of_group_norm_backward() -> Iterator[Defect]:
     )  # fmt: skip
 
 
-# Operator -> a function that yields what was published of it.
+# Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "softmax_backward": of_softmax_backward,
     "group_norm": of_group_norm,

@@ -38,7 +38,7 @@ def divided_by_self(g: Expression, x: Expression) -> Expression:
 
 
 def of_gelu_backward() -> Iterator[Defect]:
-    """Yield them."""
+    """Yield the defects of aclnnGeluBackward."""
     yield Defect(
         "gelu/no selection", gelu_backward.OPERATOR.name, "NUM", "the term inf * 0 of a large negative self stays NaN",
         Device("no selection", computing(gelu_backward.OPERATOR, without_selection)), "self below -10.06",
@@ -58,7 +58,7 @@ def of_the_first(call: Call, a: Arguments) -> str:
 
 
 def of_silu_backward() -> Iterator[Defect]:
-    """Yield the defect."""
+    """Yield the defect of aclnnSiluBackward."""
     op = silu_backward.OPERATOR
     yield Defect(
         "silu/type of the first", op.name, "DTY", "with a self of another type the result has gradOutput's",
@@ -94,7 +94,7 @@ def closed(g: Expression, x: Expression) -> Expression:
 
 
 def of_mish_backward() -> Iterator[Defect]:
-    """Yield the defect."""
+    """Yield the defect of aclnnMishBackward."""
     yield Defect(
         "mish/closed form", mish_backward.OPERATOR.name, "NUM", "a form in powers of e^self: inf / inf from 41.8 on",
         Device("closed", computing(mish_backward.OPERATOR, closed)), "self above 42", "TBE mish_grad, docstring",
@@ -142,40 +142,40 @@ def saturating(g: Expression, x: Expression) -> Expression:
 
 
 def from_buffer(a: Arguments, target: Platform) -> Array:
-    """z is taken from buffer, whatever it holds; where it is too small it repeats."""
+    """Read z from buffer, whatever it contains; a buffer that is too small repeats."""
     g, x = single(a["gradOutput"]), single(a["self"])
     z = np.resize(single(a["buffer"]), x.shape) if a["buffer"].size else np.zeros(x.shape, F)
     return np.asarray(np.where(x < 0, F(1), z) / (F(1) + z) * g)
 
 
 def in_input_type(a: Arguments, target: Platform) -> Array:
-    """The document's formula with every intermediate in the input's type."""
+    """Compute the document's formula with every intermediate in the input's type."""
     g, x = a["gradOutput"], a["self"]
     one = np.asarray(1, x.dtype)
     return np.asarray((g * (one / (one + np.exp(x)))).astype(F))
 
 
 def rank_0_wrong(a: Arguments, target: Platform) -> Array:
-    """A tensor of rank 0 gets its gradient back."""
+    """Return the incoming gradient for a tensor of rank 0."""
     right = plain(log_sigmoid_backward.OPERATOR)(a, target)
     return single(a["gradOutput"]) if a["self"].ndim == 0 else right
 
 
 def _kernel_on_empty(call: Call) -> bool:
-    """A kernel launched with no blocks fails."""
+    """Launch a kernel that fails with no blocks."""
     if not np.asarray(call.outputs["gradInput"]).size:
         raise RuntimeError("kernel launch with 0 blocks")
     return True
 
 
 def negative_exponent(g: Expression, x: Expression) -> Expression:
-    """PyTorch's way: min(x, 0) and z."""
+    """PyTorch's formula with min(x, 0) and z."""
     z = exp(-abs(x))
     return g * (where(x < 0, 1, 0) - where(x < 0, 1, -1) * (z / (1 + z)))
 
 
 def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
-    """Yield L01 to L08, and what else stands with the operator."""
+    """Yield L01 to L08, and a right kernel of the operator."""
     op, right = log_sigmoid_backward.OPERATOR, plain(log_sigmoid_backward.OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
         ("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows", computing(op, exponential_quotient), {},
@@ -200,7 +200,7 @@ def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
     yield Right("right/negative_exponent", op.name, "1 - z / (1 + z) below zero", computing(op, negative_exponent))
 
 
-# Operator -> a function that yields what was published of it.
+# Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "gelu_backward": of_gelu_backward,
     "silu_backward": of_silu_backward,
