@@ -222,8 +222,7 @@ OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no e
 
 
 def _factors(op: Operator) -> set[str]:
-    """Return the operands that are mere factors. Reading their NaN as 0 gives 0, a right answer if products
-    saturate."""
+    """Return the operands that are mere factors: reading their NaN as 0 gives 0, right if products saturate."""
     if elementwise.fits(op):
         formula = elementwise.value_of(op)
     elif samples.fits(op):

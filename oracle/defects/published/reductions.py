@@ -76,7 +76,7 @@ def _neutralised(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def _missing_lane(p: Array, dim: int, a: Arguments) -> Array:
-    """In every second call with rows above 256 bytes, omit one lane from the sums; a hash of the call selects it."""
+    """Omit one lane from the sums of rows above 256 bytes, in half of the calls; a hash of the call selects both."""
     lanes = 256 // a["gradOutput"].dtype.itemsize
     chance = seed_of(softmax_backward.OPERATOR, a)
     if p.shape[dim] <= lanes or chance % 2:

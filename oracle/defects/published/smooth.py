@@ -169,7 +169,7 @@ def _kernel_on_empty(call: Call) -> bool:
 
 
 def negative_exponent(g: Expression, x: Expression) -> Expression:
-    """PyTorch's formula with min(x, 0) and z."""
+    """Compute PyTorch's formula with min(x, 0) and z."""
     z = exp(-abs(x))
     return g * (where(x < 0, 1, 0) - where(x < 0, 1, -1) * (z / (1 + z)))
 
