@@ -1,1 +1,1 @@
-"""Wrong kernels that fail where conditions meet."""
+"""Wrong kernels that fail if several conditions hold together."""

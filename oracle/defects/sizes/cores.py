@@ -1,9 +1,9 @@
-"""Work cut into tiles and dealt to cores: mutants for every size.
+"""Work cut into tiles and distributed to cores: mutants for every size.
 
-A core takes a block of rows, or of the flat tensor, and walks it tile by tile through one or two buffers. What it
-forgets between a row and the next, or between a tile and the one two buffers later, shows only where the tensor has
-more rows than there are cores *and* a row more than one tile, or where every core has more than two tiles. Which
-share a core takes is the platform's secret, so shares are dealt to 8 up to 64 cores.
+A core takes a block of rows, or of the flat tensor, and processes it tile by tile with one or two buffers. A fault
+between two rows shows only if the tensor has more rows than cores *and* a row has more than one tile. A fault between a
+tile and the second next one (two buffers) shows only if every core has more than two tiles. The platform's distribution
+is not known, so the work is distributed to 8 up to 64 cores.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from .lost import (
 
 # Tiles that are read twice, summed wrongly or wrapped: mutants for every tile size.
 #
-# Parts that are lost are :mod:`.lost`' matter. A mutant is right until a tensor has more than one tile.
+# Lost parts are in :mod:`.lost`. A mutant is right until a tensor has more than one tile.
 
 
 def _several(tile: int, count: int) -> bool:
-    """Whether there is more than one tile."""
+    """Return whether there is more than one tile."""
     return count > tile
 
 
 def _doubled_input(op: Operator, name: str, tile: int) -> Device:
-    """From the second tile on, one operand is read from the first tile again."""
+    """Return a device that, from the second tile on, reads one operand from the first tile again."""
 
     def read(own: str, array: Array, call: Any) -> Array:
         if own != name or array.size <= tile:
@@ -75,7 +75,7 @@ def _operand_mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
-    """The accumulator is overwritten by every tile."""
+    """Return a kernel in which every tile overwrites the accumulator."""
 
     def add(terms: Array) -> Array:
         return added(terms[..., (max(terms.shape[-1], 1) - 1) // tile * tile :])
@@ -84,12 +84,12 @@ def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
 
 
 def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
-    """Neighbouring tiles overlap by one term."""
+    """Return a kernel with neighbouring tiles that overlap by one term."""
     return adding(op, partial(_several, tile), lambda terms: added(terms) + added(terms[..., tile::tile]))
 
 
 def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
-    """In rows of several tiles the accumulator between the tiles has the inputs' 16-bit type."""
+    """Return a kernel whose accumulator between tiles has the inputs' 16-bit type."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
         kind = a[op.main].dtype
@@ -105,7 +105,7 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
 
 
 def _exact_length(op: Operator, tile: int) -> Kernel:
-    """A row of exactly one tile sums to 0."""
+    """Return a kernel in which a row of exactly one tile sums to 0."""
     return adding(op, lambda n: n == tile, lambda terms: np.zeros_like(terms[..., :1]))
 
 
@@ -131,7 +131,7 @@ def _sum_mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _class_modulo(op: Operator, tile: int) -> samples.Change:
-    """Classes wrap at a tile in the write, not in the operands per class."""
+    """Return a change that wraps classes at a tile in the write, but not in the reads of operands per class."""
     right = samples.Formula(op)
 
     def change(k: samples.Samples, a: Arguments) -> Array:
@@ -143,7 +143,7 @@ def _class_modulo(op: Operator, tile: int) -> samples.Change:
 
 
 def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, samples.Change]]:
-    """Classes and operands that are read from their first tile again, by name, and of what there is one each."""
+    """Yield (name, count, change): class indices and operands that are read from their first tile again."""
     yield samples.index_of(op).name, samples.samples_of, classes_again(tile)
     for p in op.operands:
         if p.role is PER_CLASS:
@@ -180,12 +180,12 @@ def of_tiles(op: Operator) -> Iterator[Defect]:
         yield from _sum_mutants(op)
 
 
-# Work dealt to cores, and each core's share cut into tiles: mutants that need two sizes at once.
+# Work distributed to cores, and each core's share cut into tiles: mutants that need two sizes at once.
 
-CHIPS = (8, 20, 24, 32, 40, 48, 64)  # counts of the cores that products have
+CHIPS = (8, 20, 24, 32, 40, 48, 64)  # numbers of cores of the products
 ROW_TILES = (1024, 2048, 4096, 6144, 8192)
 CLASS_TILES = (1024, 2048, 4096, 8192, 16384)
-SHARED_TILES = (1024, 2048, 4096, 8192)  # where one gradient serves all rows
+SHARED_TILES = (1024, 2048, 4096, 8192)  # for reductions other than none: one gradient for all rows
 FLAT = (  # (cores, tile): at most 2.4 million elements give every core a third tile
     (8, 4096), (8, 24576), (20, 4080), (20, 24576), (24, 8192), (32, 6144), (40, 8192), (40, 16320), (48, 8192),
     (48, 12288), (48, 16320), (48, 24576), (64, 8192), (64, 16384),
@@ -195,7 +195,7 @@ STRIDED = (  # (tile of the reduced axis, tile of the columns behind it)
     (1024, 512),
 )  # fmt: skip
 MIDDLE = ((8, 512), (64, 64), (64, 128), (128, 64), (256, 32), (512, 64), (1024, 16), (1024, 64))
-ALIGNED = 32  # elements to which a core's share of the flat tensor is rounded up
+ALIGNED = 32  # a core's share of the flat tensor is rounded up to a multiple of it
 
 
 def share_of(count: int, cores: int, aligned: int = 1) -> int:
@@ -205,12 +205,12 @@ def share_of(count: int, cores: int, aligned: int = 1) -> int:
 
 
 def later_rows(rows: int, cores: int) -> Array:
-    """Whether a row is not the first of its core, (rows,)."""
+    """Return a mask (rows,) of the rows that are not the first of their core."""
     return np.asarray(np.arange(rows) % share_of(rows, cores) > 0)
 
 
 def two_before(count: int, cores: int, tile: int) -> Array:
-    """The element that lies in a double buffer instead of each: from a core's third tile on, two tiles before it."""
+    """Return, for each element, the stale one in a double buffer: two tiles before it, from a core's third tile on."""
     index = np.arange(count)
     late = index % share_of(count, cores, ALIGNED) >= 2 * tile
     return np.asarray(index - np.where(late, 2 * tile, 0))
@@ -246,7 +246,7 @@ def _stale_result(op: Operator, cores: int, tile: int) -> Kernel:
 
 
 def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
-    """The sums are right; what they are multiplied with when the result is written is stale."""
+    """Return a kernel with right sums and a stale factor in the result."""
     right = rows.Formula(op)
 
     def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
@@ -276,7 +276,7 @@ def _double_buffers(op: Operator) -> Iterator[Defect]:
 
 
 def _beside(op: Operator) -> list[Parameter]:
-    """The operands beside the main one: what the sum is multiplied with."""
+    """Return the operands except the main one: the factors of the sum."""
     return [p for p in op.operands if p.name != op.main]
 
 
@@ -326,7 +326,8 @@ def _stale_in_later_rows(op: Operator) -> Change:
 
 
 def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) -> Kernel:
-    """Another way over the rows of the last axis, where there are more of them than cores, of over ``tiles`` tiles."""
+    """Return a kernel that applies ``change`` to more rows than cores, each of more than ``tiles`` tiles of the last
+    axis."""
 
     def holds(a: Arguments) -> bool:
         shape, size = a[op.main].shape, a[op.main].size
@@ -367,7 +368,7 @@ def _row_tiles(op: Operator) -> Iterator[Defect]:
 
 
 def _later_columns(op: Operator, columns: int, lost: Lost, where: str, terms: int) -> Kernel:
-    """From the second tile of columns on, some terms are missing from the sum."""
+    """Return a kernel whose sums lack some terms from the second tile of columns on."""
     right = rows.Formula(op)
 
     def holds(a: Arguments) -> bool:
@@ -390,7 +391,7 @@ def _later_columns(op: Operator, columns: int, lost: Lost, where: str, terms: in
 
 
 def _before_the_last(count: int, tile: int) -> slice:
-    """Everything before the last tile."""
+    """Return the slice of all elements before the last tile."""
     return slice(0, (count - 1) // tile * tile)
 
 
@@ -414,7 +415,7 @@ def _strided(op: Operator) -> Iterator[Defect]:
 
 
 def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel:
-    """In all but a core's first sample, classes beyond the first tile are dropped."""
+    """Return a kernel that drops classes beyond the first tile, except in a core's first sample."""
 
     def holds(a: Arguments) -> bool:
         main, classes = a[op.main], samples.classes_of(op, a)
@@ -441,7 +442,7 @@ def _class_tiles(op: Operator) -> Iterator[Defect]:
 
 
 def of_cores(op: Operator) -> Iterator[Defect]:
-    """Yield an operator's mutants of work dealt to cores."""
+    """Yield an operator's mutants of distributed work."""
     if not (samples.fits(op) or has_one_element(op)):
         yield from _double_buffers(op)
     if rows.fits(op):

@@ -1,7 +1,7 @@
-"""Wrong beyond one size for one template only, and counters of 16 bits.
+"""Kernels that are wrong above one size in one template only, and 16-bit counters.
 
-A template is a dtype with or without an optional operand, or a class index' dtype with a reduction; its loop over tiles
-is its own. A row, column or class number kept in 16 bits wraps at 65536.
+A template is a dtype with or without an optional operand, or a class index' dtype with a reduction. Each template has
+its own loop over tiles. A 16-bit row, column or class number wraps at 65536.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ HALF_WORD = 1 << 16
 
 # ---- the mean's factor -----------------------------------------------------------------------------------------------
 
-Template = tuple[str, str, Callable[[Arguments], bool]]  # its name, its dtype, of which calls it is
+Template = tuple[str, str, Callable[[Arguments], bool]]  # name, dtype, whether a call belongs to it
 
 
 def _templates(op: Operator) -> Iterator[Template]:
-    """A template for every dtype, with and without each optional operand."""
+    """Yield a template for every dtype, with and without each optional operand."""
     optional = [p for p in op.operands if p.optional]
     for kind in kinds(op):
         for given in product((True, False), repeat=len(optional)):
@@ -52,7 +52,7 @@ def _of_template(op: Operator, kind: str, given: tuple[tuple[Parameter, bool], .
 
 
 def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int) -> Kernel:
-    """The mean's factor is not applied beyond the last full tile."""
+    """Return a kernel that does not apply the mean's factor beyond the last full tile."""
 
     def holds(a: Arguments) -> bool:
         size = math.prod(op.terms_shape(a))
@@ -113,7 +113,7 @@ def _of_loss(op: Operator, reduction: int, index: str = "", kind: str = "") -> C
 
 
 def _longer(op: Operator, holds: Callable[[Arguments], bool], size: Count, tile: int) -> Callable[[Arguments], bool]:
-    """Where a template works on several samples, and more than ``tile`` of something."""
+    """Return a condition: the template's call has several samples, and more than ``tile`` samples or classes."""
     return lambda a: bool(a[op.main].ndim > 1 and size(op, a) > tile and holds(a))
 
 
@@ -152,7 +152,7 @@ def _losses(op: Operator) -> Iterator[Defect]:
 
 
 def wrapped(shape: tuple[int, ...], what: str) -> Array | None:
-    """The element that a wrapped number leads to instead of each, or None where no number is so large."""
+    """Return, for each element, the element at the wrapped number; None if no number is large enough to wrap."""
     columns = shape[-1] if shape else 1
     lines = math.prod(shape[:-1]) if len(shape) > 1 else 1
     size = lines * columns
@@ -177,7 +177,7 @@ def _operand_wraps(op: Operator, name: str, what: str) -> Device:
 
 
 def _result_wraps(what: str) -> Mask:
-    """The result's number wraps: what lies beyond is never written."""
+    """Return a mask of the written elements, if the result's number wraps: the part beyond is never written."""
 
     def written(shape: tuple[int, ...]) -> Array | None:
         index = wrapped(shape, what)
@@ -187,7 +187,7 @@ def _result_wraps(what: str) -> Mask:
 
 
 def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
-    """The row sums are in a table that a 16-bit number indexes: rows of the last axis, or columns behind an axis."""
+    """Return a kernel that reads row sums from a table by a 16-bit number of a row, or of a column behind the axis."""
 
     def total(p: Array, axis: int, a: Arguments) -> Array:
         sums = row_sum(p, axis)
@@ -203,7 +203,7 @@ def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
 
 
 def _length_wraps(op: Operator) -> Kernel:
-    """Only the low 16 bits of the number of terms count."""
+    """Return a kernel that uses only the low 16 bits of the number of terms."""
     return adding(op, lambda n: n >= HALF_WORD, lambda terms: added(terms[..., : terms.shape[-1] % HALF_WORD]))
 
 
@@ -256,7 +256,7 @@ def _counters(op: Operator) -> Iterator[Defect]:
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
-    """Yield an operator's mutants of one template beyond one size, and of 16-bit counters."""
+    """Yield an operator's mutants of one template above one size, and of 16-bit counters."""
     if elementwise.fits(op) and op.attribute("reduction") is not None:
         yield from _mean_factors(op)
     if samples.fits(op):

@@ -1,8 +1,8 @@
-"""Parts that are lost: a table of the part, its size, and the axis along which it is lost.
+"""Lost parts: a table of the part, its size, and the axis along which it is lost.
 
-A kernel walks an axis tile by tile, or deals it to cores, and a part of it is not written, stale, or missing from a
-sum. Tiles are powers of two, three times those, decimal numbers, and what fills a buffer: repeats of 255 x 64 elements,
-a third or a sixth of them, 64 KiB in three parts. A mutant is right until a tensor has such a part.
+A kernel processes an axis tile by tile, or distributes it to cores. A part of it is not written, stale, or missing from
+a sum. Tile sizes are powers of two, three times those, decimal numbers, and sizes that fill a buffer: repeats of 255 x
+64 elements, a third or a sixth of them, 64 KiB in three parts. A mutant is right until a tensor has such a part.
 """
 
 from __future__ import annotations
@@ -27,62 +27,62 @@ from ..base.elementwise import Arguments, Kernel, Where, flat, gathered, spread
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)
 SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288, *FILLED)
-CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # of kernels that lose a share as a whole
-REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats reaches
+CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # numbers of cores for lost shares
+REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats covers
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
-Lost = Callable[[int, int], Any]  # (count, size of a tile or number of cores) -> the index of what is lost
+Lost = Callable[[int, int], Any]  # (count, size of a tile or number of cores) -> the index of the lost elements
 NOTHING = slice(0, 0)
 
 
 def tail(count: int, tile: int) -> slice:
-    """The part beyond the last full tile."""
+    """Return the part beyond the last full tile."""
     return slice(count // tile * tile, count)
 
 
 def _exact(count: int, tile: int) -> slice:
-    """The last of several full tiles where nothing is left beyond it."""
+    """Return the last of several full tiles if there is no remainder."""
     return slice(count - tile, count) if count > tile and count % tile == 0 else NOTHING
 
 
 def _beyond(count: int, tile: int) -> slice:
-    """Everything beyond the first tile."""
+    """Return the part beyond the first tile."""
     return slice(tile, count)
 
 
 def _lane(count: int, tile: int) -> slice:
-    """The last lane of every full tile."""
+    """Return the last lane of every full tile."""
     return slice(tile - 1, count, tile)
 
 
 def _edge(count: int, tile: int) -> slice:
-    """The first element of every tile but the first."""
+    """Return the first element of every tile except the first tile."""
     return slice(tile, count, tile)
 
 
 def _beyond_repeats(count: int, tile: int) -> Array:
-    """What one instruction leaves over of every tile of 16384."""
+    """Return the elements of every tile that one instruction of 255 repeats does not reach."""
     return np.flatnonzero(np.arange(count) % tile >= REPEATS)
 
 
 def _last_core(count: int, cores: int) -> slice:
-    """The share of the last core."""
+    """Return the share of the last core."""
     return slice(-(-count // cores) * (cores - 1), count)
 
 
 def _one_over(count: int, cores: int) -> slice:
-    """The one that is left over, where it is alone."""
+    """Return the last element if it alone remains after the division among cores."""
     return slice(count - 1, count) if count > cores and count % cores == 1 else NOTHING
 
 
 def _one_short(count: int, cores: int) -> slice:
-    """The last one, where the last core has one less than the others."""
+    """Return the last element if the last core has one less than the others."""
     return slice(count - 1, count) if count > cores and count % cores == cores - 1 else NOTHING
 
 
 class Part(NamedTuple):
-    """A part of so many elements, rows, columns ... ``where``: of which. ``needs``: the number that has it."""
+    """A kind of lost part. ``where``: its place in words. ``needs``: the sizes of tensors that have such a part."""
 
     lost: Lost
     group: str  # of the mutants' ids
@@ -119,7 +119,7 @@ def _some(lost: Lost, size: int, count: int) -> bool:
 
 
 def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Device:
-    """Everything is written but a part of the flat tensor, of its rows, or of its columns."""
+    """Return a device that does not write a part of the flat tensor, of its rows, or of its columns."""
 
     def written(shape: tuple[int, ...]) -> Array | None:
         if len(shape) < {"elements": 0, "columns": 1, "rows": 2}[axis]:
@@ -133,7 +133,7 @@ def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Device:
 
 
 def _stale(op: Operator, lost: Lost, tile: int) -> Device:
-    """The part holds what lay one tile before it."""
+    """Return a device with the values of one tile before in the part."""
     right = plain(op)
 
     def shows(a: Arguments) -> bool:
@@ -141,7 +141,7 @@ def _stale(op: Operator, lost: Lost, tile: int) -> Device:
         return bool(part.size and part[-1] >= tile)
 
     def wrong(a: Arguments, target: Platform) -> Array:
-        result = np.array(right(a, target), order="C")  # whose reshape is a view
+        result = np.array(right(a, target), order="C")  # C order: reshape returns a view
         values = result.reshape(-1)
         part = _indices(lost, tile, values.size)
         part = part[part >= tile]
@@ -152,7 +152,7 @@ def _stale(op: Operator, lost: Lost, tile: int) -> Device:
 
 
 def _terms_lost(op: Operator, lost: Lost, size: int) -> Device:
-    """Some of the formula's values are missing from the sum of all."""
+    """Return a device that omits some of the formula's values from the sum."""
     right = elementwise.Formula(op, elementwise.own_order(op))
 
     def shows(a: Arguments) -> bool:
@@ -176,17 +176,17 @@ def _sum_without(op: Operator, lost: Lost, size: int) -> Device:
 
 
 def repeated(values: Array, tile: int) -> Array:
-    """Return a vector whose first tile stands in the place of every other one."""
+    """Return a vector with its first tile in the place of every tile."""
     return values[np.arange(values.size) % tile]
 
 
 def added(terms: Array) -> Array:
-    """The sum of terms (..., terms), whose axis stays."""
+    """Return the sum of terms (..., terms), with the axis kept."""
     return np.asarray(terms.sum(axis=-1, keepdims=True))
 
 
 def summing(op: Operator, shows: Callable[[int], bool], total: rows.Total) -> Kernel:
-    """Return the right kernel with another sum, in rows of a length at which it shows."""
+    """Return the right kernel with another sum, used for row lengths for which ``shows`` is true."""
 
     def holds(a: Arguments) -> bool:
         return shows(np.atleast_1d(a[op.main]).shape[rows.axis_of(op, a)])
@@ -195,7 +195,7 @@ def summing(op: Operator, shows: Callable[[int], bool], total: rows.Total) -> Ke
 
 
 def adding(op: Operator, shows: Callable[[int], bool], add: Callable[[Array], Array]) -> Kernel:
-    """The same of another sum of terms (..., terms), which keeps their axis."""
+    """Return a kernel as by :func:`summing`, from a sum of terms (..., terms) that keeps their axis."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
         return np.moveaxis(add(np.moveaxis(p, dim, -1)).astype(p.dtype), -1, dim)
@@ -207,12 +207,13 @@ Count = Callable[[Operator, Arguments], int]  # of samples, or of classes
 
 
 def changing(op: Operator, count: Count, shows: Callable[[int], bool], change: samples.Change) -> Kernel:
-    """Return the right kernel of a loss with other operands, for as many samples or classes as show it."""
+    """Return a loss kernel with changed operands, used for numbers of samples or classes for which ``shows`` is
+    true."""
     return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
 
 
 def classes_again(tile: int) -> samples.Change:
-    """The classes are read from their first tile again."""
+    """Return a change that reads the class indices from their first tile again."""
 
     def change(k: samples.Samples, a: Arguments) -> None:
         k.classes = repeated(k.classes, tile)
@@ -221,7 +222,7 @@ def classes_again(tile: int) -> samples.Change:
 
 
 def operand_again(group: str, name: str, tile: int) -> samples.Change:
-    """An operand, ``per_sample`` or ``per_class``, is read from its first tile again."""
+    """Return a change that reads an operand, ``per_sample`` or ``per_class``, from its first tile again."""
 
     def change(k: samples.Samples, a: Arguments) -> None:
         values = getattr(k, group)
@@ -252,7 +253,7 @@ def _classes_lost(op: Operator, lost: Lost, size: int) -> Device:
 
 
 class Axis(NamedTuple):
-    """``device`` loses a part of it, one of ``parts``. ``what`` goes wrong, and which ``number`` has such a part."""
+    """An axis along which ``device`` loses one of ``parts``. ``what`` goes wrong; ``number``: the size that matters."""
 
     name: str
     device: Callable[[Operator, Lost, int], Device]
@@ -262,7 +263,7 @@ class Axis(NamedTuple):
 
 
 def _of_the_output(op: Operator) -> Iterator[Axis]:
-    """The axes of an output of several elements."""
+    """Yield the axes of an output with several elements."""
     for name, number in (("elements", "an element count"), ("rows", "a number of rows"), ("columns", "a last axis")):
         if name != "rows" or has_rows(op):
             parts = TILES if name == "columns" else (*TILES, *SHARES)
@@ -290,13 +291,13 @@ def _axes(op: Operator) -> Iterator[Axis]:
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
-    """Yield an operator's mutants that lose a part: of each kind, size and axis one."""
+    """Yield one mutant for each axis, kind of lost part, and size."""
     for axis in _axes(op):
         for label in axis.parts:
             part = PARTS[label]
             for size in part.sizes:
                 if axis.name == "elements" and label.startswith("one") and size % 2 == 0 and not may_be_odd(op):
-                    continue  # no output has such a number
+                    continue  # no output has such a number of elements
                 yield Defect(
                     f"{part.group}/{op.slug}/{axis.name} {label} {size}", op.name, "TAIL",
                     axis.what.format(part.where.format(size)),
@@ -308,7 +309,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
-    """Return the plain kernel; ``change`` corrects the formula's values, given the operands, all as flat vectors."""
+    """Return the plain kernel with a ``change`` of the formula's values, given the operands, all as flat vectors."""
     right = elementwise.Formula(op, elementwise.own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
@@ -322,12 +323,12 @@ def corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Argum
     return kernel
 
 
-Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
+Clamp = tuple[Expression, Expression]  # a clamp, and its operand
 
 
 def _clamps_of(op: Operator) -> dict[str, Clamp]:
-    """The clamps of kernels against a number, by how they are called, with what is clamped. A formula that kernels
-    compute in another order may have clamps of its own, beyond which it does not change."""
+    """Return the clamps against a number in kernels, by name, with their operands. None if kernels use another order
+    than the formula's: their own clamps may then lie at points beyond which the result does not change."""
     result: dict[str, Clamp] = {}
     if elementwise.own_order(op) is not None:
         return result
