@@ -1,7 +1,7 @@
-"""What calls of an operator differ in: conditions that a kernel may choose its way by.
+"""The factors in which calls of an operator differ: conditions on which a kernel may choose its path.
 
-A condition is a value of one factor: the rank and size of the main operand, the form in memory of each operand, a
-dtype, an attribute, a class of the shape.
+A condition is a value of one factor. Factors are the rank and size of the main operand, the form in memory of each
+operand, a dtype, an attribute, and a class of the shape.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..base.asking import (
 from ..one_change.numbers import signs, vanishes
 
 Label = Callable[[Call], str]
-Factor = tuple[str, Label, tuple[str, ...]]  # its name, the value of a call, the values that are mutated
+Factor = tuple[str, Label, tuple[str, ...]]  # name, the function from a call to its value, the mutated values
 Condition = tuple[str, str]  # a factor and one of its values
 
 SIZES = ("up to 2048", "2049 to 65536", "above 65536")
@@ -50,7 +50,7 @@ ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
 TYPE = "'s dtype"
 OUTPUT_TYPE = f"the output{TYPE}"
-BEGINS, FOLLOWS = "'s place", "'s strides"  # of a tensor: the offset in its storage, and the class of its strides
+BEGINS, FOLLOWS = "'s place", "'s strides"  # factors of a tensor: its offset in the storage, the class of its strides
 
 
 def _among(bounds: tuple[int, ...], names: tuple[str, ...]) -> Callable[[int], str]:
@@ -66,7 +66,7 @@ def _layout(array: Array) -> str:
 
 
 def _form(name: str) -> Label:
-    """How an operand lies in memory, or along which of the axes of the formula's values it has elements."""
+    """Return the label of an operand's form in memory, or of the axes of the formula's values that it varies along."""
 
     def label(call: Call) -> str:
         array = call.inputs[name]
@@ -85,7 +85,7 @@ def _layout_of(name: str) -> Label:
 
 
 def _output(call: Call) -> Array:
-    """The (first) output."""
+    """Return the (first) output."""
     return np.asarray(next(iter(call.outputs.values())))
 
 
@@ -94,12 +94,12 @@ def _dtype(array: Any) -> str:
 
 
 def type_of(name: str) -> str:
-    """Return what the factor of a tensor's dtype is called."""
+    """Return the name of the factor of a tensor's dtype."""
     return f"{name}{TYPE}"
 
 
 def _other(name: str, main: str) -> Label:
-    """Whether an operand has another dtype than the main one."""
+    """Return the label that says whether an operand has another dtype than the main one."""
 
     def label(call: Call) -> str:
         array = call.inputs[name]
@@ -114,7 +114,7 @@ def factors_of(op: Operator) -> list[Factor]:
 
 
 def _general(op: Operator) -> Iterator[Factor]:
-    """The dtype; rank with size, or samples and classes; the output's layout, and its dtype."""
+    """Yield the factors dtype; rank with size, or samples and classes; the output's layout and dtype."""
     main = op.main
     yield "dtype", lambda call: _dtype(call.inputs[main]), kinds(op)
     if samples.fits(op):
@@ -125,7 +125,7 @@ def _general(op: Operator) -> Iterator[Factor]:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
         yield "shape", _shape, shapes
-    # one number is in order; a reduction that gives more may leave this output alone
+    # one number is always contiguous; a reduction to more may not write this output
     one_number = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
     yield "the output", lambda call: _layout(_output(call)), ORDER[:1] if one_number else ORDER
     if mixes(op, op.output):
@@ -176,7 +176,7 @@ def _reduced(op: Operator, name: str) -> Label:
 
 
 def _word(p: Parameter) -> Label:
-    """The word of a choice, or behind a number; some hosts accept numbers that have none."""
+    """Return the label of a choice's word, also of a number; some hosts accept numbers without a word."""
 
     def label(call: Call) -> str:
         value = call.attrs[p.name]
@@ -214,7 +214,7 @@ def _ignored(op: Operator, name: str) -> Label:
 
 
 def _operands(op: Operator) -> Iterator[Factor]:
-    """How each input lies in memory or broadcasts, and whether it has another dtype than the main one."""
+    """Yield the factors of each input: its layout or broadcast, and whether its dtype differs from the main one."""
     spread = broadcasting(op)
     for p in op.inputs():
         absent = (ABSENT,) if p.optional else ()
@@ -250,8 +250,8 @@ def _unread(op: Operator, name: str) -> Label:
 
 
 def class_factors(op: Operator) -> list[Factor]:
-    """Return the classes of shapes, and of an axis along which terms are summed, as factors. None where the class
-    numbers of a loss do not lie along the last of two axes."""
+    """Return the classes of shapes, and of an axis along which terms are summed, as factors. Empty for a loss whose
+    classes lie on an axis other than the last of two."""
     if samples.fits(op) and max(ranks(op)) > 2:
         return []
     known = [word for word in classes.RANKS if int(word) in ranks(op)]
@@ -266,12 +266,12 @@ def class_factors(op: Operator) -> list[Factor]:
 
 
 def is_class(condition: Sequence[str]) -> bool:
-    """Whether a condition is a class of shapes or of the reduced axis."""
+    """Return whether a condition is a class of shapes or of the reduced axis."""
     return condition[0] in classes.SHAPE_FACTORS or condition[0] in classes.AXIS_FACTORS
 
 
 def is_layout(condition: Sequence[str]) -> bool:
-    """Whether a condition is a class of a tensor's layout."""
+    """Return whether a condition is a class of a tensor's layout."""
     return condition[0].endswith((BEGINS, FOLLOWS))
 
 
@@ -292,8 +292,8 @@ def _axis_class(main: str, axis: str, place: int) -> Label:
 
 
 def layout_factors(op: Operator) -> list[Factor]:
-    """Return what the layouts of tensors can meet: dtype and attributes, then where each tensor begins in its storage
-    and how its elements follow each other."""
+    """Return the factors that layouts of tensors can meet: dtype, attributes, the place of each tensor in its storage,
+    and its strides."""
     attributes = {p.name for p in op.attributes}
     result = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
     vectors = {p.name for p in op.inputs() if is_vector(op, p)}
@@ -322,24 +322,23 @@ def _follows(name: str) -> Label:
     return label
 
 
-# Which small shapes let conditions hold: what a shape must be so that a call of it has a form, an axis, an ignored
-# class.
+# The small shapes that satisfy conditions: a call of such a shape can have a form, an axis, an ignored class.
 #
-# Conditions meet where one shape lets them all hold, so sets of shapes answer: the bits of a number per condition.
+# Conditions can meet if one shape satisfies them all. Each condition has a set of shapes: the bits of an integer.
 
-Holds = Callable[[Shape, int], bool]  # a shape, and the axis that is reduced
+Holds = Callable[[Shape, int], bool]  # whether a shape and its reduced axis satisfy a condition
 
 
 def meet(op: Operator, conditions: Sequence[Condition]) -> bool:
-    """Whether a small shape lets all conditions hold that say something of the shape."""
+    """Return whether a small shape satisfies all conditions on the shape."""
     along = any(factor in classes.AXIS_FACTORS for factor, _ in conditions)
     return bool(reduce(int.__and__, (_with(op, condition, along) for condition in conditions), -1))
 
 
 @cache
 def _with(op: Operator, condition: Condition, along: bool) -> int:
-    """The shapes that let a condition hold; -1, all bits, where it says nothing of the shape. ``along``: shapes of
-    every class of the reduced axis."""
+    """Return the shapes that satisfy a condition; -1 (all bits) if it does not concern the shape. ``along``: use shapes
+    of every class of the reduced axis."""
     holds = _asks(op, *condition, along)
     return -1 if holds is None else sum(1 << k for k, each in enumerate(_shapes(op, along)) if holds(*each))
 
@@ -354,7 +353,7 @@ def _shapes(op: Operator, along: bool) -> Sequence[tuple[Shape, int]]:
 
 
 def _asks(op: Operator, factor: str, value: str, along: bool) -> Holds | None:
-    """What a condition asks of the shape of the main operand."""
+    """Return the test that a condition makes of the main operand's shape; None if it makes none."""
     if factor in classes.SHAPE_FACTORS:
         kind = list(classes.SHAPE_FACTORS).index(factor)
         return lambda shape, _: classes.shape_classes(shape)[kind] == value
@@ -373,19 +372,19 @@ def _asks(op: Operator, factor: str, value: str, along: bool) -> Holds | None:
     if ignored is not None and factor == ignored.name:
         return _IGNORED.get(value)
     vectors = [p for p in op.inputs() if is_vector(op, p)]
-    if value == ORDER[1] and factor in {p.name for p in vectors}:  # one element is in order
+    if value == ORDER[1] and factor in {p.name for p in vectors}:  # a single element is always contiguous
         place = -1 if op.by_name[factor].role is PER_CLASS else 0
         return lambda shape, _: shape[place] > 1
     return None
 
 
-_FORMS: dict[str, Holds] = {  # a form is one of its own where the axes that it leaves out are longer than 1
+_FORMS: dict[str, Holds] = {  # a form is distinct only if the omitted axes are longer than 1
     ALONG[0]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
     ALONG[1]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
     ALONG[2]: lambda shape, _: shape[0] > 1 and max(shape[1:-1], default=1) > 1,
     MIDDLE: lambda shape, _: any(n > 1 and max(shape[:k] + shape[k + 1 : -1]) > 1 for k, n in _middle(shape)),
 }
-_IGNORED: dict[str, Holds] = {  # some sample must be left, of another class
+_IGNORED: dict[str, Holds] = {  # some sample of another class must remain
     "a class that occurs": lambda shape, _: min(shape) > 1,
     "outside the classes, and occurs": lambda shape, _: shape[0] > 1,
 }

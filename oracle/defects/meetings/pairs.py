@@ -1,9 +1,9 @@
-"""Kernels that are wrong where conditions meet.
+"""Kernels that are wrong only if several conditions hold together.
 
-For every two conditions (:mod:`.factors`) of different factors that a call can meet there is one kernel that is right
-but where both hold. A catalogue must visit every pair (``cover: pairs``), with data on which a sign shows. Where three
-meet, or classes of shapes do, there are too many for a registry; a sample of them, drawn anew with every seed, is a
-blind test.
+There is one kernel for every two conditions (:mod:`.factors`) of different factors that a call can meet. It is wrong
+only if both hold. A catalogue must visit every pair (``cover: pairs``), with data on which a wrong sign shows. For
+three conditions, or classes of shapes, there are too many kernels for a registry. A sample of them, drawn anew with
+every seed, is a blind test.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ from .factors import (
 )
 
 SAMPLE = 750  # kernels per operator
-MOST_NAMED = 3  # conditions of a sentence
-ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a case of them takes long
+MOST_NAMED = 3  # conditions in a sentence
+ELEMENTS, MILLION = "elements", "a million and more"  # only with layouts: such a case takes long
 
 
-# ---- what cannot meet ------------------------------------------------------------------------------------------------
+# ---- conditions that cannot meet -------------------------------------------------------------------------------------
 
 ALONE = ("samples", "no axis of")  # a sample without a batch axis
 
 
 def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
-    """Two conditions (a factor and how its value begins), and why no call meets both and has a sign to lose."""
+    """Yield two conditions (a factor and the beginning of its value), and why no call with a visible sign has both."""
     for p in broadcasting(op):
         yield ("shape", "rank 2"), (p.name, MIDDLE), "two axes have none in the middle"
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
@@ -113,7 +113,7 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
 
 @cache
 def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
-    """The tensors that have one element beside a vector, or under a word."""
+    """Return (condition, tensor) for the tensors with one element in a call of a vector, or under a word."""
     calls = [(("shape", "rank 1"), call_of(op, (5,)))] if 1 in ranks(op) else []
     for p in op.attributes:
         if p.role == "choice":
@@ -130,7 +130,7 @@ def _of_one(op: Operator) -> tuple[tuple[Condition, str], ...]:
 
 @cache
 def _settled(op: Operator, one: Condition, two: Condition) -> str:
-    """The same of two attributes: their values may be refused together, or leave nothing of the formula."""
+    """Return why two attribute values cannot meet: they are refused together, or make every result 0. Else ""."""
     known: dict[str, dict[str, Any]] = {p.name: signs(p) for p in op.attributes if p.role == "number"}
     known |= {p.name: {"true": True, "false": False} for p in op.attributes if p.role == "flag"}
     if one[0] not in known or two[0] not in known:
@@ -143,7 +143,7 @@ def _settled(op: Operator, one: Condition, two: Condition) -> str:
 
 @cache
 def _types(op: Operator) -> tuple[dict[str, str], ...]:
-    """What the factors of dtype are in every call that the operator computes."""
+    """Return the values of the dtype factors in every call that the operator computes."""
     tensors = {**{type_of(p.name): p.name for p in op.operands if p.name != op.main}, OUTPUT_TYPE: op.output}
     mixing = {factor: name for factor, name in tensors.items() if mixes(op, name)}
     result = []
@@ -155,7 +155,7 @@ def _types(op: Operator) -> tuple[dict[str, str], ...]:
 
 
 def _of_types(op: Operator, *conditions: Condition) -> str:
-    """Say so where no call meets two conditions of dtype."""
+    """Return a reason if no call meets some conditions on dtypes, else ""."""
     types = _types(op)
     if any(factor not in types[0] for factor, _ in conditions):
         return ""
@@ -164,7 +164,7 @@ def _of_types(op: Operator, *conditions: Condition) -> str:
 
 
 def impossible(op: Operator, one: Condition, two: Condition) -> str:
-    """Say why no call meets two conditions at once and has a sign to lose; "" where one can."""
+    """Return why no call with a visible sign meets both conditions, or ""."""
     settled = _settled(op, *sorted((one, two))) or _of_types(op, one, two)
     if settled:
         return settled
@@ -175,21 +175,21 @@ def impossible(op: Operator, one: Condition, two: Condition) -> str:
     return ""
 
 
-SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say of the shape what its classes say
+SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors of the shape that overlap with its classes
 
 
 def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
-    """Whether some of the conditions are classes of shapes, or of the reduced axis, that no call has beside the others,
-    or that are not asked for beside them: what is said of a shape in one way is not said in another."""
+    """Return whether classes of shapes or of the reduced axis among the conditions cannot occur with the others, or are
+    not used with them: a shape is described either by classes or by other factors, not by both."""
     kinds_of = {factor for factor, _ in met}
     said = [bool(kinds_of.intersection(kinds)) for kinds in (classes.SHAPE_FACTORS, classes.AXIS_FACTORS, SAID_BY)]
     return sum(said) > 1 or (any(said[:2]) and not factors.meet(op, met))
 
 
 def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition]]:
-    """Three conditions that no call meets though every two of them can."""
+    """Yield three conditions that no call meets together, although every two of them can meet."""
     ignored = op.attribute("ignore index")
-    if ignored is not None and samples.fits(op):  # what a byte holds is one of so many classes
+    if ignored is not None and samples.fits(op):  # a uint8 index is always one of this many classes
         outside = ignored.name, "outside the classes, and occurs"
         for many in (("classes", LENGTHS[-1]), *(("last axis", name) for name in ("above 1024", "above 8192"))):
             yield many, outside, (f"{samples.index_of(op).name}'s type", "uint8")
@@ -199,7 +199,7 @@ def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition
 
 
 class Known:
-    """The values that a call has of every factor, found once for all kernels of an operator."""
+    """A call's values of all factors, computed once for all kernels of an operator."""
 
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.factors = factors
@@ -228,7 +228,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
-    """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
+    """Return ``SAMPLE`` kernels (or all) that are wrong if three conditions hold, drawn by a seed."""
     shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
     known = Known(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
     threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
@@ -237,9 +237,9 @@ def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
 
 
 def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
-    """Return kernels that are wrong where one to three conditions hold that a sentence can name, drawn by a seed.
+    """Return kernels that are wrong if one to three conditions hold that a sentence can name, drawn by a seed.
 
-    Whether the ignored class occurs is a matter of the data, which no sentence has.
+    Whether the ignored class occurs depends on the data, which no sentence describes.
     """
     ignored = op.attribute("ignore index")
     factors = {factor[0]: factor for factor in (*layout_factors(op), *factors_of(op))
@@ -257,7 +257,7 @@ def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
-    """Yield so many conditions of different factors at a time, of which every two can meet."""
+    """Yield ``count`` conditions of different factors at a time, of which every two can meet."""
     conditions = [[(name, value) for value in values] for name, _, values in factors]
     apart = {
         frozenset((one, two))
@@ -280,7 +280,7 @@ def _met(op: Operator, known: Known, group: str, met: Sequence[Condition]) -> De
 
 
 def negated(op: Operator, known: Known, group: str, what: str, met: Sequence[Condition]) -> Defect:
-    """Return the kernel whose sign is wrong where all of the conditions hold."""
+    """Return the kernel with a wrong sign if all conditions hold."""
 
     def all_hold(call: Call) -> bool:
         values = known.values(call)
@@ -293,14 +293,14 @@ def negated(op: Operator, known: Known, group: str, what: str, met: Sequence[Con
 
 
 def _socs(op: Operator, met: Sequence[Condition]) -> tuple[str, ...]:
-    """The SoCs on which conditions can meet, as far as each of them tells."""
+    """Return the SoCs that accept each of the conditions alone."""
     each = [_socs_of(op, condition) for condition in met]
     return tuple(soc for soc in EVERY_SOC if all(soc in those for those in each))
 
 
 @cache
 def _socs_of(op: Operator, condition: Condition) -> tuple[str, ...]:
-    """The SoCs that accept one condition: a dtype, another dtype than the main one, an operand that broadcasts."""
+    """Return the SoCs that accept one condition: a dtype, a different dtype, an operand that broadcasts."""
     factor, value = condition
     if factor == "dtype":
         return socs_of(value)
@@ -318,14 +318,14 @@ def _socs_of(op: Operator, condition: Condition) -> tuple[str, ...]:
 
 # Kernels that are wrong for one combination only: a dtype with a reduction, a rank, an axis, an index type.
 #
-# One template of a kernel family is often instantiated wrongly while its neighbours are right; a catalogue must visit
-# every combination, with data on which a change of sign shows. Beside them: means that divide by something else.
+# Often one template of a kernel family is instantiated wrongly while the others are right. A catalogue must visit every
+# combination, with data on which a wrong sign shows. Also here: means with a wrong divisor.
 
 # ---- templates -------------------------------------------------------------------------------------------------------
 
 
 def _given(name: str) -> Factor:
-    """Whether an optional operand is there."""
+    """Return the factor of an optional operand's presence."""
     there, absent = name, f"no {name}"
     return name, lambda call: absent if call.inputs[name] is None else there, (there, absent)
 
@@ -340,7 +340,7 @@ def _samples(op: Operator) -> Factor:
 
 
 def _groups(op: Operator, known: Mapping[str, Factor]) -> Iterator[list[Factor]]:
-    """The factors that choose a template, next to the dtype."""
+    """Yield the factors that select a template in addition to the dtype."""
     reduced = [known["reduction"]] if "reduction" in known else []
     if samples.fits(op):
         yield [*reduced, known[f"{samples.index_of(op).name}'s type"], _samples(op)]
@@ -371,7 +371,7 @@ def _dims(op: Operator, a: Arguments) -> tuple[int, ...]:
 
 
 def _counts(op: Operator) -> dict[str, Count]:
-    """What a mean may be divided by instead of the number of elements."""
+    """Return wrong divisors of a mean, by name."""
 
     def size_of(name: str) -> Count:
         return lambda a: a[op.main].size if a.get(name) is None else a[name].size
@@ -390,7 +390,7 @@ def _counts(op: Operator) -> dict[str, Count]:
 def _divisors(op: Operator) -> Iterator[Defect]:
     for what, count in _counts(op).items():
         if op.mean is not None and all(count(a) == op.mean(a) for a in _several_axes(op)):
-            continue  # the mean's own
+            continue  # the right divisor
         kernel = elementwise.changing(op, _divided(count))
         yield Defect(
             f"divisor/{op.slug}/{what}", op.name, "RED", f"mean divides by {what}", Device(what, kernel),
@@ -399,7 +399,7 @@ def _divisors(op: Operator) -> Iterator[Defect]:
 
 
 def _several_axes(op: Operator) -> tuple[Arguments, ...]:
-    """Operands under every reduction of which no two numbers of elements are one: all but the main one broadcast."""
+    """Return operands under every reduction, of shapes with different numbers of elements; all but main broadcast."""
     assert op.reduction is not None
     given = {p.name: np.zeros((4, 5, 7) if p.name == op.main else (1, 1, 7), F) for p in op.inputs()}
     return tuple({**given, op.reduction.name: n} for n in range(len(REDUCTIONS)))
@@ -430,7 +430,7 @@ def _odd_columns(op: Operator, rank: int, axis: int) -> Kernel:
 
 
 def _expanded_rows(op: Operator) -> Kernel:
-    """Where all operands repeat one number along the axis, it is summed once."""
+    """Return a kernel that sums a repeated number once, if all operands repeat one number along the axis."""
 
     def holds(a: Arguments) -> bool:
         arrays, axis = [a[p.name] for p in op.operands], rows.axis_of(op, a)
@@ -455,7 +455,7 @@ def _shapes(op: Operator) -> Iterator[Defect]:
 
 
 def of_combinations(op: Operator) -> Iterator[Defect]:
-    """Yield kernels that are wrong for one template, or by a mean's divisor."""
+    """Yield kernels that are wrong for one template, or divide a mean wrongly."""
     yield from _templates(op)
     if elementwise.fits(op) and op.attribute("reduction") is not None:
         yield from _divisors(op)

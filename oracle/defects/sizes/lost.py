@@ -207,8 +207,7 @@ Count = Callable[[Operator, Arguments], int]  # of samples, or of classes
 
 
 def changing(op: Operator, count: Count, shows: Callable[[int], bool], change: samples.Change) -> Kernel:
-    """Return a loss kernel with changed operands, used for numbers of samples or classes for which ``shows`` is
-    true."""
+    """Return a loss kernel with changed operands, if ``shows`` is true for its number of samples or classes."""
     return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
 
 
@@ -327,8 +326,8 @@ Clamp = tuple[Expression, Expression]  # a clamp, and its operand
 
 
 def _clamps_of(op: Operator) -> dict[str, Clamp]:
-    """Return the clamps against a number in kernels, by name, with their operands. None if kernels use another order
-    than the formula's: their own clamps may then lie at points beyond which the result does not change."""
+    """Return the clamps against a number in kernels, by name, with their operands. Empty if kernels use another
+    order: the formula may then have clamps of its own, beyond which it does not change."""
     result: dict[str, Clamp] = {}
     if elementwise.own_order(op) is not None:
         return result
