@@ -1,6 +1,6 @@
-"""Scoring: which wrong kernels a catalogue notices, and which right ones it flags.
+"""Scoring: the wrong kernels that a catalogue notices, and the right kernels that it flags.
 
-``score(kernels)`` scores the catalogue on kernels that the caller brings.
+``score(kernels)`` scores the catalogue on kernels from the caller.
 """
 
 from __future__ import annotations

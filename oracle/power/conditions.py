@@ -1,10 +1,10 @@
-"""Which conditions of a call meet in some case, and the score of the report's conditions.
+"""The coverage of combined conditions of calls by cases, and the score of the conditions that the report names.
 
-A kernel of the registry or a fresh one whose sign is wrong under a condition fails some cases of a catalogue. These are
-contrasted with the cases that it passes, and calls beside them are run as in a run. The condition found is right where
-it holds for the same of 1,000 random calls as the kernel's own: half of them are drawn freely, half beside the cases of
-the catalogue, for of three conditions together free calls meet few. Calls are left out whose size lies where the report
-says that no case tells the limit, and calls whose right answer has no sign.
+A kernel with a wrong sign under a condition fails some cases of a catalogue. These are contrasted with the cases that
+it passes, and neighbouring calls are run, as in a normal run. The condition found is right if it selects the same calls
+as the kernel's own condition, out of 1,000 random calls. Half of these are drawn freely, and half next to the
+catalogue's cases, because free calls seldom meet three conditions together. Two kinds of calls are not compared: those
+with a size in a gap in which no case shows the limit, and those whose right answer has no visible sign.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ from .measure import cases_of, is_computed
 from .summary import wilson
 from .trial import Plain, size_of
 
-# ---- which conditions of a call meet in some case: alone, in twos and in threes --------------------------------------
+# ---- conditions of calls that meet in some case: alone, in pairs and in triples --------------------------------------
 #
 # The conditions are the values of the factors of calls (:mod:`oracle.defects.meetings.factors`): dtype, rank and size,
-# the form in memory of each operand, attributes; and, in lines of their own, classes of shapes beside these, and
-# classes of layouts (where a tensor begins in its storage, how its elements follow each other) beside dtype and
-# attributes. Two conditions are feasible unless an operator's class says why no call meets them; three are where every
-# two of them are.
+# the form in memory of each operand, attributes. Separate lines combine classes of shapes with these, and classes of
+# layouts (a tensor's offset in its storage, the order of its elements) with dtype and attributes. Two conditions are
+# feasible unless an operator's class says why no call meets both. Three are feasible if every two of them are.
 
 Combination = tuple[Condition, ...]
 KINDS = ("one condition", "two conditions", "a dtype and two conditions", "three conditions")
@@ -68,7 +67,7 @@ THREES = (KINDS[-1], BY_CLASS[-1], BY_LAYOUT[-1])
 
 
 def interactions(cases: Iterable[Case]) -> list[Dimension]:
-    """Return the lines :data:`KINDS` and :data:`BY_LAYOUT` per operator of the cases, and :data:`BY_CLASS` where its
+    """Return the lines :data:`KINDS` and :data:`BY_LAYOUT` for each operator of the cases, and :data:`BY_CLASS` if its
     shapes have classes."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
@@ -91,7 +90,7 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
 def _twos_and_threes(
     op: Operator, factors: Sequence[Factor], counts: Callable[[Condition], bool]
 ) -> tuple[list[Combination], ...]:
-    """Return the conditions that can meet, one of which counts: two, a dtype and two, three without a dtype."""
+    """Return the conditions that can meet and of which ``counts`` selects one: two; a dtype and two; three others."""
     two, three = ([met for met in meeting(op, factors, n) if any(map(counts, met))] for n in (2, 3))
     return two, [met for met in three if met[0][0] == "dtype"], [met for met in three if met[0][0] != "dtype"]
 
@@ -103,7 +102,7 @@ def _lines(
     kinds: Sequence[str],
     needed: Iterable[Sequence[Combination]],
 ) -> list[Dimension]:
-    """Return a line for each kind of meeting that calls of an operator need."""
+    """Return a line for each kind of combination that calls of an operator need."""
     known = {name: set(values) for name, _, values in factors}
     rows = [
         Dimension(op.name, kind, tuple(map(_told, result)), between=" with ")
@@ -123,7 +122,7 @@ def _told(met: Combination) -> tuple[str, ...]:
 
 
 def call_described(op: Operator, case: Case) -> Call:
-    """Return a case's call for labels, which look at shapes, strides and dtypes; class indices alone hold values."""
+    """Return a case's call for labels. They read shapes, strides and dtypes; only class indices have real values."""
     inputs = {
         name: None if plan is None else _laid_out(case, name, plan, op.by_name[name].holds("classes"))
         for name, plan in case.inputs.items()
@@ -133,7 +132,7 @@ def call_described(op: Operator, case: Case) -> Call:
 
 
 def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
-    """A tensor as it lies in memory, without the memory where its values do not matter."""
+    """Return a tensor in its layout; if its values do not matter, all elements share one place in memory."""
     if valued:
         return make_buffer(plan, case.id, name, seed=0).view
     one = np.empty(1, dtype_of(plan.dtype).numpy)
@@ -143,26 +142,26 @@ def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
 
 # ---- the score of the conditions -------------------------------------------------------------------------------------
 
-EACH = 24  # kernels of an operator: of most of them the smoke tier notices few
+EACH = 24  # kernels of an operator; the smoke tier notices only few of most of them
 RANDOM = 1000  # calls on which two conditions are compared
-LARGEST = 1 << 17  # elements of a case that is run
+LARGEST = 1 << 17  # elements of the largest case that is run
 RIGHT, WRONG, NONE, UNSEEN = OUTCOMES = ("right", "wrong", "none", "no case fails")
 
 
 @dataclass(frozen=True)
 class Named:
-    """What was said of a kernel. ``off``: of so many random calls something else holds than was said."""
+    """The condition found for a kernel. ``off``: the number of random calls for which it is wrong."""
 
     defect: Defect
     outcome: str
     claim: str = ""
     off: int = 0
-    calls: int = 0  # that were run beside the cases
+    calls: int = 0  # run in addition to the cases
 
 
 @dataclass
 class Score:
-    """What was said of all kernels."""
+    """The conditions found for all kernels."""
 
     named: list[Named] = field(default_factory=list)
 
@@ -171,7 +170,7 @@ class Score:
 
     @property
     def failing(self) -> int:
-        """The kernels that fail a case: of others nothing can be said."""
+        """The number of kernels that fail a case; no condition can be found for the others."""
         return len(self.named) - self.count(UNSEEN)
 
     def to_json(self) -> dict[str, Any]:
@@ -182,7 +181,7 @@ class Score:
 
 
 def sentence_of(score: Score) -> str:
-    """The score in a sentence."""
+    """Return the score in a sentence."""
     low, high = wilson(score.count(RIGHT), score.failing)
     shares = ", ".join(f"{outcome} {score.count(outcome)} ({100 * score.count(outcome) / max(1, score.failing):.1f} %)"
                        for outcome in (RIGHT, WRONG, NONE))  # fmt: skip
@@ -193,7 +192,7 @@ def sentence_of(score: Score) -> str:
 def score(
     operators: Sequence[str], cases: tuple[Case, ...], settings: Settings, *, seed: int, many: int, only: str = ""
 ) -> Score:
-    """Score ``EACH`` kernels of so many operators, half of the registry and half fresh, all drawn by a seed."""
+    """Score ``EACH`` kernels for ``many`` operators, half from the registry and half fresh, all drawn by a seed."""
     result = Score()
     for op in random.Random(seed).sample(operators, min(many, len(operators))):
         kernels = [defect for defect in drawn(op, settings.soc, EACH, seed) if only in defect.id]
@@ -203,16 +202,16 @@ def score(
 
 
 def drawn(op: str, soc: str, many: int, seed: int) -> Iterator[Defect]:
-    """Yield so many kernels of an operator whose condition a sentence can name, drawn by a seed."""
+    """Yield ``many`` kernels of an operator with a condition that a sentence can name, drawn by a seed."""
     known = [d for d in defects(op) if soc in d.socs and not d.equivalent and is_named(d)]
     yield from random.Random(f"{seed}/{op}").sample(known, min(many // 2, len(known)))
     yield from (defect for defect in fresh(operator(op), seed, many - many // 2) if soc in defect.socs)
 
 
 def is_named(defect: Defect) -> bool:
-    """Whether a kernel of the registry is wrong where at most three conditions hold, and on calls of a size that is
-    run: a rank with a range of sizes is two, as is an axis with its sign. No sentence says whether an ignored class
-    occurs."""
+    """Return whether a registry kernel is wrong under at most three conditions that a sentence can name, on sizes that
+    are run. A rank with a range of sizes is two conditions, and so is an axis with its sign. No sentence describes
+    whether an ignored class occurs."""
     if defect.device.negates is never or MILLION in defect.id:
         return False
     axis, ignored = (operator(defect.op).attribute(role) for role in ("axis", "ignore index"))
@@ -224,7 +223,7 @@ def is_named(defect: Defect) -> bool:
 
 @dataclass
 class Trial:
-    """The cases of an operator with a right kernel's answers, and random calls, made once for all kernels."""
+    """The cases of an operator with a right kernel's answers, and random calls, shared by all kernels."""
 
     settings: Settings
     plains: list[Plain]
@@ -241,7 +240,7 @@ class Trial:
                    [call for call, _ in drawn], [facts for _, facts in drawn])  # fmt: skip
 
     def named(self, defect: Defect) -> Named:
-        """Have a kernel's failures explained, and compare."""
+        """Find the condition of a kernel's failures, and compare it with the kernel's own."""
         wrong = defect.device.negates
         bad = [
             wrong(plain.call) and outcome_on(plain.prepared, defect.device).status == "fail" for plain in self.plains
@@ -259,7 +258,7 @@ class Trial:
         return Named(defect, WRONG if off else RIGHT, sentence(result.conditions), off, known.calls)
 
     def off(self, found: Contrast, defect: Defect) -> int:
-        """Of how many random calls the condition says something else than the kernel does."""
+        """Return the number of random calls for which the condition and the kernel disagree."""
         said = np.logical_and.reduce([condition.of(self.others) for condition in found.conditions])
         differs = said != np.array([defect.device.negates(call) for call in self.calls], bool)
         is_open = np.logical_or.reduce([_in_gap(condition.fact, condition.gap, self.others)
@@ -268,7 +267,7 @@ class Trial:
 
 
 def has_sign(call: Call, device: Device) -> bool:
-    """Whether a wrong sign of a device's output shows in a right answer: some element is a number other than 0."""
+    """Return whether a wrong sign of a device's output is visible: some right element is a number other than 0."""
     op = operator(call.op).of(own_output(device, call))
     given = call.outputs[op.output]
     if given is None or op.output not in written(call):
@@ -278,7 +277,7 @@ def has_sign(call: Call, device: Device) -> bool:
 
 
 def _in_gap(fact: str, gap: tuple[int, int] | None, facts: Sequence[Mapping[str, Fact]]) -> Array:
-    """Which calls have a size between two of which no case tells where the limit lies."""
+    """Return a mask of the calls with a size in the gap: between two sizes in which no case shows the limit."""
     least, most = gap or (0, 0)
     return np.array([least < int(each.get(fact, 0)) < most if gap else False for each in facts], bool)
 

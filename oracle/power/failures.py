@@ -1,4 +1,4 @@
-"""Failures of kernels whose fault is known, and the scores of the diagnosis and the shrinker on them."""
+"""Failures of kernels with a known fault, and the scores of the diagnosis and the shrinker on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .trial import Plain, cheap_first, size_of
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that a wrong kernel fails, and how."""
+    """A case that a wrong kernel fails, with the outcome."""
 
     defect: Defect
     case: Case
@@ -41,7 +41,7 @@ class Failure:
 
 
 def chosen(operators: Sequence[str], per_class: int, seed: int, soc: str | None = None) -> list[Defect]:
-    """Return so many wrong kernels of every class, over all operators alike; the seed decides which."""
+    """Return ``per_class`` wrong kernels of every class, evenly over all operators, drawn by a seed."""
     result: list[Defect] = []
     for kind in CLASSES:
         rng = random.Random(f"{seed}/{kind}")
@@ -62,7 +62,7 @@ def chosen(operators: Sequence[str], per_class: int, seed: int, soc: str | None 
 def failures(
     wrong: Sequence[Defect], cases: tuple[Case, ...], settings: Settings, *, each: int, soc: str | None = None
 ) -> Iterator[Failure]:
-    """Yield the first ``each`` cases that each kernel fails where a right one passes, in an order drawn by the seed.
+    """Yield the first ``each`` cases that a kernel fails and a right kernel passes, in an order drawn by the seed.
 
     Cases of more than 65,536 elements come last.
     """
@@ -94,31 +94,31 @@ def _drawn(cases: Sequence[Case], seed: int) -> list[Case]:
 
 
 def _failed(defect: Defect, plain: Plain) -> Outcome | None:
-    """How a kernel fails a case in full; None where it passes, raises, or a right kernel fails too."""
+    """Return how a kernel fails a case; None if it passes or raises, or if a right kernel fails too."""
     if not plain.differs(defect.device):
         return None
     prepared = plain.prepared.again()
     try:
         outcome = outcome_of(prepared, judge(prepared, execute(prepared, defect.device, Stopwatch())))
         outcome = told_of_a_rerun(outcome, prepared, defect.device)
-    except DeviceError:  # what it raises is told as it is; nothing is claimed of it
+    except DeviceError:  # an exception is reported as it is; the diagnosis claims no cause
         return None
     return outcome if outcome.status == "fail" and plain.passes else None
 
 
-# ---- the shrinker: how many failures become a script that fails ------------------------------------------------------
+# ---- the shrinker: the share of failures that become a failing script ------------------------------------------------
 
-RUNS = 120  # of a kernel on candidates: enough for most, and a sample has dozens
+RUNS = 120  # of a kernel on candidates: enough for most; a sample has dozens of kernels
 
 
 def kernel(op: str, id: str) -> Any:
-    """Return a wrong kernel as a backend: what a script that is about one imports."""
+    """Return a wrong kernel as a backend, for import by a script about it."""
     return next(defect.device for defect in defects(op) if defect.id == id)
 
 
 @dataclass
 class Rate:
-    """How many scripts fail as their case does. ``lost``: the others, and why."""
+    """The number of scripts that fail like their case. ``lost``: the other scripts, and why."""
 
     tried: int = 0
     failing: int = 0
@@ -137,7 +137,7 @@ class Rate:
 
 
 def rate_of(failures: Iterable[Failure]) -> Rate:
-    """Shrink each failure, run its script in this process as Python would, and count."""
+    """Shrink each failure, run its script in this process as Python would, and return the counts."""
     rate = Rate()
     for failure in failures:
         rate.tried += 1
@@ -169,14 +169,14 @@ def _problem(failure: Failure) -> str:
     return "" if fails(shrunk.record, code, out.getvalue(), "") else f"the script says: {out.getvalue().strip()[:300]}"
 
 
-# The score of the diagnosis: what it claims of failures whose fault is known.
+# The score of the diagnosis: its claims about failures with a known fault.
 #
-# A claim is right where it is of a family that the kernel's class allows. ``precision``: right claims among all;
-# ``recall``: right claims among failures for which some family would be right. Where none would be, silence is right;
-# so it is of a changed formula, of which a sign, a factor or a zero may truly be told, and of a race; neither need be.
+# A claim is right if its family is allowed for the kernel's class. ``precision``: right claims among all claims.
+# ``recall``: right claims among the failures for which some family would be right. If no family would be right, no
+# claim is right. For a changed formula and for a race, claims can be right (sign, factor or zero), but none is needed.
 
 NONE = "none"
-# The families that are right of a class of wrong kernel; an empty set: no cause is known, and none may be claimed.
+# The right families of a class of wrong kernels; an empty set: no cause is known, and none may be claimed.
 RIGHT: dict[str, frozenset[str]] = {
     "IDX": frozenset(),
     "RED": frozenset({"factor", "sign", "zero"}),
@@ -191,10 +191,10 @@ RIGHT: dict[str, frozenset[str]] = {
     "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute", "comparison"}),
     "COMB": frozenset({"sign"}),
 }
-# An attribute that is a mere factor of the result, and is misread, cannot be told from a wrong factor.
+# A misread attribute that is a mere factor of the result looks the same as a wrong factor.
 ATTRIBUTE = frozenset({"attribute", "factor", "sign", "zero"})
-OPEN = ("FORM", "DET")  # a right claim of them is no more than luck
-# What a kernel says of itself decides before its class.
+OPEN = ("FORM", "DET")  # classes for which no claim is required
+# A kernel's own description takes precedence over its class.
 BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"ignoreIndex|ignored class|ignored row", frozenset({"index", "sign"})),
     (r"off by 2", frozenset({"factor", "rounding"})),
@@ -206,7 +206,7 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),
     (r"the other way round", frozenset({"type"})),
-    # The same function as that of an operand without its sign; as that of another reduction.
+    # The same function as for the operand's absolute value; the next one: as for another reduction.
     (r"on both sides", frozenset({"sign"})),
     (r"sum is divided by totalWeight", frozenset({"attribute", "factor"})),
     (r"^an absent .* is read as", frozenset({"factor", "zero"})),
@@ -221,7 +221,7 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 def right_of(defect: Defect) -> frozenset[str]:
-    """Return the families that would be a right claim of a kernel."""
+    """Return the families that would be right claims for a kernel."""
     if re.search(rf"number of {OPERATORS[defect.op].output} wraps", defect.what):
         return frozenset({"lost"})
     if defect.id.startswith("attribute/"):
@@ -232,7 +232,7 @@ def right_of(defect: Defect) -> frozenset[str]:
 
 @dataclass
 class Matrix:
-    """How many failures of each class got a claim of each family, and which claims were wrong."""
+    """The numbers of claims by class of failures and family, and the wrong claims."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     kernels: dict[str, set[str]] = field(default_factory=dict)
@@ -286,7 +286,7 @@ class Matrix:
 
 
 def matrix_of(failures: Iterable[Failure]) -> Matrix:
-    """Score the diagnosis on failures."""
+    """Return the score of the diagnosis on failures."""
     matrix = Matrix()
     for failure in failures:
         matrix.add(failure)
@@ -294,7 +294,7 @@ def matrix_of(failures: Iterable[Failure]) -> Matrix:
 
 
 def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
-    """The confusion matrix: a row per class of wrong kernel, a column per family of causes."""
+    """Return the confusion matrix: a row per class of wrong kernel, a column per family of causes."""
     columns = [*FAMILIES, NONE]
     rows = []
     for kind in CLASSES:
@@ -306,7 +306,7 @@ def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
 
 
 def sentence(matrix: Matrix) -> str:
-    """The score in a sentence, with Wilson's intervals."""
+    """Return the score in a sentence, with Wilson's intervals."""
     return (
         f"{matrix.claims} claims on {sum(c.total() for c in matrix.counts.values())} failures: precision "
         f"{100 * matrix.precision:.1f} % ({matrix.right} right; {_between(matrix.right, matrix.claims)}), recall "

@@ -32,14 +32,14 @@ from ..parallel import workers
 from ..settings.settings import Settings
 from .trial import Answer, Hit, Share, balanced, run
 
-PER_SHARE = 300  # wrong kernels that share a case's data and reference, at least
-PER_PROCESS = 4  # shares, so that none waits long for the last of another
-Progress = Callable[[str, int, int], None]  # (what ended, done, all)
+PER_SHARE = 300  # least number of wrong kernels that share a case's data and reference
+PER_PROCESS = 4  # shares per process, so that no process waits long for the last share of another
+Progress = Callable[[str, int, int], None]  # (finished part, done, all)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is scored: ``cases`` before any selection by SoC; ``soc`` None runs each defect where it is wrong."""
+    """The plan of a score: ``cases`` before any selection by SoC; ``soc`` None runs each defect where it is wrong."""
 
     cases: tuple[Case, ...]
     settings: Settings = field(default_factory=Settings)
@@ -50,14 +50,14 @@ class Plan:
     only: str = ""
     full_matrix: bool = False
     wrong: bool = True
-    sample: int | None = None  # the seed of kernels wrong where three conditions meet, instead of the registry's
+    sample: int | None = None  # seed of a sample that replaces the registry's kernels: wrong under three conditions
 
     @property
     def operators(self) -> list[str]:
         return sorted({case.op for case in self.cases})
 
     def defects(self) -> list[Defect]:
-        """Return the wrong kernels that count: of the catalogue's operators, on the wanted SoC, of the wanted ids."""
+        """Return the wrong kernels of the catalogue's operators, on the wanted SoC, with the wanted ids."""
         if not self.wrong:
             return []
         given = defects if self.sample is None else partial(sampled, seed=self.sample)
@@ -65,7 +65,7 @@ class Plan:
         return [d for d in result if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
     def shares(self) -> list[Share]:
-        """Return the work: the wrong kernels, the long parts first; then the right ones, seed by seed."""
+        """Return the work: wrong kernels with the long parts first, then right kernels seed by seed."""
         result = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
         return [*result, *self._right_shares()]
 
@@ -79,22 +79,22 @@ class Plan:
 
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
-    """Return the cases of an operator that are planned on a SoC, for kernels of the registry."""
+    """Return the cases of an operator on a SoC that the registry's kernels can compute."""
     return tuple(case for case in select(cases, soc=soc) if case.op == op and is_computed(case, soc))
 
 
 def is_computed(case: Case, soc: str) -> bool:
-    """Whether the registry's kernels, right and wrong, answer a case: they compute floats alone. Of a call that must be
-    refused, or is empty, no value counts: it may have any operands. Those whose declared type is one of integers are
-    read as numbers."""
+    """Return whether the registry's kernels can answer a case: they compute only floats. A call that must be refused,
+    or is empty, may have any operands, because no value matters. Operands with a declared integer type are read as
+    numbers."""
     plans = [(p, plan) for p in OPERATORS[case.op].operands if (plan := case.inputs.get(p.name)) is not None]
     valueless = not case.computes(soc) or any(0 in plan.shape for _, plan in plans)
     return valueless or all(p.is_whole or not DTYPES[plan.dtype].is_whole for p, plan in plans)
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:
-    """Yield shares of wrong kernels, each on one SoC where it is wrong: no more than its processes need, for nearly
-    every share makes the data and references of all cases again."""
+    """Yield shares of wrong kernels, each on one SoC on which it is wrong. Their number is only what the processes
+    need, because nearly every share makes the data and references of all cases again."""
     per_share = PER_SHARE if plan.cluster else max(PER_SHARE, -(-len(wrong) // (PER_PROCESS * plan.jobs)))
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for defect in wrong:
@@ -107,7 +107,7 @@ def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | 
 
 @dataclass
 class Score:
-    """What a plan gave. ``complete`` is False after an interruption: ``unfinished`` then counts the shares."""
+    """The result of a plan. ``complete`` is False after an interruption; ``unfinished`` then counts the shares."""
 
     plan: Plan
     answers: list[Answer] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Score:
 
     @property
     def hits(self) -> list[Hit]:
-        """Wrong kernels that were noticed, each with a case that does so."""
+        """The noticed wrong kernels, each with a case that notices it."""
         return [hit for answer in self.answers if answer.share.ids for hit in answer.hits]
 
     @property
@@ -135,18 +135,18 @@ class Score:
 
     @property
     def alarms(self) -> list[tuple[Share, Hit]]:
-        """Right kernels that were flagged."""
+        """The flagged right kernels."""
         return [(a.share, hit) for a in self.answers if not a.share.ids for hit in a.hits if hit.case not in a.unusable]
 
     @property
     def tried(self) -> list[Defect]:
-        """The wrong kernels whose share was finished."""
+        """The wrong kernels with a finished share."""
         ids = {i for answer in self.answers for i in answer.share.ids}
         return [d for d in self.plan.defects() if d.id in ids]
 
     @property
     def survivors(self) -> list[Defect]:
-        """Wrong kernels that no case notices and that are not equivalent to a right one."""
+        """The wrong kernels that no case notices and that are not equivalent to a right one."""
         first = self.first
         return [d for d in self.tried if d.id not in first and not d.equivalent]
 
@@ -155,23 +155,23 @@ class Score:
         return {case: why for answer in self.answers for case, why in answer.unusable.items()}
 
     def hits_by_case(self) -> dict[str, set[str]]:
-        """Return which wrong kernels each case notices: all with the full matrix, else the first detections."""
+        """Return the wrong kernels that each case notices: all with the full matrix, else only the first detections."""
         result: dict[str, set[str]] = defaultdict(set)
         for hit in self.hits:
             result[hit.case].add(hit.id)
         return result
 
     def essential(self) -> list[str]:
-        """Return few cases that together notice everything noticed: for each operator greedily, the most informative
-        first."""
+        """Return few cases that together notice every noticed kernel, chosen greedily for each operator: the case that
+        adds most comes first."""
         hits, result = self.hits_by_case(), list[str]()
-        for _, some in groupby(sorted(hits), key=lambda case: case.partition("/")[0]):  # no kernel is of two operators
+        for _, some in groupby(sorted(hits), key=lambda case: case.partition("/")[0]):  # kernels have one operator
             cases = list(some)
             result += (cases[k] for k in few_that_cover([hits[case] for case in cases]))
         return result
 
     def unique(self) -> Counter[str]:
-        """Return how many wrong kernels only this case notices (full matrix)."""
+        """Return, for each case, the number of wrong kernels that only this case notices (full matrix)."""
         cases: dict[str, list[str]] = defaultdict(list)
         for case, ids in self.hits_by_case().items():
             for id in ids:
@@ -180,7 +180,7 @@ class Score:
 
 
 def measure(plan: Plan, progress: Progress | None = None) -> Score:
-    """Run a plan. KeyboardInterrupt ends it early with what is finished."""
+    """Run a plan. KeyboardInterrupt ends it early, with the results so far."""
     started = time.perf_counter()
     score = Score(plan)
     _dispatch(score, plan.shares(), progress)
@@ -189,7 +189,7 @@ def measure(plan: Plan, progress: Progress | None = None) -> Score:
 
 
 def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | None = None) -> None:
-    """Find for each survivor a case among others that notices it. KeyboardInterrupt ends it early."""
+    """Find, for each survivor, a case among ``cases`` that notices it. KeyboardInterrupt ends the search early."""
     survivors = score.survivors
     if not survivors or not cases:
         return
@@ -225,20 +225,20 @@ def _gather(score: Score, answer: Answer, count: int, progress: Progress | None)
 
 
 def _flagged(answer: Answer) -> str:
-    """Tell a long run's false alarms as soon as they are found."""
+    """Return a share's false alarms for the progress line, so that a long run shows them at once."""
     cases = sorted({hit.case for hit in answer.hits})
     return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
 
 
-# The score of the huge tier against kernels whose places wrap at 32 bits.
+# The score of the huge tier against kernels with places that wrap at 32 bits.
 #
-# The cases repeat a block, and so does a right answer: it is computed once, written along the output, and spoilt by one
+# The cases repeat a block, and so does a right answer. It is computed once, written along the output, and spoilt by one
 # kernel after the other.
 
 
 @dataclass
 class HugeScore:
-    """What the kernels that were ``tried`` came to. ``noticed``: the first case that notices each, and why.
+    """The results of the kernels in ``tried``. ``noticed``: the first case that notices each kernel, and why.
     ``flagged``: why a right answer fails a case. ``skipped``: why a case was not run."""
 
     tried: list[Wrapping] = field(default_factory=list)
@@ -252,14 +252,14 @@ class HugeScore:
 
 
 def key(kernel: Wrapping) -> str:
-    """Return what a kernel is called among those of all operators."""
+    """Return a kernel's unique name among the kernels of all operators."""
     return f"{kernel.op}: {kernel.name}"
 
 
 def score(
     cases: Iterable[Case], settings: Settings, *, bits: int = 31, tell: Callable[[str], None] = lambda line: None
 ) -> HugeScore:
-    """Score cases of the huge tier, the small ones first. ``bits``: where the kernels wrap."""
+    """Score cases of the huge tier, small ones first. ``bits``: the kernels wrap at 2^bits."""
     result, left = HugeScore(), dict[str, list[Wrapping]]()
     for case in sorted(cases, key=bytes_of):
         if case.op not in left:
@@ -278,14 +278,14 @@ def score(
 
 
 def _unnoticed(case: Case, kernels: list[Wrapping], settings: Settings, result: HugeScore) -> list[Wrapping]:
-    """Run kernels on a case and return those that it does not notice."""
+    """Run kernels on a case and return the unnoticed ones."""
     memory = HugeMemory.make(case, soc=platform(settings.soc).soc, seed=settings.seed, under=settings.under)
     expected = references(memory.block)
     right = {name: compute(memory.block, output=name) for name in memory.outputs}
     before = {n: np.frombuffer(word(POISON, o.view.dtype), o.view.dtype)[0] for n, o in memory.outputs.items()}
 
     def answered(kernel: Wrapping | None) -> Outcome | None:
-        """Judge a right answer that a kernel has spoilt; None where the call does not reach its limit."""
+        """Judge a right answer after a kernel has spoilt it; None if the call does not reach its limit."""
         for name, output in memory.outputs.items():
             output.clear()
             _write(memory, name, right[name])
@@ -309,7 +309,7 @@ def _unnoticed(case: Case, kernels: list[Wrapping], settings: Settings, result: 
 
 
 def _write(memory: HugeMemory, name: str, block: Array) -> None:
-    """Write a block's answer along an output."""
+    """Write a block's answer repeatedly along an output."""
     axis = memory.axes[name]
     for piece in memory.cut.pieces():
         along(memory.outputs[name].view, axis, piece)[...] = along(block, axis, slice(0, piece.stop - piece.start))

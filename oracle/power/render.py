@@ -1,4 +1,4 @@
-"""A score as text, Markdown and a section of HTML; all from the plain data of :mod:`.summary`."""
+"""A score as text, Markdown and a section of HTML, from the plain data of :mod:`.summary`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from .summary import Noticed, OfClass, Summary
 from .supplied import Finding, Result
 
 Table = tuple[list[str], list[list[str]]]  # head and rows
-SHOWN = 40  # survivors and alarms shown; the JSON has all
+SHOWN = 40  # survivors and alarms shown; the JSON contains all
 
 
 def percent(share: Noticed | OfClass) -> str:
-    """``12 / 13 (92.3 %)``."""
+    """Return a share as ``12 / 13 (92.3 %)``."""
     if not share["all"]:
         return "-"
     return f"{share['noticed']} / {share['all']} ({_percent(share['noticed'], share['all'])})"
 
 
 def _percent(part: int, whole: int) -> str:
-    """A percentage that says 100 % only of everything."""
+    """Return a percentage; it is 100 % only if the part is the whole."""
     value = 100 * part / whole
     return f"{value:.0f} %" if part in (0, whole) else f"{min(max(value, 0.1), 99.9):.1f} %"
 
 
 def sentence(data: Summary) -> str:
-    """The score in one sentence."""
+    """Return the score in one sentence."""
     total, published = data["total"], data["published"]
     state = "" if data["complete"] else f" Interrupted: {data['unfinished']} parts were not finished."
     rows = f", {published['noticed']} of the {published['all']} published defects" if published["all"] else ""
@@ -126,12 +126,12 @@ SECTIONS = (
 
 
 def _tables(data: Summary) -> tuple[Callable[[Summary], Table], ...]:
-    """The tables that have something to say: without wrong kernels only the operators'."""
+    """Return the tables with content: without wrong kernels only the operators' table."""
     return (_operators, _classes, _layers) if data["total"]["all"] else (_operators,)
 
 
 def text(data: Summary) -> str:
-    """The score for a terminal."""
+    """Return the score for a terminal."""
     parts = [
         f"{', '.join(data['catalogue'])}, tier {data['tier']}: {sentence(data)}",
         *(aligned(*made(data)) for made in _tables(data)),
@@ -153,7 +153,7 @@ def _few(lines: Sequence[str]) -> list[str]:
 
 
 def markdown(data: Summary) -> str:
-    """The score for a pull request."""
+    """Return the score for a pull request."""
     names = ", ".join(data["catalogue"])
     parts = [
         f"## Detection score: {plain(names)}, tier {data['tier']}",
@@ -173,7 +173,7 @@ def markdown(data: Summary) -> str:
 
 
 def text_of_kernels(result: Result, cases: int) -> str:
-    """The score of a user's kernels for a terminal: who was noticed by which case, who survived, who was flagged."""
+    """Return the score of a user's kernels for a terminal: noticed kernels with their case, survivors, flagged ones."""
     wrong, right = result.wrong, result.right
     counts = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
     counts += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
@@ -209,7 +209,7 @@ STYLE = (
 
 
 def html(data: Summary) -> str:
-    """The score as one section of HTML, to stand in a page or by itself."""
+    """Return the score as one section of HTML, for a page or alone."""
     good = not data["survivors"] and not data["false_alarms"] and not data["flagged_equivalents"] and data["complete"]
     parts = [
         f"<style>{STYLE}</style>",

@@ -1,4 +1,4 @@
-"""A score as plain data (JSON): what every rendering and CI reads."""
+"""A score as plain data (JSON), for all renderings and for CI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .trial import Hit
 
 SCHEMA = 1
 
-# ---- what is told ----------------------------------------------------------------------------------------------------
+# ---- the data --------------------------------------------------------------------------------------------------------
 
 
 class Noticed(TypedDict):
@@ -39,7 +39,7 @@ OfClass = TypedDict("OfClass", {"class": str, "what": str, "noticed": int, "all"
 class OfLayer(TypedDict):
     layer: str
     noticed: int
-    alone: int  # that no other layer notices
+    alone: int  # noticed by no other layer
 
 
 _OfKernel = TypedDict("_OfKernel", {"id": str, "op": str, "class": str, "what": str, "evidence": str,
@@ -47,16 +47,16 @@ _OfKernel = TypedDict("_OfKernel", {"id": str, "op": str, "class": str, "what": 
 
 
 class OfKernel(_OfKernel, total=False):
-    equivalent: str  # why it is
-    case: str  # that noticed it
+    equivalent: str  # the reason
+    case: str  # the case that noticed it
     layers: list[str]
     reason: str
-    would_notice: str  # the case that did so elsewhere
+    would_notice: str  # the other case that notices it
 
 
 class Missing(TypedDict):
     family: str
-    notices: int  # of the survivors
+    notices: int  # number of survivors that the family notices
 
 
 class RightKernels(TypedDict):
@@ -80,11 +80,11 @@ class OfFamily(TypedDict):
     cases: int
     notices: int
     essential: int
-    unique: int  # that no case of another family notices
+    unique: int  # noticed by no case of another family
 
 
 class Earned(TypedDict):
-    complete: bool  # every case has met every kernel
+    complete: bool  # every case was run with every kernel
     essential: list[str]
     unique: dict[str, int]
     families: list[OfFamily]
@@ -124,11 +124,11 @@ class Summary(TypedDict):
     defects: list[OfKernel]
 
 
-# ---- made of a score -------------------------------------------------------------------------------------------------
+# ---- a score as data -------------------------------------------------------------------------------------------------
 
 
 def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Summary:
-    """Return everything a score says. ``names``: the files it is about, or ``built-in``."""
+    """Return a score as data. ``names``: the scored catalogue files, or ``built-in``."""
     plan = score.plan
     tried, first = score.tried, score.first
     counted = [d for d in tried if not d.equivalent]
@@ -179,15 +179,15 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
 
 
 def passed(data: Summary, require: float) -> bool:
-    """Whether a score meets a requirement in percent, is complete, and flagged no right kernel."""
+    """Return whether a score reaches a required percentage, is complete, and flagged no right kernel."""
     total = data["total"]
     enough = 100 * total["noticed"] >= require * total["all"]
     return bool(enough and data["complete"] and not data["false_alarms"] and not data["flagged_equivalents"])
 
 
 def wilson(noticed: int, all: int) -> tuple[float, float]:
-    """Return the percentages between which the share of all such kernels lies, with 95 % confidence (E. B. Wilson,
-    "Probable inference, the law of succession, and statistical inference", JASA 22, 1927)."""
+    """Return the 95 % confidence interval, in percent, of the share of all such kernels (E. B. Wilson, "Probable
+    inference, the law of succession, and statistical inference", JASA 22, 1927)."""
     if not all:
         return 0.0, 100.0
     z, share = 1.96, noticed / all
@@ -202,7 +202,7 @@ def _share(wrong: list[Defect], first: Collection[str]) -> Noticed:
 
 
 def _rows(counted: list[Defect], first: Collection[str]) -> Noticed:
-    """A published row counts as noticed when all its imitations are, on every operator of the catalogue."""
+    """Return the counts of published rows. A row is noticed if all its imitations are, on every operator."""
     rows: dict[str, bool] = {}
     for defect in counted:
         if defect.row:
@@ -224,7 +224,7 @@ def _operator(op: str, score: Score, every: list[Defect], first: Collection[str]
 
 
 def _layers(score: Score) -> list[OfLayer]:
-    """By which layers wrong kernels are noticed: at the first case, or with the full matrix at any."""
+    """Return the layers that notice wrong kernels: at the first case, or with the full matrix at any case."""
     layers: dict[str, set[str]] = defaultdict(set)
     equivalent = {d.id for d in score.tried if d.equivalent}
     for hit in score.hits:
@@ -263,7 +263,7 @@ def family_of(case_id: str) -> str:
 
 
 def _missing(score: Score) -> list[Missing]:
-    """The built-in families that notice the survivors, the ones that notice most first."""
+    """Return the built-in families that notice the survivors, in falling order of their number."""
     families = Counter(family_of(hit.case) for hit in score.elsewhere.values())
     return [{"family": family, "notices": n} for family, n in families.most_common()]
 
@@ -275,7 +275,7 @@ def _right(score: Score) -> RightKernels:
 
 
 def _earned(score: Score) -> Earned:
-    """Which cases earn their place: first detections, or with the full matrix unique ones and what is redundant."""
+    """Return the value of cases and families: first detections, or with the full matrix unique ones and redundancy."""
     hits = score.hits_by_case()
     essential, unique = score.essential(), score.unique()
     by_family: dict[str, list[Case]] = defaultdict(list)

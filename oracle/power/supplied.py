@@ -1,9 +1,9 @@
-"""The score of a catalogue on kernels that its user brings: a team's own past bugs, and kernels known to be right.
+"""The score of a catalogue on a user's own kernels: a team's past bugs, and kernels known to be right.
 
-A kernel is a backend that also says which operator it is of (``op``), by ``soc`` where it is run, and by ``wrong``
-whether it must be noticed (the default) or must not be flagged. It may keep state and need not be picklable: it sees
-the cases one after the other, in one process, whatever other kernels there are. Kernels named ``module:ATTRIBUTE`` run
-in processes of their own; each imports the module itself.
+A kernel is a backend with further attributes. ``op`` names its operator, and ``soc`` the SoC on which it is run.
+``wrong`` is True (default) if it must be noticed, False if it must not be flagged. It can keep state and need not be
+picklable: it sees the cases one after the other, in one process, independently of other kernels. Kernels named
+``module:ATTRIBUTE`` run in processes of their own; each process imports the module itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .trial import Plain, cheap_first
 
 @dataclass(frozen=True)
 class Supplied:
-    """What a kernel says of itself. ``place``: its number in the iterable."""
+    """A kernel's description of itself. ``place``: its number in the iterable."""
 
     place: int
     name: str
@@ -50,13 +50,13 @@ class Supplied:
 
 @dataclass
 class Finding:
-    """How a kernel fared. ``case``: the first that it failed, "" if none did; ``judged``: how many it took."""
+    """The result of a kernel. ``case``: the first failed case, "" if none; ``judged``: the number of cases it took."""
 
     kernel: Supplied
     case: str = ""
     reason: str = ""
     judged: int = 0
-    refused: str = ""  # why it did not take a case, the last time
+    refused: str = ""  # the last reason why it did not take a case
 
     @property
     def good(self) -> bool:
@@ -65,20 +65,20 @@ class Finding:
 
 
 class Key(NamedTuple):
-    """What a kernel is known by in every process: an iterable without an order (a set) has another one in each."""
+    """The identity of a kernel in every process. Its place is not used: a set has another order in each process."""
 
     name: str
     op: str
     soc: str
     wrong: bool
-    turn: int  # among those that are alike
+    turn: int  # its number among kernels with equal other fields
 
 
-# ---- what was brought ------------------------------------------------------------------------------------------------
+# ---- the supplied kernels --------------------------------------------------------------------------------------------
 
 
 def found_at(text: str) -> list[Any]:
-    """Import ``module:ATTRIBUTE`` and return its kernels in their order. Raises OracleError."""
+    """Import ``module:ATTRIBUTE`` and return its kernels in order. Raise OracleError."""
     who = f"power --kernels {text}"
     module, colon, attribute = text.partition(":")
     if not (module and colon and attribute):
@@ -92,7 +92,7 @@ def found_at(text: str) -> list[Any]:
 
 
 def described(kernels: Iterable[Any], soc: str) -> list[Supplied]:
-    """Return what each kernel says of itself. Raises OracleError where it does not say it well."""
+    """Return each kernel's description of itself. Raise OracleError for an invalid one."""
     return [_described(kernel, place, soc) for place, kernel in enumerate(kernels)]
 
 
@@ -118,7 +118,7 @@ def _described(kernel: Any, place: int, soc: str) -> Supplied:
 
 
 def keys(kernels: Iterable[Supplied]) -> dict[int, Key]:
-    """Return what each kernel is known by in another process, by its place here."""
+    """Return each kernel's identity for another process, by its place here."""
     seen: dict[tuple[str, str, str, bool], int] = {}
     made = {}
     for kernel in kernels:
@@ -132,7 +132,7 @@ def keys(kernels: Iterable[Supplied]) -> dict[int, Key]:
 
 
 class Step(NamedTuple):
-    """A kernel takes a case."""
+    """The turn of a kernel on a case."""
 
     place: int
     case: str
@@ -141,7 +141,7 @@ class Step(NamedTuple):
 def run_group(
     group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings
 ) -> tuple[list[Finding], dict[str, str]]:
-    """Run kernels of one operator on one SoC in this process; return how they fared, and cases that prove nothing."""
+    """Run kernels of one operator on one SoC in this process; return their findings, and the unusable cases."""
     running = Running(group, cases, settings)
     for _ in running.steps():
         pass
@@ -149,7 +149,7 @@ def run_group(
 
 
 class Running:
-    """Kernels of one operator on one SoC at work: data and golden of a case are made once for all."""
+    """A run of kernels of one operator on one SoC. Data and golden of a case are made once for all kernels."""
 
     def __init__(self, group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings) -> None:
         self.backends = {kernel.place: backend for kernel, backend in group}
@@ -160,7 +160,7 @@ class Running:
         self.unusable: dict[str, str] = {}
 
     def steps(self) -> Iterator[Step]:
-        """Run case by case; yield before each kernel's turn. A kernel leaves with the first case that it fails."""
+        """Run case by case, and yield before each kernel's turn. A kernel leaves after the first case that it fails."""
         for case in self.cases:
             live = [finding for finding in self.findings if not finding.case]
             if not live:
@@ -191,7 +191,7 @@ class Running:
 
 
 def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
-    """How a kernel fares with a case; "skip" where it does not take it."""
+    """Return a kernel's outcome on a case; "skip" if it does not take the case."""
     if reason := not_asked(prepared.case, backend, prepared.settings):
         return Outcome("skip", reason)
     if hasattr(backend, "unsupported"):
@@ -203,23 +203,23 @@ def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
     return outcome_on(prepared, backend)
 
 
-# Kernels named ``module:ATTRIBUTE``, scored in processes that each import the module: nothing of a kernel travels.
+# Kernels named ``module:ATTRIBUTE`` are scored in processes that each import the module; kernels are never pickled.
 #
-# A kernel may end its process, or never answer. Memory that one kernel damaged may end another one's turn, so a process
-# that dies says nothing of kernels that shared it: each is run again from the first case in a process of its own, where
-# a death or a silence is its own.
+# A kernel may end its process, or never answer. Memory damaged by one kernel may end another one's turn. So if a shared
+# process dies, the cause is not known, and each of its kernels is run again from the first case in its own process.
+# There, a death or a silence is due to that kernel.
 
-SILENCE = 600.0  # seconds without a word from a process before it is ended; a large case's golden takes a few
+SILENCE = 600.0  # seconds without a message before a process is ended; a large case's golden takes a few
 
 Answer = tuple[list[Finding], dict[str, str]]
 
 
 @dataclass
 class Work:
-    """What every process is given, and those at work (to be ended with this one)."""
+    """The input of every process, and the running processes (to be ended with this one)."""
 
     text: str
-    soc: str  # of kernels that name none
+    soc: str  # for kernels without their own
     keys: Mapping[int, Key]
     cases: tuple[Case, ...]
     settings: Settings
@@ -228,7 +228,7 @@ class Work:
 
 
 def run_all(groups: Sequence[Sequence[Supplied]], work: Work, jobs: int) -> Iterator[Answer]:
-    """Yield how the kernels of each group fared, group by group. Raises OracleError where one cannot be loaded."""
+    """Yield the findings of each group in order. Raise OracleError if a kernel cannot be loaded."""
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(_run, group, work) for group in groups]
         try:
@@ -243,7 +243,7 @@ def run_all(groups: Sequence[Sequence[Supplied]], work: Work, jobs: int) -> Iter
 
 
 def _run(group: Sequence[Supplied], work: Work) -> Answer:
-    """Run a group in one process or, if that one dies, each kernel in its own."""
+    """Run a group in one process; if that process dies, run each kernel in its own."""
     answer = _in_process(group, work)
     if not isinstance(answer, tuple):
         findings, unusable = [], dict[str, str]()
@@ -259,7 +259,7 @@ def _run(group: Sequence[Supplied], work: Work) -> Answer:
 
 
 def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
-    """Run a group in one process; where that dies or falls silent, return the kernel whose turn it was, and why."""
+    """Run a group in one process. If it dies or falls silent, return a finding for the kernel whose turn it was."""
     if work.stopped:
         raise OracleError("power --kernels: interrupted")
     context = multiprocessing.get_context("spawn")
@@ -308,7 +308,7 @@ def serve(
     settings: Settings,
     operators: tuple[str, ...],
 ) -> None:
-    """The process' life: import the kernels, say whose turn it is, answer."""
+    """Serve as a process: import the kernels, report each turn, send the answer."""
     alone()
     register(operators)
     try:
@@ -323,7 +323,7 @@ def serve(
 
 
 def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Supplied, Any]]:
-    """Return the wanted kernels out of this process' own, each under its place in the parent's order."""
+    """Return the wanted kernels of this process, each with its place in the parent's order."""
     result = found_at(text)
     here = {key: place for place, key in keys(described(result, soc)).items()}
     lost = [key.name for key in wanted.values() if key not in here]
@@ -337,7 +337,7 @@ def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Suppli
 
 @dataclass(frozen=True)
 class Result:
-    """A score, in the order of the kernels. ``unusable``: cases that a right kernel of ours fails, and why."""
+    """A score, in the order of the kernels. ``unusable``: cases that one of our right kernels fails, and why."""
 
     findings: tuple[Finding, ...]
     unusable: dict[str, str] = field(default_factory=dict)
@@ -352,7 +352,7 @@ class Result:
 
     @property
     def survivors(self) -> list[Finding]:
-        """Wrong kernels that no case noticed."""
+        """The wrong kernels that no case noticed."""
         return [result for result in self.wrong if not result.case]
 
     @property
@@ -361,7 +361,7 @@ class Result:
 
     @property
     def flagged(self) -> list[Finding]:
-        """Right kernels that a case failed."""
+        """The right kernels that a case failed."""
         return [result for result in self.right if result.case]
 
     @property
@@ -369,7 +369,7 @@ class Result:
         return all(result.good for result in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the score as ``power --json`` writes it."""
+        """Return the score in the form of ``power --json``."""
         return {
             "wrong": len(self.wrong),
             "noticed": len(self.noticed),
@@ -392,8 +392,8 @@ def score(
     """Score the catalogue's standard tier, or the cases of YAML files, on kernels.
 
     ``kernels``: an iterable of backends with ``op``, ``name``, optional ``soc`` and ``wrong``, run in this process; or
-    its name ``module:ATTRIBUTE``, run in ``jobs`` processes. ``soc``: of kernels that name none. ``only``: kernels
-    whose name contains this. Raises OracleError for what is no kernel.
+    its name ``module:ATTRIBUTE``, run in ``jobs`` processes. ``soc``: for kernels without their own. ``only``: a part
+    of the names of the wanted kernels. Raises OracleError for an invalid kernel.
     """
     tier = tier or ("full" if files else "standard")
     planned = tuple(select(load_files(files, tier=tier) if files else load_default(tier=tier), tier=tier))
@@ -410,7 +410,7 @@ def score_on(
     only: str = "",
     progress: Progress | None = None,
 ) -> Result:
-    """Score cases on kernels: :func:`score` with the cases given."""
+    """Score given cases on kernels; otherwise as :func:`score`."""
     result = found_at(kernels) if isinstance(kernels, str) else list(kernels)
     default = platform(soc or DEFAULT_SOC).soc
     wanted = [one for one in described(result, default) if only in one.name]
@@ -433,7 +433,7 @@ def score_on(
 
 
 def grouped(kernels: Sequence[Supplied], jobs: int) -> list[list[Supplied]]:
-    """Return the kernels that share the data of cases: of one operator on one SoC, in parts enough for all jobs."""
+    """Return groups of kernels that share the data of cases: one operator on one SoC, in enough parts for all jobs."""
     groups: dict[tuple[str, str], list[Supplied]] = {}
     for kernel in kernels:
         groups.setdefault((kernel.op, kernel.soc), []).append(kernel)

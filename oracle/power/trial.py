@@ -1,7 +1,7 @@
 """One process' share of a score: right kernels on every case, wrong ones until noticed.
 
-Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does
-on a call what the plain one does, bit for bit, is not judged there: it cannot be noticed.
+Data and reference of a case are made once for all kernels, and equal answers are judged once. If a wrong kernel gives
+the same answer to a call as the plain kernel, bit for bit, it is not judged: it cannot be noticed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ..settings.settings import Settings
 
 @dataclass(frozen=True)
 class Share:
-    """What one process does: wrong kernels (``ids``) on one SoC or, with none, an operator's right kernels on some."""
+    """The work of one process: wrong kernels (``ids``) on one SoC; without ids, right kernels on some SoCs."""
 
     op: str
     settings: Settings
@@ -57,17 +57,17 @@ class Share:
     ids: tuple[str, ...] = ()
     full_matrix: bool = False
     socs: tuple[str, ...] = ()
-    sample: int | None = None  # the seed of a sample, whose kernels the ids name instead of the registry's
+    sample: int | None = None  # seed of a sample; the ids then name its kernels, not the registry's
 
     def kernels(self) -> list[Defect]:
-        """Return the wrong kernels that the ids name."""
+        """Return the wrong kernels with these ids."""
         wanted = set(self.ids)
         result = defects(self.op) if self.sample is None else sampled(self.op, self.sample)
         return [defect for defect in result if defect.id in wanted]
 
     @property
     def weight(self) -> float:
-        """A guess of its cost: what is long is started first."""
+        """An estimate of its cost; long shares are started first."""
         kernels = len(self.ids) / 10 if self.ids else 12
         return kernels * sum(600 + size_of(case) for case in self.cases)
 
@@ -85,7 +85,7 @@ class Hit:
 
 @dataclass
 class Answer:
-    """What a share found. ``hits``: wrong kernels noticed, or right ones flagged. ``unusable``: cases and why."""
+    """The results of a share. ``hits``: noticed wrong kernels, or flagged right ones. ``unusable``: cases and why."""
 
     share: Share
     hits: list[Hit] = field(default_factory=list)
@@ -96,33 +96,33 @@ class Answer:
 
 
 def size_of(case: Case) -> int:
-    """Return the elements of a case's tensors."""
+    """Return the number of elements of a case's tensors."""
     return sum(math.prod(p.shape) for p in case.plans.values() if not p.spec_only)
 
 
 def cheap_first(cases: Iterable[Case]) -> list[Case]:
-    """Return cases in the order of their size."""
+    """Return cases in order of size."""
     return sorted(cases, key=lambda case: (size_of(case), case.id))
 
 
 def failed_layers(outcome: Outcome) -> tuple[str, ...]:
-    """The layers that failed; a device that raised is a matter of structure."""
+    """Return the failed layers; for a device that raised, the layer structure."""
     return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
 
 
 def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
-    """Deal ids out to some parts, neighbours (which cost alike) to different ones."""
+    """Distribute ids to some parts; neighbours, which have similar costs, go to different parts."""
     return [tuple(ids[k::parts]) for k in range(parts) if ids[k::parts]]
 
 
-# ---- right kernels on every case: what a verdict flags here is a false alarm -----------------------------------------
+# ---- right kernels on every case: a flag is a false alarm ------------------------------------------------------------
 #
-# A case's data and what the kernels compute of them are made once for all SoCs. The plain kernel takes the whole road
-# with its memory checks; the others write through the same steps, so only their values can be wrong. These are judged
-# together first: stores are monotone and every rule asks for small errors, so an output made of each element's worst
-# answer that passes proves that all pass (:func:`worst_of`). Where it does not, each answer is judged by itself.
+# A case's data and the kernels' values are computed once for all SoCs. The plain kernel takes the whole path with its
+# memory checks. The others write through the same steps, so only their values can be wrong. These are first judged
+# together: stores are monotone and every rule limits errors, so it is enough that an output of each element's worst
+# answer passes (:func:`worst_of`). If it does not pass, each answer is judged by itself.
 
-GOLDEN = "right/exact"  # the golden itself, which no kernel computes
+GOLDEN = "right/exact"  # the golden itself; no kernel computes it
 
 
 def run_right(share: Share, answer: Answer) -> None:
@@ -135,7 +135,7 @@ def run_right(share: Share, answer: Answer) -> None:
 
 
 def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
-    """Judge one case. A reference depends on the SoC by kernel type and by what is flushed, and is made once."""
+    """Judge one case. References depend on the SoC only by kernel type and flushing; each is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
     made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
     computed: dict[str, Computed] = {}
@@ -159,7 +159,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
 
 
 class Computed:
-    """What the right kernels of an output compute of one case's data: float32 or float64 values, before any store."""
+    """The values of an output's right kernels for one case's data: float32 or float64, before any store."""
 
     def __init__(self, call: Call, output: str) -> None:
         self.output = output
@@ -171,7 +171,7 @@ class Computed:
 
     @cached_property
     def ends(self) -> tuple[Array, Array] | None:
-        """Each element's smallest and largest value; None where some are not finite."""
+        """Each element's smallest and largest value; None if some are not finite."""
         first, *others = sorted(self.values, key=lambda values: values.itemsize)  # float64 last: one cast, not many
         low = high = first
         with np.errstate(invalid="ignore"):
@@ -181,7 +181,7 @@ class Computed:
 
 
 def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
-    """Return what kernels compute of a call's inputs, before any store. Raises OracleError where one fails."""
+    """Return the values of kernels for a call's inputs, before any store. Raise OracleError if one fails."""
     alike = all(is_elementwise(each.computes) and each.scalars is None for each in operator(call.op).each)
     wide = {n: v.astype(np.float32) if alike and _floats(v) else v for n, v in call.inputs.items()}  # once for all
     given: dict[str, Any] = {**call.attrs, **wide}
@@ -190,7 +190,7 @@ def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
         for right in kernels:
             try:
                 result.append(np.asarray(right.kernel(given, platform(call.soc))))
-            except Exception as error:  # of PyTorch, say: the other cases' results are not lost with it
+            except Exception as error:  # for example from PyTorch: keep the other cases' results
                 raise OracleError(f"{right.id} fails: {type(error).__name__}: {error}") from error
     return result
 
@@ -200,15 +200,15 @@ def _floats(value: Any) -> bool:
 
 
 def _judge_steps(prepared: Prepared, answer: Answer) -> None:
-    """A call that is refused or ends early: every right kernel takes the same steps."""
+    """Judge a call that is refused or ends early; every right kernel takes the same steps."""
     kernels = right_kernels(prepared.case.op)
     answer.judged += len(kernels)
     _tell(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
 
 
 def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Answer) -> None:
-    """Judge all right kernels of an output, and the golden, on one case on one SoC; finite results are the same on
-    every SoC."""
+    """Judge all right kernels of an output, and the golden, on one case and SoC. Finite results are equal on every
+    SoC."""
     call, kernels, reference = prepared.memory.call, computed.kernels, prepared.references[computed.output]
     golden = reference.golden
     answer.judged += len(kernels) + 1
@@ -233,7 +233,7 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
 
 
 def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
-    """Judge the SoC's own kernel where its instructions flush subnormal numbers, as they do there."""
+    """Judge the SoC's own flushing kernels, if its instructions flush subnormal numbers."""
     call, reference = prepared.memory.call, prepared.references[output]
     kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
     answer.judged += len(kernels)
@@ -256,7 +256,7 @@ def _outcome(prepared: Prepared, reference: Reference, actual: Array) -> Outcome
 
 
 def _pass(prepared: Prepared, reference: Reference, answers: list[Array]) -> bool:
-    """Whether the worst of some answers pass, and prove with it that each does; False proves nothing."""
+    """Return whether the worst of some answers pass. True proves that all of them pass; False proves nothing."""
     settings = elementwise(prepared.settings)
     worst = worst_of(reference, answers)
     if settings is None or worst is None:
@@ -266,9 +266,9 @@ def _pass(prepared: Prepared, reference: Reference, answers: list[Array]) -> boo
 
 
 def elementwise(settings: Settings) -> Settings | None:
-    """Return settings whose standard grows stricter with every element's error, and is no laxer than the given ones.
+    """Return settings with a standard that is monotone in every element's error, and not laxer than the given one.
 
-    The mixed standards are so with the limit of the largest error taken element by element: a kernel whose every
+    The mixed standards are monotone if the limit of the largest error is applied to each element. A kernel whose every
     element respects its own limit also respects the limit at its largest error.
     """
     if "standard" not in settings.layers:
@@ -279,10 +279,10 @@ def elementwise(settings: Settings) -> Settings | None:
 
 
 def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
-    """Return each element's answer that lies farthest from the reference's value.
+    """Return each element's answer that is farthest from the reference's value.
 
-    None where the errors alone do not decide: values that are not finite, elements that must equal the golden and do
-    not, a host that rounds to a narrower type first.
+    None if the errors alone do not decide: for values that are not finite, for elements that must equal the golden and
+    do not, and for a host that rounds to a narrower type first.
     """
     low = high = answers[0]
     if low.dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(low.dtype)):
@@ -290,7 +290,7 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
     with np.errstate(invalid="ignore"):
         for result in answers[1:]:
             low, high = np.minimum(low, result), np.maximum(high, result)
-        middle = (high.astype(np.float64) + low.astype(np.float64)) / 2  # infinite or NaN where either is
+        middle = (high.astype(np.float64) + low.astype(np.float64)) / 2  # infinite or NaN if either is
     if not np.isfinite(middle).all() or not np.isfinite(reference.value).all():
         return None
     if reference.exact is not None and ((low != high) & reference.exact).any():
@@ -302,7 +302,7 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
 
 
 def run(share: Share) -> Answer:
-    """Do one share."""
+    """Run one share."""
     started, used = time.perf_counter(), time.process_time()
     answer = Answer(share)
     if share.ids:
@@ -349,7 +349,7 @@ def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
 
 
 class Plain:
-    """The plain right kernel on one case: what it answers, and whether another device's answer differs."""
+    """The plain right kernel on one case: its answer, and whether another device's answer differs."""
 
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
@@ -362,7 +362,7 @@ class Plain:
         self._outcome: Outcome | None = None
 
     def result(self, output: str) -> Array:
-        """What the plain kernel makes of an output, computed once."""
+        """Return the plain kernel's result for an output, computed once."""
         if output not in self._results:
             self._results[output] = right_device(self.op.of(output)).result(self.call, self._out(output))
         return self._results[output]
@@ -372,7 +372,7 @@ class Plain:
 
     @property
     def passes(self) -> bool:
-        """Whether the case accepts the plain kernel: one that does not says nothing about others."""
+        """Whether the case accepts the plain kernel. If it does not, it shows no defect of other kernels."""
         if self._outcome is None:
             self._outcome = outcome_on(self.prepared, self.device)
         return self._outcome.status == "pass"
@@ -382,14 +382,14 @@ class Plain:
         return "" if self._outcome is None else self._outcome.reason
 
     def differs(self, device: Any) -> bool:
-        """Whether a device answers this call otherwise, as far as that can be told without judging it."""
+        """Return whether a device may answer this call differently, decided without a verdict."""
         if not isinstance(device, Device) or device.launch is not writes:
             return True
         try:
             if device.check is not validate and device.check(self.call).code != self.status.code:
                 return True
             return self.launched and self._launched_differs(device)
-        except Exception:  # it will raise again when it is run, and be told as what it is
+        except Exception:  # it raises again when it is run, and is reported there
             return True
 
     def _launched_differs(self, device: Device) -> bool:
@@ -411,7 +411,7 @@ class Plain:
         return device.result(self.call, self._out(output)).tobytes() != self.result(output).tobytes()
 
     def _computes_otherwise(self, kernel: Kernel, right: Kernel) -> bool:
-        """Whether another kernel may compute another value; most calls are too small for one of :class:`Where`."""
+        """Return whether another kernel may give another value; in most calls a :class:`Where` does not apply."""
         if isinstance(kernel, Where) and kernel.plain is right:
             return kernel.holds({**self.call.attrs, **self.call.inputs})
         return kernel is not right

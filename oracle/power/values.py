@@ -1,7 +1,7 @@
-"""Which binades of an operator's distances some case visits whose verdict depends on them.
+"""Coverage of binades: for each distance of an operator, the binades in which some case's verdict depends on it.
 
-A case visits a binade with an element whose golden is finite and specified, and where a wrong answer shows: the strict
-bound is below the result or, where that is next to nothing, far below the gradient.
+A case visits a binade by an element with a finite, specified golden at which a wrong answer is visible. Visible means
+that the strict bound is below the result, or for a result near 0, far below the gradient.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from ..operators.definition.operands import formula_operands
 from ..operators.definition.operator import Operator
 from ..operators.definition.roles import ONE_VALUE
 
-# The distances that decide what a formula's value is: of an operand from 0, and of two terms from one another.
+# The distances that determine a formula's value: of an operand from 0, and of two terms from one another.
 #
-# A right answer at 0.3 says nothing of 2^-30, nor one at ``self`` and ``target`` far apart of two that nearly cancel.
-# So every operand has a distance from 0, and so has every place of a formula where two terms are added, subtracted,
-# compared or clamped: their difference over the larger of them. The places are read from the operator's own graph.
+# A right answer at 0.3 gives no evidence for 2^-30. A right answer for ``self`` far from ``target`` gives none for two
+# that nearly cancel. So every operand has a distance from 0. Every place of a formula at which two terms are added,
+# subtracted, compared or clamped has one too: their difference over the larger of them. The places come from the
+# operator's own graph.
 
 Binade = tuple[str, int]  # a sign, and the exponent k of 2^k
 MEETING = ("+", "-", *COMPARISONS, *CHOOSING)  # operations in which two terms meet
 LONG = 70  # characters of a formula that a table shows
-_TELLING = (-3.0, -0.75, 0.25, 1.0, 1.5, 20.0)  # what the other operands are while one is searched
-_KEPT = -20  # binades of a float32 sum that a right kernel's roundings leave
+_TELLING = (-3.0, -0.75, 0.25, 1.0, 1.5, 20.0)  # values of the other operands while one is searched
+_KEPT = -20  # least binade of a rounded float32 difference that is required
 _STEPS = 16  # fractions per binade that the search begins with
 
 
 @dataclass(frozen=True)
 class Distance:
-    """``measure``: its value, as a graph; ``of``: the operands it depends on, by symbol; ``place``: the node of the
-    formula where two terms meet, None for an operand itself."""
+    """A distance. ``measure``: its value, as a graph; ``of``: symbols of the operands it depends on; ``place``: the
+    node of the formula at which two terms meet, None for an operand itself."""
 
     name: str
     measure: Expression
@@ -59,7 +60,7 @@ class Distance:
 
 
 def graphs(op: Operator) -> tuple[Expression, ...]:
-    """Return the graphs of an operator's formulas, for every value of its flags; () of most formulas that reduce."""
+    """Return the graphs of an operator's formulas, for every value of its flags; () for most formulas that reduce."""
     if elementwise.fits(op):
         return tuple(dict.fromkeys(root for _, root, _ in elementwise.roots(op)))
     if rows.fits(op):
@@ -69,7 +70,7 @@ def graphs(op: Operator) -> tuple[Expression, ...]:
 
 @lru_cache
 def distances(op: Operator) -> tuple[Distance, ...]:
-    """Return the distances of an operator's declaration: the operands', then the terms'."""
+    """Return an operator's distances: first those of the operands, then those of the terms."""
     roots = graphs(op)
     names = _names(op, roots)
     own = [Distance(f"{name} from 0", symbol(s), (s,)) for s, name in names.items() if s != rows.ROW_TOTAL]
@@ -85,7 +86,7 @@ def distances(op: Operator) -> tuple[Distance, ...]:
 
 
 def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
-    """What a table calls the floating-point operands of the formulas, by symbol."""
+    """Return the names in a table of the formulas' floating-point operands, by symbol."""
     inputs = {symbol: p.name for p in op.operands for symbol in p.symbols}
     numbers = {p.symbol for p in op.attributes} | {COUNT, PART}
     if op.scalars is not None:
@@ -96,7 +97,7 @@ def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
 
 
 def _is_telling(node: Expression) -> bool:
-    """Whether two terms meet that are neither the same, nor 0, which is every operand's own distance."""
+    """Return whether the two terms of a node differ and neither is 0 (that is an operand's own distance)."""
     one, two = node.args
     return one is not two and not any(a.op == "constant" and a.value == 0 for a in node.args)
 
@@ -111,7 +112,7 @@ def _short(words: str) -> str:
 
 
 def _numbers(op: Operator) -> dict[str, float]:
-    """The attributes' usual values as a formula gets them, by symbol."""
+    """Return the attributes' usual values as in a formula, by symbol."""
     shape = (2, 2, 2, 2)
     plain = {**op.usual(shape), op.main: np.zeros(shape, np.float32)}
     result = {p.symbol: float(p.plain) for p in op.attributes if p.symbol and p.role == "number"}
@@ -119,11 +120,11 @@ def _numbers(op: Operator) -> dict[str, float]:
     return result | (dict(op.scalars(plain)) if op.scalars is not None else {})
 
 
-# ---- which binades there are -----------------------------------------------------------------------------------------
+# ---- the possible binades --------------------------------------------------------------------------------------------
 
 
 def binades_of(values: Any) -> set[Binade]:
-    """Return the signs and exponents of some values; those of zeros, infinities and NaN are none."""
+    """Return the signs and exponents of some values, except zeros, infinities and NaN."""
     flat = np.asarray(values, np.float64).reshape(-1)
     flat = flat[np.isfinite(flat) & (flat != 0)]
     codes = np.unique(2 * np.frexp(flat)[1].astype(np.int64) + (flat < 0))
@@ -132,10 +133,10 @@ def binades_of(values: Any) -> set[Binade]:
 
 @lru_cache
 def needed(op: Operator, distance: Distance, dtype: str) -> tuple[Binade, ...]:
-    """Return the binades of a distance that numbers of a dtype can have, in order of sign and size.
+    """Return the required binades of a distance for numbers of a dtype, in order of sign and size.
 
-    Of an operand all but the subnormal ones of float32 and bfloat16, which a device may read as 0; of two terms those
-    down to the dtype's last place, or, where terms cancel that float32 had to round, down to what it keeps of them.
+    For an operand: all binades except the subnormal ones of float32 and bfloat16, which a device may read as 0. For two
+    terms: down to the dtype's last place; or, if float32 had to round terms that cancel, down to the digits it keeps.
     """
     row = FORMATS[dtype]
     if distance.place is None:
@@ -147,15 +148,15 @@ def needed(op: Operator, distance: Distance, dtype: str) -> tuple[Binade, ...]:
 
 
 def _is_rounded(place: Expression) -> bool:
-    """Whether terms are added or subtracted that are no operands, numbers, or their negatives."""
+    """Return whether added or subtracted terms are more than operands, numbers or their negatives, and so rounded."""
     exact = ("neg", "abs", "symbol")
     inner = [node for term in place.args for node in walk(term)]
     return place.op in "+-" and any(node.op not in exact and not node.is_constant for node in inner)
 
 
 def _reachable(op: Operator, distance: Distance, dtype: str) -> set[Binade]:
-    """Return the binades of a distance that a search finds: from every binade of each operand to where the terms are
-    equal, and by every power of two of steps away from there."""
+    """Return the binades of a distance that a search finds. It searches from every binade of each operand to the points
+    at which the terms are equal, and at steps of every power of two from these points."""
     result: set[Binade] = set()
     grid = _grid(dtype)
     for free in distance.of:
@@ -181,7 +182,7 @@ def evaluate(graph: Expression, given: Mapping[str, Any]) -> Array:
 
 
 def _grid(dtype: str) -> Array:
-    """Places of numbers of a dtype, in order: some fractions of every binade of both signs."""
+    """Return places of a dtype's numbers in order: some fractions of every binade of both signs."""
     row = FORMATS[dtype]
     top = np.asarray(row.max, DTYPES[dtype].numpy).reshape(1)
     last = int(top.view(f"u{top.itemsize}")[0])
@@ -214,11 +215,11 @@ def _equal(measure: Callable[[Array], Array], grid: Array) -> Array:
 
 # ---- the operands of a call ------------------------------------------------------------------------------------------
 
-Part = tuple[Expression, Any, dict[str, Any]]  # a graph, where in the output its values are, its operands by symbol
+Part = tuple[Expression, Any, dict[str, Any]]  # a graph, the index of its values in the output, its operands by symbol
 
 
 def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the graphs of a call with their operands in float64, and which elements of the output they make."""
+    """Yield the graphs of a call with their operands in float64, and the elements of the output that they make."""
     if elementwise.fits(op):
         given = formula_operands(op, a)
         root = elementwise.Formula(op).root(
@@ -243,7 +244,7 @@ def _wide(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
-    """An operand in the shape of the main one, along whose axes its own run."""
+    """Return an operand in the shape of the main one, broadcast along the axes that it does not have."""
     own = a[name]
     attributes = {p.name: a[p.name] for p in op.attributes}
     lengths = [1] * len(shape)
@@ -251,7 +252,7 @@ def _along(op: Operator, name: str, a: Mapping[str, Any], shape: tuple[int, ...]
         axes = op.axes_of(name, shape, own.shape, attributes)
         own_lengths = own.shape if len(axes) == own.ndim else (own.size,)  # more axes than the role has: all in one
         for axis, length in zip(axes, own_lengths, strict=True):
-            lengths[axis or 0] *= length  # of axes that are one, as of a column of weights, but one is 1
+            lengths[axis or 0] *= length  # of axes that map to one, at most one is longer than 1
     return np.broadcast_to(own.reshape(lengths), shape)
 
 
@@ -267,7 +268,7 @@ NOT_COUNTED = (
 
 @dataclass
 class Binades(Dimension):
-    """A line of the table: points are (dtype, sign, exponent); holes are told in runs of binades."""
+    """A line of the table. Points are (dtype, sign, exponent); holes are shown as runs of binades."""
 
     @property
     def holes(self) -> list[str]:
@@ -312,7 +313,7 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Binades]:
 
 
 def _leave_out(op: Operator, operand: str, line: Binades) -> None:
-    """Take from a line the holes that no case can close."""
+    """Remove from a line the holes that no case can close."""
     for dtype in kinds(op):
         missing = [(sign, k) for kind, sign, k in set(line.needed) - line.seen if kind == dtype]
         never = {(dtype, *binade) for binade in set(missing) - judgeable(op, operand, dtype, missing)}
@@ -320,13 +321,13 @@ def _leave_out(op: Operator, operand: str, line: Binades) -> None:
 
 
 def _alike(op: Operator, case: Case) -> bool:
-    """Whether all operands have the dtype that the case counts for, and so has what is written."""
+    """Return whether all operands and outputs have the dtype under which the case is counted."""
     plans = [case.inputs.get(p.name) for p in op.operands]
     return case.dtype in kinds(op) and all(p is None or p.dtype == case.dtype for p in (*plans, *case.outputs.values()))
 
 
 def _visit(op: Operator, case: Case, lines: dict[Distance, Binades]) -> None:
-    """Add what a case visits. Its golden is made only where its inputs hold something that is still missing."""
+    """Add the binades of a case. Its golden is made only if its inputs contain a missing binade."""
     call = call_for_golden(case, DEFAULT_SOC, make_inputs(case, seed=0)[0])
     answer: tuple[Array, Array] | None = None
     for root, place, given in parts(op, {**call.inputs, **case.attrs}):
@@ -348,17 +349,17 @@ def _points(case: Case, measured: Any) -> set[tuple[str, str, int]]:
     return {(case.dtype, *binade) for binade in binades_of(measured)}
 
 
-# Where a verdict can depend on an operand at all: which elements of a call tell, and whether some gradient makes one.
+# The elements of a call at which a verdict can depend on an operand, and whether some gradient gives such an element.
 # At the ends of a dtype right kernels disagree (one order overflows on the way, another does not), or the result is
-# infinite whatever the gradient. No case can close such a hole, so none is counted.
+# infinite for any gradient. No case can close such a hole, so it is not required.
 
-_FAR = 2.0**-10  # of the gradient: a bound below it tells a result of almost nothing from a lost one
+_FAR = 2.0**-10  # of the gradient: a bound below it distinguishes a result near 0 from a lost one
 _COUNT = 254  # elements per probe: at least one of each binade
-_OTHERS = (0.0, 0.5, 1.0, -0.75)  # what the other operands are
+_OTHERS = (0.0, 0.5, 1.0, -0.75)  # values of the other operands
 
 
 def judged(call: Call) -> tuple[Array, Array]:
-    """Return the value of every element of a call's output, and its bound: NaN where it is not specified and finite."""
+    """Return the value and the bound of every element of a call's output; NaN if unspecified or not finite."""
     result = reference(call)
     shape = result.golden.shape
     value, bound = np.broadcast_to(result.value, shape), np.broadcast_to(result.bound, shape)
@@ -369,8 +370,8 @@ def judged(call: Call) -> tuple[Array, Array]:
 
 
 def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) -> Array:
-    """Return where a wrong value is noticed, in the shape of the formula's values: the output's, or a larger one
-    whose values are summed. ``given``: the formula's operands by symbol."""
+    """Return a mask of the elements at which a wrong value is noticed. It has the shape of the formula's values: the
+    output's, or a larger one before a sum. ``given``: the formula's operands by symbol."""
     gradient = op.by_name[op.gradient].symbol if op.gradient is not None and op.class_index is None else ""
     shapes = (v.shape for v in given.values() if isinstance(v, np.ndarray))
     shape = np.broadcast_shapes(value.shape, *shapes)
@@ -381,9 +382,9 @@ def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) 
 
 
 def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
-    """Return those binades of an elementwise operator's operand (its symbol) at which some gradient, or for a gradient
-    some main operand, makes a verdict depend on it; all of them for other operators, and where an operand has a shape
-    of its own: nothing is tried."""
+    """Return the binades of an elementwise operator's operand (its symbol) at which a verdict can depend on it, for
+    some gradient (or, if the operand is the gradient, for some main operand). Return all binades, without a trial, for
+    other operators and if an operand has a shape of its own."""
     names = {symbol: p.name for p in op.operands for symbol in p.symbols}
     if not elementwise.fits(op) or operand not in names or op.gradient is None or not binades:
         return set(binades)
@@ -400,7 +401,7 @@ def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade])
 
 
 def _tells(op: Operator, swept: str, beside: str, dtype: str, binades: Sequence[Binade], other: float) -> list[bool]:
-    """Say of each binade of an operand whether, with another one of any size, an element of a call tells."""
+    """Return, for each binade of an operand, whether with any size of another one an element shows a wrong value."""
     shape = (len(binades), _COUNT)
     sizes = GENERATORS["binades"].make(Stream(0, op.slug, beside), shape, dtype, falling=True)
     own = {
