@@ -1,6 +1,6 @@
-"""Other tools' files: ATK JSON and TTK CSV as cases and back, a team's ``golden.py`` as a backend under test.
+"""Files of other tools: ATK JSON and TTK CSV as cases and back, a team's ``golden.py`` as a device under test.
 
-Names are imported on first use: the pytest plug-in asks :func:`is_foreign_catalogue` of files in other people's runs.
+Names are imported on first use, because the pytest plug-in calls :func:`is_foreign_catalogue` in other projects' runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "is_foreign_catalogue", "load"]
 
 
-# Which files are other tools' catalogues: told by their first bytes, with the standard library only.
+# Recognition of other tools' catalogues by their first bytes, with the standard library only.
 
 HEAD = 1 << 16  # bytes: the whole first case of an ATK file, the whole header of a TTK one
 HEADERS = (("op_name", "input_shapes"), ("api_name", "tensor_view_shapes"))  # TTK kernel CSV, TTK aclnn CSV
@@ -25,7 +25,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def kind_of(path: Path) -> Literal["atk", "ttk"] | None:
-    """Return what a file is by its content; None for anything else, also for one that cannot be read."""
+    """Return the kind of a file from its content; None for any other file, and for an unreadable one."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD).removeprefix(_BOM)
@@ -35,13 +35,13 @@ def kind_of(path: Path) -> Literal["atk", "ttk"] | None:
 
 
 def _is_atk(head: bytes) -> bool:
-    """A JSON list of objects with an aclnn name."""
+    """Return whether the content is a JSON list of objects with an aclnn name."""
     text = head.lstrip()
     return text.startswith(b"[") and text[1:].lstrip().startswith(b"{") and b'"aclnn_name"' in text
 
 
 def _is_ttk(head: bytes) -> bool:
-    """A CSV whose header has the columns of either form."""
+    """Return whether the content is a CSV whose header has the columns of either form."""
     line = head.partition(b"\n")[0].decode("utf-8", "replace")
     names = {name.strip().strip('"') for name in line.split(",")}
     return any(names.issuperset(header) for header in HEADERS)
@@ -52,10 +52,10 @@ PathLike = str | os.PathLike[str]
 
 
 def load(path: PathLike, *, limit: int | None = None) -> Loaded:
-    """Return the cases of an ATK JSON, TTK kernel CSV or TTK aclnn CSV, told apart by content.
+    """Return the cases of an ATK JSON, TTK kernel CSV or TTK aclnn CSV, distinguished by content.
 
     ``limit``: cases with a tensor of more elements are skipped and counted (default 2^24). Raises OracleError for a
-    file that is none of the three, and with file, line and case for one that is malformed.
+    file of another kind; for a malformed file, the error has file, line and case.
     """
     from ..catalogue.written.reading import display
     from . import atk, foreign, ttk
@@ -73,5 +73,5 @@ def load(path: PathLike, *, limit: int | None = None) -> Loaded:
 
 
 def is_foreign_catalogue(path: PathLike) -> bool:
-    """Tell by its content whether a file is an ATK or TTK catalogue; False for one that cannot be read."""
+    """Return whether a file is an ATK or TTK catalogue by its content; False for an unreadable file."""
     return kind_of(Path(path)) is not None

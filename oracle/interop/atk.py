@@ -1,8 +1,8 @@
-"""ATK JSON: a list of cases, each with an aclnn name and its tensors and attributes as ``inputs``.
+"""ATK JSON: a list of cases, each with an aclnn name, and its tensors and attributes as ``inputs``.
 
-Source: the case files published in ops-nn (``tests/st/**/atk_aclnn*.json``). Spellings that occur there are read as
-they are meant: ``aclnn`` may be missing from the name, names differ from aclnn's in capitals (``Output``), and inputs
-without names (``null``) come in the order of GetWorkspaceSize. An aclScalar has the type ``scalar``.
+Source: the case files published in ops-nn (``tests/st/**/atk_aclnn*.json``). The reader accepts the spellings in these
+files. ``aclnn`` may be missing from the name, and names may differ from aclnn's in capitals (``Output``). Inputs
+without names (``null``) are in the order of GetWorkspaceSize. An aclScalar has the type ``scalar``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TENSOR, _ATTRIBUTE = ("tensor",), ("attr", "attrs", "scalar")
 
 
 def load(path: Path, *, limit: int = LIMIT) -> Loaded:
-    """Return the cases of an ATK JSON file. Raises OracleError with ``file:line: case ID``."""
+    """Return the cases of an ATK JSON file. Raise OracleError with ``file:line: case ID``."""
     collector = Collector(KIND, limit)
     for where, entry in _entries(path):
         if not isinstance(entry, dict):
@@ -48,7 +48,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each element of the list with the line it begins on."""
+    """Yield each element of the list with the line of its beginning."""
     name = display(path)
     text = errors.decoded(errors.read_bytes(path, errors.FOREIGN_BYTES, name), name)
     read = decoder(constants=True).raw_decode
@@ -70,14 +70,14 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return where what follows the blanks at a place begins."""
+    """Return the next place that is not blank."""
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
 
 
 class _Entry:
-    """One case on its way to aclnn's terms."""
+    """The conversion of one case to aclnn's terms."""
 
     def __init__(self, where: str, entry: dict[str, Any], operator: Operator) -> None:
         self.entry, self.operator, self.where = entry, operator, where
@@ -85,7 +85,7 @@ class _Entry:
         if not self.label:
             raise OracleError(f"{where}: a case needs an id or a name")
         self.place = f"{where}: case {self.label}"
-        self.notes: list[str] = []  # how the entry was understood
+        self.notes: list[str] = []  # how the entry was interpreted
 
     def error(self, message: str) -> OracleError:
         return OracleError(f"{self.place}: {message}")
@@ -132,7 +132,7 @@ class _Entry:
         )
 
     def parameter(self, item: dict[str, Any], at: int) -> Parameter:
-        """Return the aclnn parameter an input stands for; ``at``: its place among the inputs."""
+        """Return the aclnn parameter of an input; ``at``: its place among the inputs."""
         kind, given = str(item.get("type", "tensor")).lower(), item["name"]
         if kind not in (*_TENSOR, *_ATTRIBUTE):
             raise self.error(f"{given}: unknown type {item.get('type')!r}; known: tensor, attr, scalar")
@@ -148,8 +148,8 @@ class _Entry:
         return self.operator.by_name[name]
 
     def at_its_place(self, given: str, at: int, known: tuple[str, ...]) -> str | None:
-        """Return the parameter that an input with another name (``x``, ``input``) stands for: the one at its place,
-        unless another input has its name."""
+        """Return the parameter of an input with an unknown name (``x``, ``input``): the parameter at its place, unless
+        another input has that name."""
         everything = tuple(self.operator.by_name)
         name = everything[at] if at < len(everything) else None
         others = (str(item.get("name")) for item in self.entry["inputs"] if isinstance(item, dict))
@@ -159,7 +159,7 @@ class _Entry:
         return name
 
     def tensor(self, item: dict[str, Any], parameter: Parameter) -> TensorPlan | None:
-        """Return the plan of a tensor; an optional one without a shape is absent (as ATK's executors treat rank 0)."""
+        """Return the plan of a tensor; an optional one without a shape is absent (ATK's executors treat rank 0 so)."""
         shape, optional = item.get("shape"), item.get("required") is False
         if shape is None or (optional and shape == []):
             return None
@@ -183,7 +183,7 @@ class _Entry:
         return TensorPlan(tuple(shape), dtype, data)
 
     def attribute(self, parameter: Parameter, item: dict[str, Any]) -> Any:
-        """Return an attribute's value: the value itself, or one drawn from ``[low, high]`` by the case's label."""
+        """Return an attribute's value: as written, or drawn from ``[low, high]`` by the case's label."""
         values = item.get("range_values")
         if parameter.c in ("aclIntArray", "aclBoolArray"):  # the list itself
             return attribute_value(parameter, values)

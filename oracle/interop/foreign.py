@@ -1,7 +1,8 @@
-"""Foreign cases become ours: what the operator says of them decides where they run, whether they run, and as what.
+"""Conversion of foreign cases to ours; the operator's checks decide where and whether they run.
 
-A foreign file describes calls that succeed unless it says otherwise. One that the operator refuses on every SoC, that
-is too large, or whose result nobody specifies cannot be run as it is meant: it is skipped, and counted by the reason.
+A foreign file describes calls that succeed unless it expects an error. Some cases cannot be run as intended: the
+operator refuses them on every SoC, they are too large, or their result is unspecified. They are skipped, and counted by
+reason.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ UNINFORMATIVE = "as the vendor ships it"
 class Foreign:
     """One case as read from a foreign file, in aclnn's terms.
 
-    ``inputs`` may leave out what the format cannot say; an output that ``outputs`` leaves out is as the operator
-    documents it. ``refused``: the file expects an error. ``socs`` None: the file does not choose.
+    ``inputs`` may omit inputs that the format cannot describe. An output missing in ``outputs`` is as the operator
+    documents it. ``refused``: the file expects an error. ``socs`` None: the file does not choose SoCs.
     """
 
     operator: Operator
@@ -46,14 +47,14 @@ class Foreign:
 
     @property
     def place(self) -> str:
-        """Where the case stands and what its file calls it."""
+        """The place of the case, and its name in the file."""
         return f"{self.where}: case {self.label}" if self.label else self.where
 
 
 @dataclass
 class Loaded:
-    """The cases of a foreign file. ``skipped`` counts by reason; ``first``: each reason's first case. ``rows``: the
-    reason of each row that is no case here, and its place."""
+    """The cases of a foreign file. ``skipped``: counts by reason; ``first``: each reason's first case. ``rows``: reason
+    and place of each row that is not a case here."""
 
     cases: list[Case] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -61,13 +62,13 @@ class Loaded:
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def skip(self, reason: str, where: str, detail: str = "") -> None:
-        """Count a case that is not run."""
+        """Count a skipped case."""
         self.skipped[reason] += 1
         self.first.setdefault(reason, f"{where}: {detail}" if detail else where)
         self.rows.append((reason, f"{where}: {detail}" if detail else where))
 
     def unrun(self, soc: str) -> list[str]:
-        """A line for each reason, with every row that a run on a SoC has no case of: where it stands, and why."""
+        """Return a line for each reason, with the places of all rows that a run on a SoC does not include."""
         result: dict[str, list[str]] = {}
         for reason, row in self.rows:
             result.setdefault(reason, []).append(row)
@@ -78,14 +79,14 @@ class Loaded:
 
     @property
     def summary(self) -> str:
-        """One line: how many cases there are and why the others are not among them."""
+        """One line: the number of cases, and the reasons for the skipped ones."""
         total = len(self.cases) + self.skipped.total()
         reasons = "; ".join(f"{n} {reason}" for reason, n in self.skipped.most_common())
         return f"{len(self.cases)} of {total} cases" + (f" ({reasons})" if reasons else "")
 
 
 class Collector:
-    """Turns foreign cases into ours, one file at a time. ``kind`` (``atk``, ``ttk``) becomes the family."""
+    """Converts foreign cases to ours, for one file. ``kind`` (``atk``, ``ttk``) becomes the family."""
 
     def __init__(self, kind: str, limit: int) -> None:
         self.kind, self.limit = kind, limit
@@ -93,7 +94,7 @@ class Collector:
         self._ids: set[str] = set()
 
     def add(self, foreign: Foreign) -> None:
-        """Take a case over, or count why not."""
+        """Add a case, or count the reason why not."""
         if len(self.loaded.cases) >= errors.CASES:
             raise OracleError(f"{foreign.where}: more than {errors.CASES:,} cases in one file; split it")
         case = self._case(foreign)
@@ -128,7 +129,7 @@ class Collector:
         inputs = _completed(foreign)
         like = inputs[op.main]
         documented = {each.output: _documented(each, foreign, inputs) for each in op.each}
-        # Of several outputs a null pointer is one that is not asked for; an only one that is missing is documented.
+        # If there are several outputs, a null pointer is not requested; a missing single output is as documented.
         outputs = {**documented, **{n: p for n, p in foreign.outputs.items() if p is not None or len(documented) > 1}}
         if foreign.refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
@@ -139,7 +140,7 @@ class Collector:
             op=op.name,
             family=self.kind,
             why=foreign.why,
-            tier="smoke",  # a file that was named is run whole, whatever the tier
+            tier="smoke",  # a file given by name is run completely, in any tier
             dtype=dtype,
             inputs=inputs,
             attrs={name: foreign.attrs[name] for name in op.names("attr")},
@@ -149,7 +150,7 @@ class Collector:
         )
 
     def _id(self, foreign: Foreign, like: TensorPlan | None) -> str:
-        """Name and parameters; as in ops-test-kit, a name used again gets a suffix."""
+        """Return an id of name and parameters; as in ops-test-kit, a repeated name gets a suffix."""
         dims = [] if like is None else [like.dtype, "x".join(map(str, like.shape)) or "scalar"]
         attrs = [f"{name}={value}" for name, value in foreign.attrs.items()]
         words = "-".join(filter(None, [re.sub(r"[\s\[\]:]+", "_", foreign.label), *dims, *attrs]))
@@ -163,7 +164,7 @@ class Collector:
 
 
 def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
-    """Every input by its aclnn name. One that nobody reads, and that no kernel has, is the empty one of op-plugin."""
+    """Return every input by its aclnn name. An unread input that no kernel has is the empty tensor of op-plugin."""
     op, given = foreign.operator, dict(foreign.inputs)
     like = given.get(op.main)
     for parameter in op.inputs():
@@ -177,7 +178,7 @@ def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
 
 
 def _documented(op: Operator, foreign: Foreign, inputs: Mapping[str, TensorPlan | None]) -> TensorPlan | None:
-    """An output as the operator documents it beside its inputs; None where those it depends on are null pointers."""
+    """Return an output as the operator documents it for its inputs; None if an input that it depends on is null."""
     needed = [op.main] if op.shape is None else [p.name for p in op.inputs() if not p.optional]
     if any(inputs[name] is None for name in needed):
         return None
@@ -185,13 +186,13 @@ def _documented(op: Operator, foreign: Foreign, inputs: Mapping[str, TensorPlan 
 
 
 def is_accepted(foreign: Foreign) -> bool:
-    """Whether the operator takes the call on some SoC."""
+    """Return whether the operator accepts the call on some SoC."""
     case = Collector("", LIMIT)._case(foreign)
     return any(validate(case.op, soc=soc, **arguments(case)).ok for soc in PLATFORMS)
 
 
 def _unserved(case: Case, op: Operator) -> str:
-    """Why no golden is made of what the operator takes; "" where one is."""
+    """Return why no golden can be made of an accepted call; "" if one can."""
     args = arguments(case)
     if op.ends_early(args):
         return ""
@@ -203,13 +204,13 @@ def _unserved(case: Case, op: Operator) -> str:
 
 
 def _merged(expect: dict[str, str]) -> dict[str, str]:
-    """One status for all is the default."""
+    """Return one ``default`` if all statuses are equal."""
     names = set(expect.values())
     return {"default": names.pop()} if len(names) == 1 else expect
 
 
 def _unspecified(case: Case, op: Operator) -> str:
-    """A class that is neither in [0, C) nor the ignored one has no specified result."""
+    """Return why a result is unspecified: a class index is outside [0, C) and not the ignored one. "" if specified."""
     ignore = op.attribute("ignore index")
     if op.class_index is None or ignore is None:
         return ""
@@ -223,6 +224,6 @@ def _unspecified(case: Case, op: Operator) -> str:
     named = [*data.get("must", ()), *data.get("values", ()), *([data["value"]] if "value" in data else [])]
     if "low" in data:
         low, high = int(data["low"]), int(data["high"])
-        named += [*range(low, min(0, low + 2)), *range(max(classes, high - 1), high + 1)]  # the ends tell of the rest
+        named += [*range(low, min(0, low + 2)), *range(max(classes, high - 1), high + 1)]  # the ends represent the rest
     wrong = [v for v in named if v != ignored and not 0 <= v < classes]
     return f"{op.class_index} may be {wrong[0]}, {op.main} has {classes} classes" if wrong else ""

@@ -2,11 +2,11 @@
 
 Source: the golden plug-ins published in ops-nn and ops-test-kit. A file has ``__golden__ = {"kernel": {"softmax_grad":
 "function_name"}, "aclnn": {...}}``, or ``__spec__ = {"softmax_grad": "ClassName", "aclnnX": ...}`` with the function
-as the class's ``golden``. A kernel's golden takes NumPy arrays in the kernel's order and attributes by name; an aclnn
-one torch tensors in aclnn's order. Both are given the context that ops-test-kit gives (dtypes, shapes, formats, SoC).
+as the class's ``golden``. A kernel's golden takes NumPy arrays in the kernel's order, and attributes by name. An aclnn
+golden takes torch tensors in aclnn's order. Both get the context of ops-test-kit (dtypes, shapes, formats, SoC).
 
-What the host does around a kernel is done here too (contiguous copies of views, promotion of mixed dtypes), and nothing
-after it: the result's dtype and shape are judged as they come.
+The host's steps before a kernel are done here too (contiguous copies of views, promotion of mixed dtypes). No step
+after the kernel is done: the result's dtype and shape are judged as they are.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ from .names import kernel_value, operator_named, operators_of_kernel, plain
 
 # Our goldens as a ``golden.py`` for others: ``__golden__`` and ``__spec__`` in ops-test-kit's forms.
 #
-# The file is plain Python that calls :func:`oracle.golden`; whoever uses it needs this package and nothing else of
-# ours. A kernel's golden takes NumPy arrays in the kernel's order and attributes by the kernel's names; an aclnn one
-# takes torch tensors in aclnn's order and attributes by aclnn's names, and returns a list. Both ignore whatever else
-# comes.
+# The file is plain Python that calls :func:`oracle.golden`; its user needs only this package. A kernel's golden takes
+# NumPy arrays in the kernel's order, and attributes by the kernel's names. An aclnn golden takes torch tensors in
+# aclnn's order, and attributes by aclnn's names, and returns a list. Both ignore all other arguments.
 
 HEAD = '''\
 """Correctly rounded goldens for TTK and ATK, written by `aclnn-oracle export-golden`. Needs: pip install aclnn-oracle.
@@ -96,8 +95,8 @@ def _aclnn(op, outputs, tensors, given, attributes):
 
 
 def golden_py(operators: Iterable[Operator], added: Iterable[str] = ()) -> str:
-    """Return the file. Of several operators with one kernel the one of the shortest name has the kernel's golden; aclnn
-    has them all. ``added``: operators from outside, as ``module:NAME``, which the file makes known."""
+    """Return the text of the file. If several operators share a kernel, the one with the shortest name provides the
+    kernel's golden; aclnn has all. ``added``: external operators as ``module:NAME``, which the file registers."""
     kernels: dict[str, Operator] = {}
     every = list(operators)
     for op in every:
@@ -129,7 +128,7 @@ def _kernel_text(op: Operator) -> str:
     values = {name: name for name in op.kernel.inputs}
     values |= {aclnn: _given(op.by_name[aclnn], name) for name, (aclnn, _default) in named.items()}
     values |= {p.name: repr(p.plain) for p in op.attributes if p.name not in values and p.plain is not None}
-    # what aclnn takes and the kernel does not is never read: any tensor of the right shape will do
+    # an input of aclnn that the kernel lacks is never read: any tensor of the right shape is suitable
     values |= {name: op.main for name in op.names("input") if name not in values and not op.by_name[name].optional}
     signature = ", ".join([*inputs, *(["*", attributes] if attributes else []), "**given"])
     return f"""\
@@ -170,14 +169,14 @@ def _tables(kernels: dict[str, Operator], every: Sequence[Operator]) -> str:
     return f'__golden__ = {{\n    "kernel": {{\n{golden}    }},\n}}\n__spec__ = {{\n{spec}}}\n'
 
 
-# A team's ``golden.py`` as a device under test: its formula is called with a case's data and judged like any device.
+# A team's ``golden.py`` as a device under test: its formula is called with a case's data, and judged like any device.
 
 Form = Literal["kernel", "aclnn"]
 FORMS: tuple[Form, ...] = ("kernel", "aclnn")
 
 
 class GoldenFile:
-    """The goldens of one file. ``form``: kernel or aclnn, where a file has both (default: kernel first)."""
+    """The goldens of one file. ``form``: kernel or aclnn, if a file has both (default: kernel first)."""
 
     name = "golden_py"
     answers_status = True
@@ -199,7 +198,7 @@ class GoldenFile:
         self.device = "cpu"
 
     def unsupported(self, call: Call) -> str | None:
-        """Say what no golden answers: operators it lacks, calls to refuse, casts the host makes after the kernel."""
+        """Return why no golden can answer a call: a missing operator, a call to refuse, or a cast after the kernel."""
         if self._of(call) is None:
             known = ", ".join(sorted({op for op, _ in self.functions}))
             return f"{self.path.name} has no golden for {call.op}; it has: {known}"
@@ -221,12 +220,12 @@ class GoldenFile:
         return None
 
     def run(self, call: Call) -> Status | None:
-        """Call the golden and hand its result over as it is."""
+        """Call the golden and pass on its result unchanged."""
         outcome = self._of(call)
         if outcome is None:
             raise LookupError(f"{self.path.name} has no golden for {call.op}")
         form, function = outcome
-        with np.errstate(all="ignore"):  # what overflows or divides by zero is the case's business
+        with np.errstate(all="ignore"):  # overflow and division by zero belong to the case
             results = _arrays((_kernel if form == "kernel" else _aclnn)(call, function), len(call.outputs))
         for (name, given), result in zip(tuple(call.outputs.items()), results, strict=True):
             if not writes(call) and result.size == 0:
@@ -247,7 +246,7 @@ class GoldenFile:
 
 
 def _imported(path: Path) -> Any:
-    """Execute the file as a module of its own; what lies beside it can be imported by it."""
+    """Execute the file as a module of its own; it can import the modules next to it."""
     if not path.is_file():
         raise OracleError(f"golden_py: file={path}: no such file")
     name = f"aclnn_oracle_golden_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
@@ -268,10 +267,10 @@ def _imported(path: Path) -> Any:
 
 
 def _functions(module: Any, path: Path) -> dict[tuple[str, Form], Callable[..., Any]]:
-    """Return the functions by operator and form; ``__spec__`` is the newer way and goes first."""
+    """Return the functions by operator and form; ``__spec__`` is the newer form and has priority."""
     result: dict[tuple[str, Form], Callable[..., Any]] = {}
     golden, spec = getattr(module, "__golden__", {}), module.__spec__
-    spec = {} if isinstance(spec, ModuleSpec) else spec  # what the import system puts there itself
+    spec = {} if isinstance(spec, ModuleSpec) else spec  # the import system's own __spec__
     for what, table in (("__golden__", golden), ("__spec__", spec)):
         if not isinstance(table, Mapping):
             raise OracleError(f"{path}: {what} is {type(table).__name__}; it must be a dict")
@@ -297,7 +296,7 @@ def _entries(table: Any, where: str) -> list[tuple[str, Any]]:
 
 
 def _keys(name: str) -> list[tuple[str, Form]]:
-    """The operators and the form that a name stands for; none for an operator of others."""
+    """Return the operators and the form of a name; an empty list for an operator of other projects."""
     if kernels := operators_of_kernel(name):
         return [(op.name, "kernel") for op in kernels]
     operator = operator_named(name) if plain(name).startswith("aclnn") else None
@@ -305,7 +304,7 @@ def _keys(name: str) -> list[tuple[str, Form]]:
 
 
 def _resolved(module: Any, named: Any, where: str) -> Any:
-    """A name in the module, or the thing itself."""
+    """Return the object of a name in the module, or the object itself."""
     result = getattr(module, named, None) if isinstance(named, str) else named
     if not callable(result):
         raise OracleError(f"{where} is {named!r}; it must name a function of the file")
@@ -316,7 +315,7 @@ def _resolved(module: Any, named: Any, where: str) -> Any:
 
 
 def _fits(call: Call, shape: tuple[int, ...]) -> bool:
-    """Whether an empty call is one a kernel could be given: the checks that ascend950 makes, and shapes that agree."""
+    """Return whether a kernel could get an empty call: ascend950's checks accept it, and the shapes agree."""
     op = OPERATORS[call.op]
     if op.class_index is None:
         arrays = [call.inputs[p.name] for p in op.inputs() if not p.holds("nothing")]
@@ -329,14 +328,14 @@ def _fits(call: Call, shape: tuple[int, ...]) -> bool:
 
 
 def _has_axis(call: Call) -> bool:
-    """Whether the call's axis is one of its main operand's."""
+    """Return whether the call's axis exists in its main operand."""
     op = OPERATORS[call.op]
     axis, array = op.attribute("axis"), call.inputs[op.main]
     return axis is None or array is None or -array.ndim <= call.attrs[axis.name] < max(1, array.ndim)
 
 
 def _promoted(call: Call) -> str:
-    """The dtype the host casts all operands to before the kernel."""
+    """Return the dtype to which the host casts all operands before the kernel."""
     arrays = [call.inputs[p.name] for p in OPERATORS[call.op].inputs() if p.holds("values")]
     return str(promoted(*(dtype_of(a.dtype).name for a in arrays if a is not None)))
 
@@ -349,7 +348,7 @@ def _kernel(call: Call, function: Callable[..., Any]) -> Any:
     for name in op.kernel.inputs:
         array = call.inputs[name]
         if array is not None:
-            array = np.ascontiguousarray(array).reshape(array.shape)  # a copy only of what is no contiguous view
+            array = np.ascontiguousarray(array).reshape(array.shape)  # a copy only if the view is not contiguous
             array = array.astype(dtype, copy=False) if op.by_name[name].holds("values") else array
         arrays.append(array)
     named = op.kernel.attributes.items()
@@ -370,7 +369,7 @@ def _aclnn(call: Call, function: Callable[..., Any]) -> Any:
 
 
 def _context(call: Call, names: Sequence[str], arrays: Sequence[Array | None]) -> dict[str, Any]:
-    """What ops-test-kit passes besides operands and attributes."""
+    """Return the arguments that ops-test-kit passes in addition to operands and attributes."""
     formats = tuple("ND" if (spec := call.specs.get(name)) is None else spec.format for name in names)
     shapes = tuple(None if a is None else a.shape for a in arrays)
     outputs = [output for output in call.outputs.values() if output is not None]
@@ -393,7 +392,7 @@ def _context(call: Call, names: Sequence[str], arrays: Sequence[Array | None]) -
 
 
 def _accepted(function: Callable[..., Any], given: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of what is offered that a function takes by name."""
+    """Return the offered arguments that a function takes by name."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return {k: v for k, v in offered.items() if k not in given}
@@ -402,7 +401,7 @@ def _accepted(function: Callable[..., Any], given: Mapping[str, Any], offered: M
 
 
 def _arrays(result: Any, count: int) -> list[Array]:
-    """A golden returns its output, or a list of its outputs."""
+    """Return a golden's result, an output or a list of outputs, as a list of arrays."""
     results = result if isinstance(result, (list, tuple)) else [result]
     if len(results) != count:
         raise TypeError(f"the golden returned {len(results)} outputs; the operator has {count}")

@@ -1,4 +1,4 @@
-"""What other catalogues call things, and their value ranges as our generators.
+"""Names in other catalogues, and conversion of their value ranges to and from our generators.
 
 Sources: ACLNN_Case_Writing.md and Test_Case_Generation.md of ops-test-kit (dtype names), the files themselves
 (``Output`` for ``output``, ``int``).
@@ -28,38 +28,38 @@ _DTYPE_ALIASES = {
     "fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "fp64": "float64",
     "double": "float64", "int": "int32", "c64": "complex64", "c128": "complex128", "c32": "complex32",
 }  # fmt: skip
-# What ATK calls a dtype; the rest goes by NumPy's name.
+# ATK's names of dtypes; other dtypes have NumPy's names.
 ATK_DTYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
 _SOC_PREFIXES = {"ascend910_95": "ascend950", "ascend910c": "ascend910_93"}
 
 
 def plain(name: str) -> str:
-    """Return a name without what spellings differ in: capitals and underscores."""
+    """Return a name without the differences of spellings: capitals and underscores."""
     return name.replace("_", "").lower()
 
 
 def operator_named(name: str) -> Operator | None:
-    """Return the operator of an aclnn name, with or without ``aclnn``, in any capitals, or of PyTorch's function
-    (``torch.ops.aten.threshold_backward``); None for a foreign one."""
+    """Return the operator of an aclnn name (with or without ``aclnn``, in any capitals) or of a PyTorch function
+    (``torch.ops.aten.threshold_backward``); None for another operator."""
     _, aten, function = name.rpartition("torch.ops.aten.")
     wanted = plain(function.partition(".")[0]).removesuffix("data") if aten else plain(name).removeprefix("aclnn")
     return next((op for op in OPERATORS.values() if plain(op.name).removeprefix("aclnn") == wanted), None)
 
 
 def operators_of_kernel(name: str) -> tuple[Operator, ...]:
-    """Return the operators behind an ``op_name`` (``softmax_grad``, ``SoftmaxGrad``); several may share a kernel."""
+    """Return the operators of an ``op_name`` (``softmax_grad``, ``SoftmaxGrad``); several can share a kernel."""
     wanted = plain(name)
     return tuple(op for op in OPERATORS.values() if op.kernel is not None and plain(op.kernel.name) == wanted)
 
 
 def kernel_value(parameter: Parameter, value: Any) -> Any:
-    """Return an attribute's value as kernels take it: the word that aclnn's integer stands for."""
+    """Return an attribute's value for a kernel: the word in place of aclnn's integer."""
     worded = parameter.c == "int64" and 0 <= value < len(parameter.words)
     return parameter.words[value] if worded else value
 
 
 def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:
-    """Return an attribute's value between two others, the same for the same label. Raises OracleError."""
+    """Return an attribute's value between two others, deterministic for a label. Raise OracleError."""
     low, high = attribute_value(parameter, low), attribute_value(parameter, high)
     if not all(isinstance(v, (int, float)) for v in (low, high)):
         raise OracleError(f"{parameter.name} is from {low!r} to {high!r}; a range is between two numbers")
@@ -72,12 +72,12 @@ def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:
 
 
 def same_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that differs from ``name`` in capitals and underscores only."""
+    """Return the known name that differs from ``name`` only in capitals and underscores."""
     return next((k for k in known if plain(k) == plain(name)), None)
 
 
 def dtype_named(name: Any) -> str:
-    """Return our name of a dtype (``fp16``, ``bf16``, ``float`` ...). Raises OracleError for an unknown one."""
+    """Return our name of a dtype (``fp16``, ``bf16``, ``float`` ...). Raise OracleError for an unknown one."""
     word = _DTYPE_ALIASES.get(str(name).lower(), str(name).lower())
     if not isinstance(name, str) or word not in DTYPES:
         raise unknown("dtype", name, (*_DTYPE_ALIASES, *DTYPES))
@@ -85,7 +85,7 @@ def dtype_named(name: Any) -> str:
 
 
 def socs_named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the SoCs that a ``soc_series`` tuple selects; a leading ``-`` excludes. Raises OracleError."""
+    """Return the SoCs that a ``soc_series`` tuple selects; a leading ``-`` excludes. Raise OracleError."""
     wanted = [name for name in names if not name.startswith("-")]
     chosen = [soc for name in wanted for soc in _socs(name)] if wanted else list(PLATFORMS)
     excluded = [soc for name in names if name.startswith("-") for soc in _socs(name[1:])]
@@ -93,7 +93,7 @@ def socs_named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _socs(name: str) -> list[str]:
-    """A series (``Ascend910B``) or a chip of it (``Ascend910B1``); one that none of the five is selects nothing."""
+    """Return the SoC of a series (``Ascend910B``) or chip (``Ascend910B1``); an empty list if it is not modelled."""
     word = name.lower()
     for prefix, soc in _SOC_PREFIXES.items():
         if word.startswith(prefix):
@@ -107,10 +107,9 @@ def _socs(name: str) -> list[str]:
 # Value ranges of other catalogues as our generators, and ours as ranges.
 #
 # TTK (ops-test-kit, Test_Case_Generation.md and ttk/utilities/data.py): ``(low, high, must, ...)`` is a closed
-# interval; None stands for -2 and 2; both bounds and every further value appear, together in a quarter of the places,
-# unless the tensor has more than 10^7 elements; integers are real numbers cut towards zero; an infinite bound is the
-# dtype's largest number, a NaN bound 0; equal bounds are a constant; float bounds that cover the dtype give random
-# decimal exponents.
+# interval. None means -2 and 2. Both bounds and every further value appear, together in a quarter of the places, unless
+# the tensor has more than 10^7 elements. Integers are real numbers truncated towards zero. An infinite bound is the
+# dtype's largest number, NaN is 0. Equal bounds are a constant. Float bounds over the dtype give random exponents.
 #
 # ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform, an object with mean
 # and std a normal distribution.
@@ -121,17 +120,17 @@ Data = dict[str, Any]
 
 
 class Unfit(OracleError):
-    """A value the tensor's integer dtype cannot hold: the case cannot be made as it is meant."""
+    """A value that the tensor's integer dtype cannot represent: the case cannot be made as intended."""
 
 
 TTK_DEFAULT = (-2, 2)
-TTK_MIXED = 10_000_000  # elements; larger tensors are not given their must values
+TTK_MIXED = 10_000_000  # elements; larger tensors do not get their must values
 _COVERS = 0.99  # of the dtype's largest number: decimal exponents instead of a uniform draw
 _WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def number(value: Any) -> Number:
-    """Return a number written as such or as ``inf``, ``-inf``, ``nan``. Raises OracleError for anything else."""
+    """Return a number written as a number or as ``inf``, ``-inf``, ``nan``. Raise OracleError for other values."""
     if isinstance(value, str) and value.strip().lower() in _WORDS:
         return _WORDS[value.strip().lower()]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -142,13 +141,13 @@ def number(value: Any) -> Number:
 
 
 def constant(value: Number) -> Data:
-    """The generator of one value everywhere."""
+    """Return the generator of one value everywhere."""
     return {"gen": "constant", "value": value}
 
 
 def normal_of(values: Mapping[str, Any], label: str) -> tuple[float, float]:
-    """Return mean and standard deviation of ATK's ``{"name": "nd", "mean": [low, high], "std": [low, high]}``, each
-    drawn from its range by a label. Raises OracleError."""
+    """Return mean and standard deviation of ATK's ``{"name": "nd", "mean": [low, high], "std": [low, high]}``. Each is
+    drawn from its range by a label. Raise OracleError."""
     if values.get("name", "nd") != "nd" or not {"mean", "std"} <= set(values):
         raise OracleError(f"range_values {values!r}: by name only 'nd' is known, with mean and std")
     mean, std = (_between(values[name], f"{label}\n{name}") for name in ("mean", "std"))
@@ -158,7 +157,7 @@ def normal_of(values: Mapping[str, Any], label: str) -> tuple[float, float]:
 
 
 def normal_value(values: Mapping[str, Any], label: str) -> float:
-    """Return one number of a normal distribution, the same for the same label."""
+    """Return one number of a normal distribution, deterministic for a label."""
     mean, std = normal_of(values, label)
     return float(np.float32(mean + std * NormalDist().inv_cdf(_share(f"{label}\nvalue"))))
 
@@ -169,12 +168,12 @@ def _between(given: Any, label: str) -> float:
 
 
 def _share(label: str) -> float:
-    """A number in (0, 1), the same for the same label."""
+    """Return a number in (0, 1), deterministic for a label."""
     return (int.from_bytes(hashlib.sha256(label.encode()).digest()[:6], "little") + 0.5) / 2**48
 
 
 def from_atk(values: Any, dtype: str, *, label: str) -> Data:
-    """Return the generator of ATK's ``range_values``; ``label``: what decides a mean drawn from a range. Raises
+    """Return the generator of ATK's ``range_values``. ``label`` determines a mean drawn from a range. Raise
     OracleError."""
     if isinstance(values, dict):
         mean, std = normal_of(values, label)
@@ -191,7 +190,7 @@ def from_atk(values: Any, dtype: str, *, label: str) -> Data:
 
 
 def from_ttk(cell: Any, plan: TensorPlan) -> Data:
-    """Return the generator of one entry of TTK's ``input_data_ranges``. Raises OracleError."""
+    """Return the generator of one entry of TTK's ``input_data_ranges``. Raise OracleError."""
     values = list(TTK_DEFAULT) if cell is None else list(cell) if isinstance(cell, (tuple, list)) else None
     if values is None or len(values) < 2:
         raise OracleError(f"range {cell!r}: (low, high) or (low, high, must, ...) is needed")
@@ -223,14 +222,14 @@ def _largest(dtype: str) -> float:
 
 
 def _finite(value: Number, dtype: str) -> Number:
-    """A bound that numbers can be drawn between."""
+    """Return a bound as a finite number of the dtype."""
     if value != value:
         return 0
     return _storable(math.copysign(_largest(dtype), value) if math.isinf(value) else value, dtype)
 
 
 def _storable(value: Number, dtype: str) -> Number:
-    """An integer tensor holds whole numbers only."""
+    """Return a value truncated to an integer for an integer dtype. Raise Unfit if it does not fit."""
     if DTYPES[dtype].kind not in ("int", "uint"):
         return value
     if not math.isfinite(value):
@@ -242,7 +241,7 @@ def _storable(value: Number, dtype: str) -> Number:
 
 
 def _distinct(values: Any) -> list[Number]:
-    """Each value once; 0 and -0 are two, all NaNs are one."""
+    """Return each value once; 0 and -0 differ, and all NaNs are equal."""
     result: dict[str, Number] = {}
     for value in values:
         result.setdefault(repr(value + 0.0) if value or value != value else repr(math.copysign(1, value) * 0.0), value)
@@ -251,7 +250,7 @@ def _distinct(values: Any) -> list[Number]:
 
 @dataclass(frozen=True)
 class Range:
-    """What a range format can say of a tensor's data. ``exact``: it means the same data as the plan's generator."""
+    """A tensor's data in a range format. ``exact``: the range means the same data as the plan's generator."""
 
     low: Number
     high: Number
@@ -260,10 +259,10 @@ class Range:
 
 
 def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None) -> Range:
-    """Return the range that says what a plan's data is.
+    """Return the range that describes a plan's data.
 
-    A generator that is no range, or one beyond the type's numbers, gives the one that spans the values it makes with
-    seed 0, with infinities and NaN as ``must``; so does ``ignored`` (a class index that stands for no class).
+    If the generator is not a range, or exceeds the type's numbers, return the range of the values that it makes with
+    seed 0, with infinities and NaN as ``must``. ``ignored`` (a class index of no class) is then in ``must`` too.
     """
     data = plan.data or {}
     if data.get("gen") in _EXACT and not set(data) & _MODIFIED:

@@ -1,8 +1,8 @@
-"""TTK CSV: a row a case, each cell a Python literal. A header with ``api_name`` is the aclnn form, else the kernel's.
+"""TTK CSV: one row per case, each cell a Python literal. A header with ``api_name`` is the aclnn form.
 
 Source: ops-test-kit, Test_Case_Generation.md, Kernel_Case_Writing.md and ACLNN_Case_Writing.md, and the case files
-published in ops-nn. Cells are read with ``ast.literal_eval`` (the kit itself evaluates them); the bare words nan and
-inf, which its files contain, are numbers.
+published in ops-nn. Cells are read with ``ast.literal_eval`` (the kit itself evaluates them). The bare words nan and
+inf in its files are numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BINARIES = ("manual_input_binaries", "manual_tensor_binaries")
 
 
 def load(path: Path, *, limit: int = LIMIT) -> Loaded:
-    """Return the cases of a TTK CSV. Raises OracleError with ``file:line: case NAME`` and the cell."""
+    """Return the cases of a TTK CSV. Raise OracleError with ``file:line: case NAME`` and the cell."""
     collector = Collector(KIND, limit)
     for row in _rows(path):
         if row.skip_empty():
@@ -70,7 +70,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
 
 @dataclass
 class Row:
-    """One row by column name, and where it stands."""
+    """One row by column name, and its place."""
 
     where: str
     cells: Mapping[str, str]
@@ -104,7 +104,7 @@ class Row:
             raise self.error(column, f"{text[:80]!r} is not a Python literal") from None
 
     def shapes(self, column: str, *counts: int) -> list[Any]:
-        """Return a tuple of shapes as a list, of which there may be so many; ``((4, 5))`` is the one shape (4, 5)."""
+        """Return a tuple of shapes as a list; ``counts``: their possible numbers. ``((4, 5))`` is one shape."""
         value = self.value(column, ())
         dims = value if isinstance(value, (tuple, list)) else (value,)
         one = bool(dims) and all(isinstance(n, int) for n in dims) and len(dims) not in counts
@@ -117,7 +117,7 @@ class Row:
         return [value] if one and any(v is not None for v in value) else self.listed(column)
 
     def listed(self, column: str, count: int | None = None) -> list[Any]:
-        """Return a tuple cell as a list; a single element stands for all ``count``."""
+        """Return a tuple cell as a list; a single element is repeated ``count`` times."""
         value = self.value(column, ())
         if isinstance(value, str):  # ('float32'), without the comma that makes a tuple
             value = (value,)
@@ -133,7 +133,7 @@ class Row:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Turns the bare names nan and inf into numbers; every other name stays, and is refused."""
+    """Replaces the bare names nan and inf by numbers; other names stay, and are refused."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.copy_location(ast.Constant(_NUMBERS[node.id]), node) if node.id in _NUMBERS else node
@@ -156,7 +156,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _not_run(row: Row) -> str | None:
-    """Why a row is no case to run here, in the words of a count; None if it is."""
+    """Return why a row is not run here, in the words of a count; None if it is run."""
     if row.text("is_enabled").lower() in ("false", "0"):
         return "not enabled"
     if any(row.value(column, ()) for column in _BINARIES):
@@ -168,8 +168,8 @@ def _not_run(row: Row) -> str | None:
 
 
 def _kernel(row: Row) -> Foreign | None:
-    """Read a row of the kernel form; None for a kernel of another operator. Of several operators that share a kernel
-    it is the first one's that takes the call."""
+    """Read a row of the kernel form; None for a kernel of another operator. If several operators share a kernel, use
+    the first one that accepts the call."""
     result: list[Foreign] = []
     problem = None
     for operator in operators_of_kernel(row.text("op_name")):
@@ -215,8 +215,8 @@ def _named_or_placed(
     row: Row, operator: Operator, known: Mapping[str, tuple[str, Any]], values: Mapping[str, Any], key: str,
     value: Any, notes: list[str],
 ) -> dict[str, Any]:  # fmt: skip
-    """An attribute of a kernel by its aclnn name. One by another name (``axes``) is the one at its place, where the row
-    has as many as the kernel and none by that name; ``notes`` says so, and what is left out."""
+    """Return a kernel's attribute by its aclnn name. An attribute with an unknown name (``axes``) is the one at its
+    place, if the row has as many attributes as the kernel and none of that name. ``notes`` records it."""
     result = same_name(key, known)
     if result is None and len(values) == len(known):
         placed = list(known)[list(values).index(key)]
@@ -248,8 +248,8 @@ def _kernel_outputs(row: Row, operator: Operator) -> dict[str, TensorPlan | None
 
 
 def _aclnn(row: Row) -> Foreign | None:
-    """Read a row of the aclnn form: tensors in the order of GetWorkspaceSize, the output among them; or of the e2e
-    form, whose function is PyTorch's and has no output among its tensors."""
+    """Read a row of the aclnn form, with tensors in the order of GetWorkspaceSize, including the output. Or read the
+    e2e form of a PyTorch function, whose tensors do not include the output."""
     operator = operator_named(row.text("api_name"))
     if operator is None:
         return None
@@ -283,7 +283,7 @@ def _aclnn(row: Row) -> Foreign | None:
 
 
 def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
-    """The values of aclScalars that do not stand among the attributes: drawn from their ranges by the case's name."""
+    """Return the values of aclScalars that are not among the attributes: drawn from their ranges by the case's name."""
     dtypes, ranges = row.listed("scalar_dtypes"), row.ranges("scalar_data_ranges")
     scalars = [p for p in operator.attributes if p.c == "aclScalar"]
     result: dict[str, Any] = {}
@@ -323,7 +323,7 @@ def _attributes(row: Row) -> dict[str, Any]:
 
 
 def _attribute(row: Row, parameter: Parameter, value: Any) -> Any:
-    """An attribute's value; ``axes`` may be a list of one."""
+    """Return an attribute's value; ``axes`` can be a list of one."""
     if isinstance(value, (tuple, list)) and len(value) == 1:
         value = value[0]
     try:
@@ -333,7 +333,7 @@ def _attribute(row: Row, parameter: Parameter, value: Any) -> Any:
 
 
 def _given(values: Mapping[str, Any], name: str) -> Any:
-    """A small tensor's values may stand among the attributes, by its name."""
+    """Return a small tensor's values, which can be among the attributes by its name; else None."""
     return next((v for key, v in values.items() if plain(key) == plain(name)), None)
 
 
@@ -361,7 +361,7 @@ def _dims(row: Row, column: str, shape: Any) -> tuple[int, ...]:
 
 
 def _laid_out(row: Row, plan: TensorPlan, strides: Any, offset: Any, stored: Any) -> TensorPlan:
-    """Apply strides and offset, in elements, and the storage shape they lie in."""
+    """Apply strides and offset, in elements, and the shape of their storage."""
     column = "tensor_view_strides"
     given = row_major(plan.shape) if strides is None or strides == () else strides
     if not isinstance(given, (tuple, list)) or not all(isinstance(s, int) for s in given):
@@ -383,7 +383,7 @@ def _laid_out(row: Row, plan: TensorPlan, strides: Any, offset: Any, stored: Any
 
 
 def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -> TensorPlan:
-    """Give a tensor its values: those written among the attributes, else its range."""
+    """Give a tensor its values: those among the attributes, else those of its range."""
     if given is not None:
         values = list(_flat(given))
         if len(values) not in (1, math.prod(plan.shape)):

@@ -1,8 +1,8 @@
-"""Our cases as ATK JSON, TTK kernel CSV and TTK aclnn CSV, for those who must deliver one of these formats.
+"""Our cases as ATK JSON, TTK kernel CSV and TTK aclnn CSV, for teams that must deliver one of these formats.
 
-A format says what it can: shapes, dtypes, attributes, value ranges; the aclnn form also layouts and formats. What it
-cannot say is counted: a case is left out where it would become another case, and is written with a note where only its
-data becomes plainer (a range in place of a generator).
+A format contains shapes, dtypes, attributes and value ranges; the aclnn form also layouts and formats. All losses are
+counted. A case is omitted if it would become another case. It is written with a note if only its data becomes simpler
+(a range in place of a generator).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ACLNN_COLUMNS = (
 
 @dataclass
 class Written:
-    """One file's text, how many cases it holds, and what the format could not say, counted by reason."""
+    """One file's text, its number of cases, and the losses of the format, counted by reason."""
 
     name: str
     text: str
@@ -55,13 +55,13 @@ class Written:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its file's name for an operator, what keeps a case out of it, and how a case is written."""
+    """A format: its file name for an operator, why it omits a case, and how it writes a case."""
 
     file: Callable[[Operator], str]
     refuses: Callable[[Case, Operator], str]
     entry: Callable[[Case, Operator, int, Mapping[str, Range]], Any]
     text: Callable[[list[Any]], str]
-    must: bool  # whether a range may name values that must appear
+    must: bool  # whether a range can contain values that must appear
 
 
 def write(cases: Iterable[Case], to: str) -> list[Written]:
@@ -101,7 +101,7 @@ def _range(case: Case, op: Operator, name: str) -> Range:
 
 
 def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
-    """What the ranges of a case say less than its generators, in the words of a count."""
+    """Return the losses of a case's ranges against its generators, in the words of a count."""
     simplified = set()
     for name, result in ranges.items():
         plan = case.inputs[name]
@@ -112,11 +112,12 @@ def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
     return simplified
 
 
-# what a format cannot say ---------------------------------------------------------------------------------------------
+# limits of the formats ------------------------------------------------------------------------------------------------
 
 
 def _refused(case: Case) -> str:
-    """A case that must be refused on some SoC: only ATK has a field for it, and none names the status."""
+    """Return why a case has no valid call: it must be refused on some SoC (only ATK has a field for it), or asks for
+    its status only."""
     if case.null:
         return "with null workspaceSize or executor"
     if any(case.refused(soc) for soc in case.soc or PLATFORMS):
@@ -125,7 +126,7 @@ def _refused(case: Case) -> str:
 
 
 def _no_layout(case: Case, op: Operator) -> str:
-    """What neither ATK nor the kernel form can say."""
+    """Return why neither ATK nor the kernel form can describe a case."""
     if reason := _refused(case):
         return reason
     if any(p.view != "contiguous" for p in case.plans.values()):
@@ -210,7 +211,7 @@ _ATK_ATTRIBUTES = {
 
 
 def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
-    """An attribute by its C type; an aclScalar has a dtype as tensors do."""
+    """Return an attribute by its C type; an aclScalar has a dtype like tensors."""
     kind, dtype = "attr", _ATK_ATTRIBUTES.get(parameter.c, "")
     if parameter.c == "aclScalar":
         kind, dtype = "scalar", ATK_DTYPES.get(scalar_dtype(value), scalar_dtype(value))
@@ -219,7 +220,7 @@ def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
 
 
 def scalar_dtype(value: Any) -> str:
-    """Return the dtype of the aclScalar that a Python number becomes."""
+    """Return the dtype of the aclScalar for a Python number."""
     return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
 
 
@@ -239,7 +240,7 @@ def _atk_item(
 
 
 def _atk_text(entries: list[Any]) -> str:
-    """One case a line: a difference between two files is a line."""
+    """Return one case per line, so that a difference between two files is a line."""
     lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
     return f"[\n{lines}\n]\n" if entries else "[]\n"
 
@@ -249,7 +250,7 @@ def _atk_text(entries: list[Any]) -> str:
 
 def _kernel(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> dict[str, str]:
     kernel = op.kernel
-    assert kernel is not None  # left out before
+    assert kernel is not None  # other cases were omitted before
     plans = [case.inputs[name] for name in kernel.inputs]
     outputs = [case.outputs[name] for name in op.outputs]
     attrs = {name: kernel_value(op.by_name[own], case.attrs[own]) for name, (own, _) in kernel.attributes.items()}
@@ -295,19 +296,19 @@ def _aclnn(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -
 
 
 def _scalars(case: Case, op: Operator) -> dict[str, str]:
-    """The dtypes of aclScalars; their values stand among the attributes. None is a null pointer."""
+    """Return the dtypes of aclScalars (None: null pointer); their values are among the attributes."""
     values = [case.attrs[p.name] for p in op.attributes if p.c == "aclScalar"]
     dtypes = [None if value is None else scalar_dtype(value) for value in values]
     return {"scalar_dtypes": _cell(dtypes)} if values else {}
 
 
 def _kernel_name(op: Operator) -> str:
-    """The kernel's name; the operator's own where several operators share the kernel, as each needs a file."""
+    """Return the kernel's name; the operator's own if several operators share the kernel, as each needs a file."""
     return op.slug if op.kernel is None or len(operators_of_kernel(op.kernel.name)) > 1 else op.kernel.name
 
 
 def _name(case: Case) -> str:
-    """The id without what a folder's name cannot hold: two-stage files lie in a folder of this name."""
+    """Return the id without characters that a folder name cannot contain: two-stage files are in such a folder."""
     return re.sub(r"[^\w.=+-]+", "_", case.id).strip("_")
 
 
@@ -328,7 +329,7 @@ def _range_cell(span: Range, plan: TensorPlan | None) -> tuple[Number, ...] | No
 
 
 def _cell(values: Iterable[Any]) -> str:
-    """A tuple as TTK writes it; repr gives nan and inf the names its files use."""
+    """Return a tuple in TTK's form; repr writes nan and inf as its files do."""
     return repr(tuple(values))
 
 
