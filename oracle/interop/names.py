@@ -109,7 +109,7 @@ def _socs(name: str) -> list[str]:
 # TTK (ops-test-kit, Test_Case_Generation.md and ttk/utilities/data.py): ``(low, high, must, ...)`` is a closed
 # interval. None means -2 and 2. Both bounds and every further value appear, together in a quarter of the places, unless
 # the tensor has more than 10^7 elements. Integers are real numbers truncated towards zero. An infinite bound is the
-# dtype's largest number, NaN is 0. Equal bounds are a constant. Float bounds over the dtype give random exponents.
+# dtype's largest number, NaN 0. Equal bounds are a constant. Float bounds over the dtype give random decimal exponents.
 #
 # ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform, an object with mean
 # and std a normal distribution.

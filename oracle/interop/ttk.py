@@ -1,8 +1,8 @@
-"""TTK CSV: one row per case, each cell a Python literal. A header with ``api_name`` is the aclnn form.
+"""TTK CSV: one row per case, each cell a Python literal, in the kernel form or the aclnn form.
 
-Source: ops-test-kit, Test_Case_Generation.md, Kernel_Case_Writing.md and ACLNN_Case_Writing.md, and the case files
-published in ops-nn. Cells are read with ``ast.literal_eval`` (the kit itself evaluates them). The bare words nan and
-inf in its files are numbers.
+A header with ``api_name`` is the aclnn form. Source: ops-test-kit, Test_Case_Generation.md, Kernel_Case_Writing.md and
+ACLNN_Case_Writing.md, and the case files published in ops-nn. Cells are read with ``ast.literal_eval`` (the kit itself
+evaluates them). The bare words nan and inf in its files are numbers.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _named_or_placed(
     value: Any, notes: list[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Return a kernel's attribute by its aclnn name. An attribute with an unknown name (``axes``) is the one at its
-    place, if the row has as many attributes as the kernel and none of that name. ``notes`` records it."""
+    place, if the row has as many attributes as the kernel and none of that name. ``notes`` records it and omissions."""
     result = same_name(key, known)
     if result is None and len(values) == len(known):
         placed = list(known)[list(values).index(key)]

@@ -1,4 +1,4 @@
-"""The sweep itself: rows in a scattered order, progress on disk, and what was wrong so far."""
+"""The engine of a sweep: rows in a scattered order, progress on disk, and the worst elements so far."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..system.cache import replace
 from .pairs import CODES, Pairs
 
 ROWS = 32  # rows per call: 2^21 pairs
-SCATTER = 40503  # odd, so every row comes once; neighbours in time are far apart in value
+SCATTER = 40503  # odd, so every row comes once; rows near in time are far apart in value
 WORST = 10
-BEGINS = '{"identity":{"op":"'  # how the file of a command's progress begins, blanks left out
+BEGINS = '{"identity":{"op":"'  # the beginning of a progress file, without blanks
 
 
 class Device(Protocol):
-    """A backend, as far as a sweep needs one."""
+    """The part of a backend's interface that a sweep needs."""
 
     def run(self, call: Call) -> Status | None: ...
 
 
 @dataclass
 class Progress:
-    """What a sweep knows; written to disk so that it can go on after an interruption."""
+    """The state of a sweep; written to disk so that it can continue after an interruption."""
 
     identity: dict[str, str]
     rows_done: int = 0
@@ -47,7 +47,7 @@ class Progress:
     worst: list[dict[str, Any]] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
-        """Write the file; OracleError where that is not possible."""
+        """Write the file. Raise OracleError if that is impossible."""
         try:
             replace(path, json.dumps(asdict(self), indent=1))
         except OSError as error:
@@ -55,7 +55,7 @@ class Progress:
             raise OracleError(f"{path}: progress cannot be written: {why}; name another --state") from None
 
     def add(self, part: Progress) -> None:
-        """Count what was found in the next rows."""
+        """Add the results of the next rows."""
         for name in ("rows_done", "pairs", "wrong", "settled_exactly", "unspecified"):
             setattr(self, name, getattr(self, name) + getattr(part, name))
         self.budget_used = max(self.budget_used, part.budget_used)
@@ -64,7 +64,7 @@ class Progress:
 
     @classmethod
     def load(cls, path: Path, identity: dict[str, str]) -> Progress:
-        """Go on where the file stopped; OracleError if it belongs to another sweep."""
+        """Return the progress in the file, to continue it. Raise OracleError if it belongs to another sweep."""
         text = _text(path)
         if text is None:
             return cls(identity)
@@ -83,7 +83,7 @@ class Progress:
 
     @staticmethod
     def forget(path: Path) -> None:
-        """Remove the file of a sweep's progress, a damaged one too; OracleError for a file that is something else."""
+        """Remove a sweep's progress file, also a damaged one. Raise OracleError for a file of another kind."""
         text = _text(path)
         if text is None:
             return
@@ -96,7 +96,7 @@ class Progress:
 
 
 def _text(path: Path) -> str | None:
-    """What a file of progress holds; None where there is none. OracleError for what cannot be read."""
+    """Return the content of a progress file; None if it does not exist. Raise OracleError if it cannot be read."""
     try:
         if not path.exists():
             return None
@@ -112,13 +112,13 @@ def _advice(text: str) -> str:
 
 
 def _is_progress(text: str) -> bool:
-    """Whether a text begins as the progress of a sweep, or is a beginning of that; an empty one is."""
+    """Return whether a text begins like the progress of a sweep, or is a prefix of that beginning (also empty)."""
     return BEGINS.startswith("".join(text.split())[: len(BEGINS)])
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a sweep, as a process elsewhere gets them: ``pairs`` and ``device`` make what it works with."""
+    """Some rows of a sweep, sent to another process; ``pairs`` and ``device`` make its objects there."""
 
     pairs: Callable[[], Pairs]
     device: Callable[[], Device | None]
@@ -127,7 +127,7 @@ class Part:
 
 
 def visit(part: Part) -> Progress:
-    """Visit the rows of a part; return what was found in them alone."""
+    """Visit the rows of a part, and return the results of these rows alone."""
     progress = Progress({}, rows_done=part.stop - part.start)
     codes = (np.arange(part.start, part.stop) * SCATTER % CODES).astype(np.int64)
     progress.pairs = len(codes) * CODES
@@ -149,10 +149,10 @@ def run_on(
     stop_after: int,
     checkpoint: Callable[[Progress], None],
 ) -> Progress:
-    """Visit the pairs that are left of the first ``rows`` rows, on the workers of a pool: what is found is the same on
-    every pool, and is counted in the same order. ``device``: None proves the golden itself.
+    """Visit the remaining pairs of the first ``rows`` rows, on the workers of a pool. The results and their order are
+    the same for every pool. ``device``: None proves the golden itself.
 
-    Stops early once ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
+    Stops early if ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
     """
     starts = range(progress.rows_done, rows, ROWS)
     parts = (Part(pairs, device, start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
@@ -169,7 +169,7 @@ def run_on(
 
 
 def _prove(todo: Pairs, codes: Array, progress: Progress) -> None:
-    """The golden must lie between the midpoints that enclose the exact result, for every pair."""
+    """Check, for every pair, that the golden's midpoints enclose the exact result."""
     golden = compute(todo.call(codes), numerics="exact")
     low, high = todo.enclose(codes)
     below, above = midpoints(golden)
@@ -184,8 +184,8 @@ def _prove(todo: Pairs, codes: Array, progress: Progress) -> None:
 
 
 def midpoints(values: Array) -> tuple[Array, Array]:
-    """Return the midpoints below and above 16-bit values, exact in float64: a code's neighbours in magnitude are the
-    codes beside it. Beyond the largest finite number lies the format's next step."""
+    """Return the midpoints below and above 16-bit values, exact in float64. A code's neighbours in magnitude are the
+    codes next to it. Beyond the largest finite number is the format's next step."""
     with np.errstate(invalid="ignore"):
         magnitude = np.arange(1 << 15, dtype=np.uint16).view(values.dtype).astype(np.float64)
     infinity = int(np.flatnonzero(np.isinf(magnitude))[0])
@@ -194,14 +194,14 @@ def midpoints(values: Array) -> tuple[Array, Array]:
     up[:infinity] = (magnitude[:infinity] + magnitude[1 : infinity + 1]) / 2
     down = np.full(1 << 15, np.nan)
     down[1 : infinity + 1] = up[:infinity]
-    down[0] = -up[0]  # zero, of either sign, is the nearest to everything within half the smallest number
+    down[0] = -up[0]  # zero of either sign is nearest to all values within half the smallest number
     up[infinity] = np.inf
     codes = values.view(np.uint16)
     return np.concatenate([down, -up])[codes], np.concatenate([up, -down])[codes]
 
 
 def _judge(todo: Pairs, codes: Array, device: Device, progress: Progress) -> None:
-    """The device must stay within the strict bound of every pair, and agree on NaN and infinities."""
+    """Check, for every pair, that the device is within the strict bound and agrees on NaN and infinities."""
     from ..verdict import compare
 
     call = todo.call(codes)
@@ -246,5 +246,5 @@ def _element(todo: Pairs, row: int, column: int, expected: float, actual: Any, s
 
 
 def environment() -> dict[str, str]:
-    """What the proof rests on, for the record."""
+    """Return the versions of the libraries on which the proof depends, for the record."""
     return {"mpfr": str(gmpy2.mpfr_version()), "gmpy2": str(gmpy2.version()), "numpy": np.__version__}

@@ -1,9 +1,9 @@
-"""Bounds of a formula on a grid: every pair of a row's and a column's value, as fast as float64 intervals allow.
+"""Bounds of a formula on a grid: every pair of a row's and a column's value, by fast float64 intervals.
 
-Float64 interval arithmetic on whole arrays, every operation widened by more than it can lose. What depends on one
-operand alone is made once for all its codes: functions by MPFR, and wherever the intervals become wide MPFR encloses
-the whole. Where the rest says nothing (a branch it cannot decide, a divisor around zero) the bounds are infinite, and
-the exact value has to tell.
+Float64 interval arithmetic runs on whole arrays, and every operation is widened by more than its largest error. A node
+of one operand is computed once for all codes: functions by MPFR, and if the intervals become wide, MPFR encloses the
+whole node. If the method cannot decide (a branch, or a divisor around zero), the bounds are infinite, and the exact
+value must decide.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ..numerics.expressions import ONE, ZERO, Expression, where
 from ..numerics.floats.functions import erf, erfc
 from ..numerics.traversal import names_of
 
-ROUNDING = 2.0**-52  # more than one operation of float64 loses
-FUNCTION = 2.0**-46  # far more than NumPy's functions lose
+ROUNDING = 2.0**-52  # more than the error of one float64 operation
+FUNCTION = 2.0**-46  # much more than the errors of NumPy's functions
 TINY = 5e-324
 FIRST, LAST = 80, 1280  # bits of MPFR
 NARROW = 2.0**-50  # relative width at which MPFR stops
 WIDE = 2.0**-30  # relative width of float64 intervals at which MPFR takes over
-NOTHING = 2.0**-400  # times any gradient and attribute still zero in every format of 16 bits
+NOTHING = 2.0**-400  # even multiplied by any gradient and attribute, it is zero in every 16-bit format
 
 
 class Bounds(NamedTuple):
-    """Where values lie; one array twice where they are exact."""
+    """The bounds of values; low and high are the same array if the values are exact."""
 
     low: Array
     high: Array
@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Where a condition must hold, and where it may."""
+    """Masks of a condition: where it must be true, and where it may be true."""
 
     must: Array
     may: Array
@@ -53,7 +53,7 @@ class Truth(NamedTuple):
 
 class Grid:
     """A formula of two operands over all pairs of codes. ``row``: "" for a formula of one operand. ``numbers``: the
-    other operands."""
+    values of the other operands."""
 
     def __init__(self, root: Expression, row: str, column: str, values: Array, numbers: Mapping[str, float]) -> None:
         self.root, self.row, self.column, self.values, self.numbers = root, row, column, values, dict(numbers)
@@ -61,11 +61,11 @@ class Grid:
         self._codes = _Codes(self)
 
     def names(self, node: Expression) -> set[str]:
-        """Return which of the two operands a node depends on."""
+        """Return the operands, out of the two, on which a node depends."""
         return {self.row, self.column}.intersection(names_of(node))
 
     def bounds(self, codes: Array) -> tuple[Array, Array]:
-        """Return low and high of the rows of some codes, (rows, codes); NaN where an operand is not finite."""
+        """Return low and high of the rows of some codes, (rows, codes); NaN if an operand is not finite."""
         with np.errstate(all="ignore"):
             low, high = _Rows(self, codes).value(self.root)
         shape = (len(codes), self.values.size)
@@ -79,7 +79,7 @@ class Grid:
         return ends[0], ends[1]
 
     def table(self, node: Expression) -> Bounds:
-        """Return a node of at most one operand for every code of it."""
+        """Return the bounds of a node of at most one operand, for every code."""
         if node not in self._tables:
             self._tables[node] = self._table(node)
         return self._tables[node]
@@ -102,7 +102,7 @@ class Grid:
 
 
 def narrow(node: Expression, given: Mapping[str, float]) -> tuple[float, float]:
-    """Enclose a value between float64 numbers by directed MPFR arithmetic; NaN where it has none."""
+    """Enclose a value between float64 numbers by directed MPFR arithmetic; NaN if it has no value."""
     precision = FIRST
     try:
         result = enclose(node, given, precision)
@@ -117,7 +117,7 @@ def narrow(node: Expression, given: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _below(end: Any) -> float:
-    """The largest float64 that is not above an MPFR number."""
+    """Return the largest float64 that is not above an MPFR number."""
     near = float(end)
     return math.nextafter(near, -math.inf) if near > end else near
 
@@ -136,11 +136,11 @@ class _Intervals(ABC):
 
     @abstractmethod
     def known(self, node: Expression) -> Bounds | None:
-        """Return what needs no arithmetic."""
+        """Return the bounds of a node that needs no arithmetic, else None."""
 
     @abstractmethod
     def function(self, name: str, a: Bounds) -> Bounds:
-        """Return a monotone function of intervals, whose ends are in the order of its values."""
+        """Return the bounds of a monotone function; ``a`` has its ends in the order of the function's values."""
 
     def value(self, node: Expression) -> Bounds:
         if node not in self._values:
@@ -154,7 +154,7 @@ class _Intervals(ABC):
             return _square(self.value(node.args[0]))
         if node.op in _FUNCTIONS:
             a = self.value(node.args[0])
-            return self.function(node.op, Bounds(a.high, a.low) if node.op == "erfc" else a)  # which alone falls
+            return self.function(node.op, Bounds(a.high, a.low) if node.op == "erfc" else a)  # only erfc falls
         return _OPERATIONS[node.op](*map(self.value, node.args))
 
     def truth(self, node: Expression) -> Truth:
@@ -169,14 +169,14 @@ class _Intervals(ABC):
 
 
 class _Codes(_Intervals):
-    """What depends on one operand, for every code of it."""
+    """Interval arithmetic on the nodes of one operand, for every code."""
 
     def known(self, node: Expression) -> Bounds | None:
         names = self.grid.names(node)
         return self.grid.table(node) if node.op == "symbol" or not names else None
 
     def function(self, name: str, a: Bounds) -> Bounds:
-        """By MPFR, rounded outwards."""
+        """Return the bounds by MPFR, rounded outwards."""
         low = np.array([_end(name, float(x), upwards=False) for x in a.low])
         return Bounds(low, np.array([_end(name, float(x), upwards=True) for x in a.high]))
 
@@ -193,7 +193,7 @@ def _end(name: str, x: float, *, upwards: bool) -> float:
 
 
 class _Rows(_Intervals):
-    """What depends on both operands, over some rows."""
+    """Interval arithmetic on the nodes of both operands, for some rows."""
 
     def __init__(self, grid: Grid, codes: Array) -> None:
         super().__init__(grid)
@@ -216,7 +216,7 @@ class _Rows(_Intervals):
         return Truth(indicator.low == 1, indicator.high != 0)
 
     def function(self, name: str, a: Bounds) -> Bounds:
-        """By NumPy, with a wide margin."""
+        """Return the bounds by NumPy, with a wide margin."""
         return _widened(_FUNCTIONS[name](a.low), _FUNCTIONS[name](a.high), FUNCTION)
 
 
@@ -238,7 +238,7 @@ def _difference(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _hull(operation: Callable[[Array, Array], Array], a: Bounds, b: Bounds) -> Bounds:
-    """An operation that is monotone in each operand: its values lie between those at the ends."""
+    """Return the bounds of an operation that is monotone in each operand: the extremes of its values at the ends."""
     ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
     return _widened(functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends))
 
@@ -278,17 +278,17 @@ def _negative(a: Bounds) -> Bounds:
 
 
 def _each(function: Callable[..., Array]) -> Callable[..., Bounds]:
-    """An exact function that rises in every operand."""
+    """Return the bounds of an exact function that rises in every operand."""
     return lambda *args: Bounds(function(*(a.low for a in args)), function(*(a.high for a in args)))
 
 
 def _chosen(condition: Truth, then: Bounds, otherwise: Bounds) -> Bounds:
-    """Either branch where the condition decides, both where it may go either way."""
+    """Return the bounds of the branch that the condition selects, or of both if it does not decide."""
     open_ = condition.may & ~condition.must
     low = np.where(condition.must, then.low, otherwise.low)
     high = np.where(condition.must, then.high, otherwise.high)
     if open_.any():
-        low = np.where(open_, np.minimum(then.low, otherwise.low), low)  # NaN where either is unknown
+        low = np.where(open_, np.minimum(then.low, otherwise.low), low)  # NaN if either is unknown
         high = np.where(open_, np.maximum(then.high, otherwise.high), high)
     return Bounds(low, high)
 

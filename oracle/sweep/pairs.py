@@ -1,9 +1,9 @@
-"""What a sweep visits: rows of pairs as calls of an operator, and what encloses their results.
+"""The input of a sweep: rows of pairs as calls of an operator, and enclosures of their results.
 
-Any elementwise operator can be swept whose result one tensor or two decide: those its formula reads, an optional one
-left out; of three the gradient is 1. One tensor is a sweep of one row. Attributes have their usual values unless the
-sweep is told otherwise. The bounds and the exact values come from the operator's formula by MPFR and rationals; they
-owe nothing to the float64 evaluation.
+An elementwise operator can be swept if one or two tensors determine its result: the operands that its formula reads,
+without the optional ones. If there are three, the gradient is 1. One tensor is a sweep of one row. Attributes have
+their usual values by default. The bounds and the exact values come from the operator's formula by MPFR and rationals,
+independently of the float64 evaluation.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Pairs:
                 "calls: leave it out"
             )
         self.every = np.arange(CODES, dtype=np.uint16).view(self.dtype.numpy)
-        with np.errstate(invalid="ignore"):  # signalling NaN among the codes
+        with np.errstate(invalid="ignore"):  # signalling NaNs are among the codes
             self.wide = self.every.astype(np.float64)
 
     def call(self, rows: Array) -> Call:
-        """Return the call over some codes of the first operand and all of the second, its output full of NaN."""
+        """Return the call over some codes of the first operand and all of the second, with the output full of NaN."""
         shape = (len(rows), CODES)
         inputs = {p.name: self._input(p, rows, shape) for p in self.operator.inputs()}
-        out = np.full(shape, np.nan, self.dtype.numpy)  # what a device does not write is wrong
+        out = np.full(shape, np.nan, self.dtype.numpy)  # an element that a device does not write is wrong
         return Call(self.op, self.soc, inputs, dict(self.attributes), {self.output: out}, case_id=f"sweep-{rows[0]}")
 
     def _input(self, parameter: Parameter, rows: Array, shape: tuple[int, int]) -> Array | None:
@@ -77,7 +77,7 @@ class Pairs:
         return np.ones(() if role.freedom == "broadcast" else shape, self.dtype.numpy)
 
     def values(self, row: int, column: int) -> dict[str, float]:
-        """Return the operands of an element by symbol, that of the row first."""
+        """Return the operands of an element by symbol, the row's operand first."""
         codes = (row, column)[-len(self.varying) :]
         return {p.symbol: float(self.wide[code]) for p, code in zip(self.varying, codes, strict=True)}
 
@@ -95,12 +95,12 @@ class Pairs:
 
     @cached_property
     def _host(self) -> str:
-        """What the host rounds to before the output's dtype."""
+        """The type to which the host rounds before the output's dtype."""
         call = self.call(np.zeros(1, np.int64))
         return self.operator.host_type(call.arguments, platform(self.soc))
 
     def enclose(self, rows: Array) -> tuple[Array, Array]:
-        """Return float64 bounds of what is rounded last, (rows, 2^16), low <= high; NaN where an operand is special."""
+        """Return float64 bounds (rows, 2^16) of the value before the last rounding, low <= high; NaN if special."""
         low, high = self._grid.bounds(rows)
         if self._host == self.dtype.name:
             return low, high
@@ -108,7 +108,7 @@ class Pairs:
         return low - np.abs(low) * more, high + np.abs(high) * more
 
     def expected(self, row: int, column: int) -> float | None:
-        """Return the correctly rounded result, by exact arithmetic; None where the formula has no value."""
+        """Return the correctly rounded result, by exact arithmetic; None if the formula has no value."""
         try:
             exact = enclosures.exact(self._grid.root, {**self._grid.numbers, **self.values(row, column)})
         except Undefined:
@@ -121,7 +121,7 @@ class Pairs:
 
 
 def varying(op: Operator) -> list[Parameter]:
-    """Return the operands that a sweep varies: one, or two, of which the main one is the columns'. OracleError."""
+    """Return the one or two operands that a sweep varies; the main one is last, for the columns. Raise OracleError."""
     scheme = op.computes
     if not is_elementwise(scheme):
         raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
@@ -152,7 +152,7 @@ def _can_be_swept(op: Operator) -> bool:
 
 
 def pairs(op: str, dtype: str, soc: str, attributes: Mapping[str, str] | None = None) -> Pairs:
-    """Return the pairs of an operator. ``attributes``: as written on a command line. OracleError names what can be."""
+    """Return the pairs of an operator. ``attributes``: in command line form. OracleError names the possible choices."""
     if op not in OPERATORS:
         raise unknown("operator to sweep", op, sweepable())
     try:
