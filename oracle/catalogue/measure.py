@@ -109,7 +109,7 @@ def written(counts: Counts) -> str:
 # The coverage of the ecosystem standard's generation rule (opbase ``mixed_tolerance_standard.md`` section 1).
 #
 # The required points come from the operator's ``generate`` block in the built-in catalogue. The seen points come from
-# the cases of any family or file. Only calls that must succeed apply; for empty tensors, refused calls apply too.
+# the cases of any family or file. Only calls that must succeed are counted; for empty tensors, refused calls too.
 
 SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
 FILLS = ("nan", "inf", "-inf", "-inf, inf")

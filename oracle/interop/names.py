@@ -303,4 +303,4 @@ def _probabilities(data: Mapping[str, Any]) -> Range:
 
 
 _EXACT = {"constant": _constant, "uniform": _uniform, "within": _within, "probabilities": _probabilities}
-_MODIFIED = {"scale", "spots", "stream", "decades", "share"}  # what a range does not say
+_MODIFIED = {"scale", "spots", "stream", "decades", "share"}  # not expressible as a range

@@ -90,7 +90,7 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
 def _twos_and_threes(
     op: Operator, factors: Sequence[Factor], counts: Callable[[Condition], bool]
 ) -> tuple[list[Combination], ...]:
-    """Return the conditions that can meet and of which ``counts`` selects one: two; a dtype and two; three others."""
+    """Return the conditions that can meet, at least one selected by ``counts``: two; a dtype and two; three others."""
     two, three = ([met for met in meeting(op, factors, n) if any(map(counts, met))] for n in (2, 3))
     return two, [met for met in three if met[0][0] == "dtype"], [met for met in three if met[0][0] != "dtype"]
 
@@ -292,7 +292,7 @@ def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[Plain]:
             try:
                 plain = Plain(Prepared.make(case, settings))
             except OracleError:
-                continue  # a case without a reference says nothing of a kernel; `power` lists it
+                continue  # a case without a reference cannot judge a kernel; `power` lists it
             if plain.launched:
                 yield plain
 

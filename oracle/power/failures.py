@@ -79,7 +79,7 @@ def failures(
             try:
                 plain = Plain(Prepared.make(case, own))
             except OracleError:
-                continue  # a case without a reference says nothing of a kernel; `power` lists it
+                continue  # a case without a reference cannot judge a kernel; `power` lists it
             for defect in live:
                 outcome = _failed(defect, plain)
                 if outcome is not None:

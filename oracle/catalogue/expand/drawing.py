@@ -189,7 +189,7 @@ class Drawer:
         return kept[self._random.randint(0, len(kept)) :] if self._random.random() < 0.3 else kept
 
     def _view(self, shape: Shape, *, reading: bool) -> str:
-        """Return a layout: contiguous in a quarter of the calls, else with any offset."""
+        """Return a layout: contiguous in a quarter of the calls, else any view, often with an offset."""
         if self._random.random() < 0.25 or not math.prod(shape):
             return "contiguous"
         names = ["offset"]

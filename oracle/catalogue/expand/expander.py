@@ -275,7 +275,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
 
 
 def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -> None:
-    """Raise OracleError if a variant has keys of its own for axes whose values are to meet."""
+    """Raise OracleError if a variant has keys of its own for axes with values that must meet."""
     for layer in chain(*axes):
         for key in keys:
             if key in layer.keys:
@@ -328,8 +328,8 @@ def in_classes(
 def covered_where_accepted(
     expander: Expander, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> Iterator[Case]:
-    """Yield the cases of rows in which all values of any two axes meet, if the row is accepted and telling. A row is
-    accepted by all products that accept the plain call if possible, else by one."""
+    """Yield the cases of rows in which all values of any two axes meet, if the row is accepted and can show a defect.
+    If possible, all SoCs that accept the plain call accept the row, else one SoC does."""
     telling = Telling(expander.operator)
 
     def accepted(row: tuple[int, ...]) -> bool:
@@ -363,7 +363,7 @@ def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
 
 
 def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
-    """Yield the cases of variants at the next values of the family's axes that are accepted."""
+    """Yield the cases of variants at the first of the next values of the family's axes that give a case."""
     shown = [a for a in expander.attrs if a in own or a in family.keys.get("attrs", {})]
     for _ in range(rotation.tries):
         places = rotation.next(set(own))

@@ -206,7 +206,7 @@ class _Maker:
         return self.roles[role]
 
     def axes(self, written: Any) -> list[dict[str, Any]]:
-        """Return the axes of variants; an axis whose names all contain a role is repeated per parameter."""
+        """Return the axes of variants; an axis with a role in all its names is repeated per parameter."""
         result = []
         for axis in listed(written):
             held = [_ROLE.search(name) for name in axis]

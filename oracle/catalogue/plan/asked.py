@@ -27,7 +27,7 @@ _NO_DATA = ("string", "narrow")  # kinds of dtype for which no case has data
 class Asker:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
-    Whether products differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
+    Whether SoCs differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
     shapes, but not on lengths. The accepting SoCs are cached by call; the data are not part of the key.
     """
 
@@ -141,7 +141,7 @@ def _specs(plans: Mapping[str, TensorPlan | None]) -> dict[str, TensorPlan | Non
 
 
 # The authority of a case: its family's, or that of the check that decides its status. SOURCE, if a call is accepted
-# that the document does not allow, or on a product that the document does not name.
+# that the document does not allow, or on a SoC that the document does not name.
 
 
 def authority_of(case: Case, soc: str, cann: str = "") -> str:

@@ -2,7 +2,8 @@
 
 Most faults need one or two conditions at once, and nearly all others need three. Such rows therefore find almost as
 many faults as the full product (D. R. Kuhn, D. R. Wallace, A. M. Gallo, "Software fault interactions", IEEE TSE 30(6),
-2004). They are built one axis at a time (in-parameter-order strategy of Y. Lei and K. C. Tai, HASE 1998).
+2004). They are built one axis at a time (in-parameter-order strategy of Y. Lei and K. C. Tai, HASE 1998). Values meet
+if one row contains them.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def _put(row: Whole, *places: tuple[int, int]) -> Whole:
     return tuple(put.get(axis, v) for axis, v in enumerate(row))
 
 
-# Covering arrays with one axis of many values, of which only the classes matter, for example shapes.
+# Covering arrays with one axis of many values, for example shapes. Only the classes of these values matter.
 #
 # The classes must meet each other and the values of the other axes. That takes far fewer rows than a covering array of
 # every shape. Classes must meet only if some shape has them all. A value of another axis must meet only the shapes that

@@ -112,8 +112,8 @@ def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def skips_of(sizes: Sequence[int]) -> list[int]:
-    """Return, for each axis, after how many rows it skips a value (0: never). Without skips, axes whose lengths have a
-    common divisor would stay in step."""
+    """Return, for each axis, after how many rows it skips a value (0: never). Without skips, axes with a common
+    divisor of their lengths would stay in step."""
     result, period = [], 1
     for length in sizes:
         together = math.lcm(period, length)
@@ -129,9 +129,9 @@ def place(number: int, length: int, skip: int) -> int:
 
 # Families in which classes meet each other and the values of the other axes: classes of shapes, or of the reduced axis.
 #
-# Some attributes are combined with the shape, because both together decide which variants make a call of their own: the
-# attributes that write a tensor of the family (``ignore: $ignoreIndex``, ``when: {reduction: 0}``). The axis attribute
-# is combined too if its classes meet.
+# Some attributes are combined with the shape, because both together decide which variants make a call of their own.
+# These attributes write a tensor of the family (``ignore: $ignoreIndex``, ``when: {reduction: 0}``). The axis
+# attribute is combined too if its classes meet.
 
 OF_PAIRS, OF_SHAPES, OF_AXES = "pairs_of_classes", "triples_of_classes", "triples_of_axis_classes"  # for ``cover``
 FACTORS = {OF_PAIRS: classes.SHAPE_FACTORS, OF_SHAPES: classes.SHAPE_FACTORS, OF_AXES: classes.AXIS_FACTORS}

@@ -51,9 +51,9 @@ class Telling:
 def telling_alone(
     operator: Operator, free: Sequence[Sequence[Any]], variants: int, planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> list[list[Any]]:
-    """Return, for each attribute and axis of variants (``free[2:]``), the values that the plain call of the last shape
-    can have: the call is telling, and accepted by all products that accept the plain call. The last ``variants`` axes
-    of ``free`` are variants."""
+    """Return, for each attribute and axis of variants (``free[2:]``), the values that can replace the plain ones in the
+    plain call of the last shape. The call must be able to show a defect, and all SoCs that accept the plain call must
+    accept it. The last ``variants`` axes of ``free`` are variants."""
     telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
     usual = {case.soc for case in planned(plain)}
     result = []
@@ -76,7 +76,7 @@ def _leaves(call: Call) -> bool:
     """Return whether some element of a call's outputs is specified and not 0. A sketch decides, because a golden takes
     ten times as long. If the sketch has only nonfinite values, which may be unspecified, the golden decides."""
     result, special = sketch(call), False
-    by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
+    by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, in which terms may cancel
     noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
     for name, values in result.items():
         tells = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))

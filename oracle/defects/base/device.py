@@ -57,7 +57,7 @@ def read_plainly(name: str, array: Array, call: Call) -> Array:
 
 
 def store(values: Array, dtype: str, target: Platform) -> Array:
-    """Round float32 or float64 values once, ties to even; clip to float16's largest if the product saturates."""
+    """Round float32 or float64 values once, ties to even; clip to float16's largest if the SoC saturates."""
     wanted = DTYPES[dtype].numpy
     if values.dtype == wanted:
         return values
@@ -318,7 +318,7 @@ def upwards(values: Array, dtype: str, target: Platform) -> Array:
 
 
 def saturated(values: Array, dtype: str, target: Platform) -> Array:
-    """Store to float16 with saturation and NaN as 0, on a product that must not saturate."""
+    """Store to float16 with saturation and NaN as 0, on a SoC that must not saturate."""
     if dtype == "float16":
         largest = FORMATS[dtype].max
         values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -largest, largest)

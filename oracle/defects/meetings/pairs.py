@@ -179,8 +179,8 @@ SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors of the sh
 
 
 def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
-    """Return whether classes of shapes or of the reduced axis among the conditions cannot occur with the others, or are
-    not used with them: a shape is described either by classes or by other factors, not by both."""
+    """Return whether conditions on classes of shapes, or of the reduced axis, cannot be combined with the others. No
+    call has both; or they overlap: a shape is described either by classes or by other factors, not by both."""
     kinds_of = {factor for factor, _ in met}
     said = [bool(kinds_of.intersection(kinds)) for kinds in (classes.SHAPE_FACTORS, classes.AXIS_FACTORS, SAID_BY)]
     return sum(said) > 1 or (any(said[:2]) and not factors.meet(op, met))
@@ -257,7 +257,7 @@ def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
-    """Yield ``count`` conditions of different factors at a time, of which every two can meet."""
+    """Yield every ``count`` conditions of different factors if every two of them can meet."""
     conditions = [[(name, value) for value in values] for name, _, values in factors]
     apart = {
         frozenset((one, two))

@@ -1,4 +1,4 @@
-"""Mutants of an operator's formula, and of what surrounds it.
+"""Mutants of an operator's formula, and of the steps around it: means, sums, masks, class indices.
 
 The page's formula is mutated, and the first public kernel's order that differs from it (:mod:`.mutations`).
 """
@@ -288,7 +288,7 @@ def _unweighted(k: samples.Samples, a: Arguments) -> None:
     k.per_class = {name: np.ones_like(v) for name, v in k.per_class.items()}
 
 
-# A result of zero for any factor of zero, and a complex output of which only the real part is written.
+# A result of zero for any factor of zero, and a complex output with only its real part written.
 #
 # Zero times an infinity or NaN is NaN; a kernel that masks the result at a factor of zero returns 0.
 

@@ -222,7 +222,7 @@ OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no e
 
 
 def _factors(op: Operator) -> set[str]:
-    """Return the operands that are mere factors: reading their NaN as 0 gives 0, right if products saturate."""
+    """Return the operands that are mere factors: reading their NaN as 0 gives 0, right on a SoC that saturates."""
     if elementwise.fits(op):
         formula = elementwise.value_of(op)
     elif samples.fits(op):

@@ -61,7 +61,7 @@ def refusing(predicate: Predicate) -> Callable[[Call], Status]:
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
-    """Yield devices that refuse what they must accept."""
+    """Yield devices that refuse calls that they must accept."""
     for what, needs, holds, socs, why in _refusals(op):
         device = Device(what, plain(op), check=refusing(holds))
         yield Defect(

@@ -182,7 +182,7 @@ def of_tiles(op: Operator) -> Iterator[Defect]:
 
 # Work distributed to cores, and each core's share cut into tiles: mutants that need two sizes at once.
 
-CHIPS = (8, 20, 24, 32, 40, 48, 64)  # numbers of cores of the products
+CHIPS = (8, 20, 24, 32, 40, 48, 64)  # numbers of cores of the SoCs
 ROW_TILES = (1024, 2048, 4096, 6144, 8192)
 CLASS_TILES = (1024, 2048, 4096, 8192, 16384)
 SHARED_TILES = (1024, 2048, 4096, 8192)  # for reductions other than none: one gradient for all rows
