@@ -45,9 +45,9 @@ from .sizes import cores, corners, lost
 # They are found by comparing a mutant with right kernels on values that would distinguish them. A comparison may turn
 # at a point at which both branches agree. An infinity may be as far away as the largest number. A factor of zero may
 # affect only zeros. If a formula has a separate way for nonfinite values, kernels take either way. No verdict can
-# distinguish such a mutant from a right kernel. Compared are the elementwise mutants of few kinds: in every float type,
-# under every flag, word and sign of the numbers, on every pair of the special values, the ends of the types, the
-# formula's points with their neighbours, and ordinary numbers.
+# distinguish such a mutant from a right kernel. Only elementwise mutants of few kinds are compared, in every float type
+# and under every flag, word and sign of the numbers. The operands are every pair of special values, ends of the types,
+# the formula's points with their neighbours, and ordinary numbers.
 
 WHY = (
     "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"
