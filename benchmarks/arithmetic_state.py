@@ -1,10 +1,10 @@
-"""What it costs to look after the arithmetic state around a golden or a verdict, against numpy.errstate.
+"""The cost of guarding the arithmetic state around a golden or a verdict, against numpy.errstate.
 
     python benchmarks/arithmetic_state.py            two numbers, a second
 
-``us``: a call of an empty function under ``ieee_arithmetic`` where the state is right already, the best of many short
-runs. ``ratio``: that over the same function under ``numpy.errstate(all="ignore")``, which sets a part of the state and
-looks at none of it. Limit: 2 us. Exit status 1 where it is missed.
+``us``: the time of a call of an empty function under ``ieee_arithmetic`` if the state is right already, the best of
+many short runs. ``ratio``: that time / the time of the same function under ``numpy.errstate(all="ignore")``, which sets
+a part of the state and checks none of it. Limit: 2 us. Exit status 1 if the limit is exceeded.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How long cases take, measured: what the constants of oracle/catalogue/measure.py are chosen by.
+"""Measure the time of cases: the source of the constants in oracle/catalogue/measure.py.
 
     python benchmarks/case_cost.py [OPERATOR ...]
 
-Processor time of this process is counted, so that other programs on the machine matter little. A first line per
-operator: the median of small cases, what an element adds in large ones, and how far the estimate of all of them is off.
+The time is processor time of this process, so that other programs on the machine matter little. One line per operator:
+the median of small cases, the time per element of large ones, and the total estimate / the total time.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from oracle.operators.answers.registry import operator_named
 from oracle.settings.settings import Settings
 
 USUAL = ("gelu_backward", "relu", "softmax", "softmax_backward", "rms_norm", "nll_loss", "nll_loss_backward")
-SMALL, LARGE = (0, 2_000), (20_000, 1 << 18)  # elements: what costs as much as none, and what costs as its elements do
-EACH = 40  # cases of either kind
+SMALL, LARGE = (0, 2_000), (20_000, 1 << 18)  # elements: time constant, time grows with size
+EACH = 40  # cases of each size
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
         random.Random(0).shuffle(cases)
         small, large = ([c for c in cases if low <= elements(c) < high][:EACH] for low, high in (SMALL, LARGE))
         for case in small[:3]:
-            seconds(case)  # what is made once is made now
+            seconds(case)  # the first cases pay for what is made only once
         took = {case.id: seconds(case) for case in (*small, *large)}
         first = statistics.median(took[c.id] for c in small)
         further = statistics.median((took[c.id] - first) / elements(c) for c in large) if large else float("nan")

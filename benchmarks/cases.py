@@ -1,10 +1,10 @@
-"""What cases cost: processor time of small and of large ones, in units of a bare pytest item and of one pass of NumPy.
+"""The cost of cases: processor time of small and large ones, in units of a bare pytest item and of one NumPy pass.
 
     python benchmarks/cases.py [--every 97] [--json FILE] [--against FILE]
 
-Every 97th case of the standard tier is run by the cpu backend, seven times by turns with what it is measured in; the
-medians of the ratios are shown. With --against the exit status is 1 where one is 25 % worse than the earlier one:
-ratios, for seconds belong to a machine.
+The cpu backend runs every 97th case of the standard tier, seven times, in turns with the unit of measurement. The
+table shows the medians of the ratios. With --against, the exit status is 1 if a ratio is 25 % worse than the earlier
+one. Ratios are compared because seconds depend on the machine.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def measured(every: int) -> dict[str, float]:
     size = sum(map(elements, large))
     values = np.linspace(0, 1, PASS)
     rows = []
-    run_all(chosen)  # what the first of a kind pays for all
+    run_all(chosen)  # the first case of a kind pays for all of them
     for _ in range(ROUNDS):
         item = bare_item()
         one_pass = seconds(lambda: [np.multiply(values, values) for _ in range(400)]) / 400 / PASS

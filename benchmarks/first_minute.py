@@ -1,11 +1,11 @@
-"""What a newcomer waits for: the first words of the command line, the first run, the first golden, the first failure.
+"""The waiting times of a newcomer: the first command, the first run, the first golden, the first failure.
 
     python benchmarks/first_minute.py [--install] [--json FILE]
 
-Processor time of each command and of all processes that it starts, as a ratio to ``python -c "import numpy"``, the
-median of three. Every command but those marked "again" finds a cache folder of its own, empty. ``--install`` begins
-with ``pip install`` of this checkout into a fresh environment, its download included; without it this interpreter runs
-the commands.
+The processor time of each command and of all its child processes, as a ratio to ``python -c "import numpy"``: the
+median of three. Every command starts with an empty cache folder of its own, except those marked "again". With
+``--install`` the first step is ``pip install`` of this checkout into a fresh environment, download included; otherwise
+this interpreter runs the commands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ x = np.ones((4, 8), np.float32)
 oracle.golden("aclnnTanhBackward", gradOutput=x, output=x)
 """
 ORACLE = ("-m", "oracle.cli")
-# What is waited for, the words after the interpreter, the exit status that is right.
+# A description, the words after the interpreter, the expected exit status.
 STEPS: Mapping[str, tuple[tuple[str, ...], int]] = {
     "import numpy": (("-c", "import numpy"), 0),
     "--help": ((*ORACLE, "--help"), 0),
@@ -52,7 +52,7 @@ STEPS: Mapping[str, tuple[tuple[str, ...], int]] = {
     ),
     "smoke of all operators": ((*ORACLE, "run", "--tier", "smoke", "-q"), 0),
 }
-AGAIN = ("smoke of one operator", "smoke of all operators")  # these keep something for the next time
+AGAIN = ("smoke of one operator", "smoke of all operators")  # these keep results for the next run
 
 
 def main() -> int:
@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def spent(command: list[str], folder: Path, cache: Path, status: int) -> float:
-    """Return the processor seconds of a command and its children. Raises RuntimeError where it ends otherwise."""
+    """Return the processor seconds of a command and its children. Raises RuntimeError on another exit status."""
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     before = _children()
     done = subprocess.run(

@@ -1,14 +1,15 @@
-"""How fast the goldens are: ratios against what people use, by operator, dtype and size, and peak extra memory.
+"""The speed of the goldens: ratios to common alternatives, by operator, dtype and size, and peak extra memory.
 
     python benchmarks/golden.py                      the table, about ten minutes
     python benchmarks/golden.py --sizes 22 --json out.json
 
-Every ratio is peer time / golden time (above 1: the golden is faster), processor time, the median of interleaved runs,
-one thread, allocator kept warm. Peers:
-  float64   torch float64 pipeline: .double() -> aten operator -> .to(dtype), what people write who want a good golden
-  float32   torch's native operator in the dtype itself
-  autograd  torch autograd of the forward operator in float32, cast back
-  numpy     the vendor's formula in whole-array float32 NumPy (NLL: a Python loop over the rows)
+Every ratio is peer time / golden time (above 1: the golden is faster). The time is processor time of one thread: the
+median of interleaved runs, with a warm allocator. Peers:
+
+- float64   torch float64 pipeline: .double() -> aten operator -> .to(dtype), the usual way to a good golden
+- float32   torch's native operator in the dtype itself
+- autograd  torch autograd of the forward operator in float32, cast back
+- numpy     the vendor's formula in whole-array float32 NumPy (NLL: a Python loop over the rows)
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FLOORS = {
     "log_sigmoid": (1.5, 1.3, 1.2),
     "softmax": (0.4, 0.3, 0.2),
     "binary_cross_entropy": (0.8, 0.65, 0.5),
-    "nll_loss": (3.5, 2.5, 3.5),  # most of it is clearing the output, and 0.15 ms of a formula for any operator
+    "nll_loss": (3.5, 2.5, 3.5),  # mostly clearing the output, and 0.15 ms of a formula for any operator
 }
 CLASSES, ROW = 1024, 1024
 Contest = tuple[Callable[[], Any], dict[str, Callable[[], Any]]]
@@ -149,7 +150,7 @@ def nll_loss(size: int, dtype: str, r: np.random.Generator) -> Contest:
 
 
 def elementwise(op: str, second: str, native: Callable[..., torch.Tensor], inside: bool) -> Callable[..., Contest]:
-    """Return the contest of an operator of a gradient and one operand, inside (0, 1) or not."""
+    """Return the contest of an operator with a gradient and one operand; ``inside``: the operand is in (0, 1)."""
 
     def made(size: int, dtype: str, r: np.random.Generator) -> Contest:
         x = r.uniform(0.001, 0.999, size) if inside else 2 * r.normal(size=size)
@@ -175,7 +176,7 @@ def autograd(forward: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, g
 
 
 def contest(golden: Callable[[], Any], peers: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return peer / golden for every peer that runs here, medians of interleaved repeats."""
+    """Return peer / golden for every peer that runs on this machine, medians of interleaved repeats."""
     times: dict[str, list[float]] = {"golden": []}
     for name, peer in list(peers.items()):
         try:
@@ -196,7 +197,7 @@ def contest(golden: Callable[[], Any], peers: dict[str, Callable[[], Any]], repe
 
 
 def extra_memory(golden: Callable[[], Any]) -> float:
-    """Peak MiB beyond inputs and output, as Python's allocator tracing sees it."""
+    """Return the peak MiB beyond inputs and output, as Python's allocator tracing measures it."""
     golden()
     tracemalloc.start()
     (out,) = golden().values()
@@ -247,7 +248,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def late(rows: list[dict[str, Any]]) -> bool:
-    """Print every operator and dtype whose fastest engine is below its floor."""
+    """Print every operator and dtype with the fastest engine below its floor; return whether there are any."""
     best: dict[tuple[str, str], float] = {}
     for row in rows:
         if row["size"] == 1 << 22:

@@ -1,11 +1,11 @@
-"""How fast verdicts are: all three layers against numpy.testing.assert_allclose(float32, float64) on the same data.
+"""The speed of verdicts: all three layers against numpy.testing.assert_allclose(float32, float64) on the same data.
 
     python benchmarks/judging.py                     the table, under a minute
 
-``ratio`` is the time of the three layers / the time of assert_allclose (below 1: faster), the median of interleaved
-runs, one thread; the reference (golden, value, bound) is given. MiB: peak scratch as Python's allocator tracing sees
-it. A 16-bit output is judged as it is and given to assert_allclose as float32.
-Limits: 2.0 and 64 MiB at 2^22 elements, 300 us for 1000 elements. Exit status 1 where one is missed.
+``ratio`` is the time of the three layers / the time of assert_allclose (below 1: faster). It is the median of
+interleaved runs of one thread; the reference (golden, value, bound) is given. MiB: peak scratch memory, as Python's
+allocator tracing measures it. The layers judge a 16-bit output as it is; assert_allclose gets it as float32.
+Limits: 2.0 and 64 MiB at 2^22 elements, 300 us for 1000 elements. Exit status 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def call_of(dtype: str, size: int) -> Call:
 
 
 def answer(dtype: str, size: int) -> tuple[Reference, np.ndarray]:
-    """Return the reference of that call and what a float32 kernel answers."""
+    """Return the reference of that call and the answer of a float32 kernel."""
     call = call_of(dtype, size)
     g, x = (call.inputs[name].astype(np.float32) for name in ("gradOutput", "self"))
     return reference(call), (g / (1 + np.exp(x))).astype(DTYPES[dtype])
 
 
 def interleaved(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Return the median time of the first, and of the ratios first / second."""
+    """Return the median time of the first function, and the median of the ratios first / second."""
     first(), second()
     times: list[tuple[float, float]] = []
     for _ in range(repeats):

@@ -1,4 +1,4 @@
-"""What the benchmarks measure on, calls of the catalogue, and how: by turns, medians, processor time."""
+"""Calls of the catalogue that the benchmarks measure on, and the method: turns, medians, processor time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from oracle.catalogue.measure import elements
 from oracle.model.aclnn import DEFAULT_SOC
 
 ROUNDS = 7
-BATCH = 0.02  # seconds of processor time that one measurement takes at least
+BATCH = 0.02  # the least processor time of one measurement, in seconds
 FEW = 200  # elements of a small case, about
 
 
 @cache
 def cases_of(op: str, dtype: str = "float32") -> tuple[Case, Case]:
-    """Return a small case of an operator, about 200 elements, and a large one, a million where it has such."""
+    """Return a small case of an operator, about 200 elements, and a large one, a million elements if there is one."""
     result = [
         case
         for case in select(load_all(), soc=DEFAULT_SOC)
@@ -33,7 +33,7 @@ def cases_of(op: str, dtype: str = "float32") -> tuple[Case, Case]:
 
 
 def memory_of(case: Case) -> Memory:
-    """Return the memory of a case: its inputs, and outputs to be written."""
+    """Return the memory of a case: its inputs, and its outputs before they are written."""
     return Memory.make(case, soc=DEFAULT_SOC, seed=0)
 
 
@@ -48,7 +48,7 @@ def medians(work: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict
 
 
 def seconds(run: Callable[[], Any], times: int = 1) -> float:
-    """Return the processor time of one call, the mean of so many."""
+    """Return the processor time of one call, the mean of ``times`` calls."""
     started = time.process_time()
     for _ in range(times):
         run()
@@ -56,6 +56,6 @@ def seconds(run: Callable[[], Any], times: int = 1) -> float:
 
 
 def batch_of(run: Callable[[], Any]) -> int:
-    """How often a piece of work is to be called for a measurement to be worth something."""
-    run()  # what only the first call costs
+    """Return the number of calls that makes a measurement long enough."""
+    run()  # the first call pays for what is made only once
     return max(1, round(BATCH / max(seconds(run), 1e-7)))

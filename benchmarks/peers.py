@@ -1,14 +1,15 @@
-"""This project beside what people use: cases per second and elements per second, one table.
+"""This project and common alternatives: cases per second and elements per second, in one table.
 
-    pip install torch onnx==1.23.2                   peers that are not installed are skipped, and named
+    pip install torch onnx==1.23.2                   missing peers are skipped, and named
     python benchmarks/peers.py                       a minute
     python benchmarks/peers.py --golden-py ops-nn/activation/softmax_grad/tests/assets/golden.py --json peers.json
 
-Goldens of four operators (--op: of others), the verdict on an output, and whole cases: data, golden, device, verdict,
-record. float32, one thread, processor time, medians of seven rounds by turns; cases have about 200 elements, elements
-are those of a case of a million. Both are cases of the catalogue. A golden is what each peer answers to a call: this
-project's is proved to be correctly rounded, the others' is what float32 gives. A verdict has three layers here, one
-tolerance elsewhere. golden.py: those of the official kit (--golden-py, repeatable), called as the kit does.
+The rows: goldens of four operators (--op: of others), the verdict on an output, and whole cases, that is data, golden,
+device, verdict and record. All are float32, one thread, processor time, medians of seven rounds in turns. Cases per
+second: a case of about 200 elements; elements per second: a case of a million. Both are cases of the catalogue.
+A golden is a peer's answer to a call: this project proves the correct rounding of its own, the others give float32.
+A verdict is three layers here, one tolerance elsewhere. --golden-py (repeatable): golden.py files of the official kit,
+called as the kit does.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from oracle.settings.settings import Settings
 
 OPS = tuple(f"aclnn{name}Backward" for name in ("LogSigmoid", "Softmax", "BinaryCrossEntropy", "NLLLoss"))
 OURS = "this project"
-PEERS = {  # backends that answer a call, and what brings them
+PEERS = {  # backends that answer a call, and the packages they need
     "PyTorch, in float32": ("torch", {}, "pip install torch"),
     "ONNX's reference evaluator": ("onnx_reference:Reference", {}, "pip install onnx==1.23.2"),
 }
@@ -54,7 +55,7 @@ Work = dict[str, Callable[[], Any]]
 
 
 class Row(NamedTuple):
-    """A line of the table; None: not asked or not possible."""
+    """A line of the table; None: not requested or not possible."""
 
     what: str
     who: str
@@ -96,7 +97,7 @@ def rate(number: float | None) -> str:
 
 
 def available(files: list[str], skipped: list[str]) -> dict[str, Backend]:
-    """Return the peers that are here; say of the others what brings them."""
+    """Return the peers that are installed; add to ``skipped`` how to install the others."""
     result: dict[str, Backend] = {}
     for name, (backend, options, remedy) in PEERS.items():
         try:
@@ -128,7 +129,7 @@ def measured(ops: list[str] | tuple[str, ...], peers: dict[str, Backend], skippe
 
 
 def beside(what: str, both: list[Work], size: int) -> Iterator[Row]:
-    """Measure a small case and a large one, of that many elements."""
+    """Measure a small case and a large one, with ``size`` elements in the large one."""
     few, many = (medians(work) for work in both)
     for who in {**few, **many}:
         one = 1 / few[who] if who in few else None
@@ -136,7 +137,7 @@ def beside(what: str, both: list[Work], size: int) -> Iterator[Row]:
 
 
 def goldens(case: Case, peers: dict[str, Backend], skipped: list[str]) -> Work:
-    """Return who can answer a case's call."""
+    """Return the functions that can answer a case's call."""
     call = memory_of(case).call
     work: Work = {f"{OURS}, NumPy": lambda: ours(call, "numpy")}
     if installed():
@@ -160,7 +161,7 @@ def ours(call: Call, engine: str) -> None:
 
 
 def verdicts(case: Case, skipped: list[str]) -> Work:
-    """Return who can judge a right answer to a case's call."""
+    """Return the functions that can judge a right answer to a case's call."""
     call = memory_of(case).call
     known = reference(call)
     load("cpu").run(call)

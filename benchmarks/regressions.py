@@ -1,11 +1,11 @@
-"""No regressions: ratios against NumPy, json and pytest on this machine, against those of the committed baseline.
+"""Watch for regressions: ratios to NumPy, json and pytest on this machine, against those of the committed baseline.
 
-    python benchmarks/regressions.py                 exit status 1 where one is 25 % worse; half a minute
+    python benchmarks/regressions.py                 exit status 1 if a ratio is 25 % worse; half a minute
     python benchmarks/regressions.py --update        write the baseline, on a quiet machine
 
-A ratio is the processor time of something here / that of a peer, so that it says little of the machine: the median of
-seven rounds in which the two take turns. What is worse is measured once more, and by another process. Where NumPy's
-version or vector instructions are not the baseline's, both sides of a ratio change: only twice the baseline fails.
+A ratio is the processor time of our work / that of a peer, so that it depends little on the machine. It is the median
+of seven rounds in which the two take turns. A worse ratio is measured once more, and by another process. If NumPy's
+version or vector instructions differ from the baseline's, both sides of a ratio change: only twice the baseline fails.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ITEMS = 6  # of a pytest run, per operator
 RECORD = 300  # lines of a record
 SETTINGS = Settings()
 Work = Callable[[], Any]
-Contest = tuple[str, Work, Work]  # a name, what is measured, and in what
+Contest = tuple[str, Work, Work]  # a name, our work, and the peer's work
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -109,22 +109,23 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def machine() -> str:
-    """Return what decides how fast NumPy's own loops are beside compiled code."""
+    """Return NumPy's version and vector instructions: they decide how fast its loops are, compared with compiled
+    code."""
     chosen = [name for name in core.__cpu_dispatch__ if core.__cpu_features__[name]]
     return f"NumPy {'.'.join(np.__version__.split('.')[:2])}, {platform.machine()}, {' '.join(chosen)}"
 
 
 def ratio(ours: Work, peer: Work) -> float:
-    """Return what ours takes / what the peer takes: the median of rounds in which they take turns."""
-    ours(), peer()  # what only the first call costs
+    """Return our time / the peer's time: the median of rounds in which they take turns."""
+    ours(), peer()  # the first call pays for what is made only once
     one, other = (max(1, round(TURN / max(seconds(run), 1e-7))) for run in (ours, peer))
     gc.collect()
-    gc.freeze()  # as a run of the catalogue does: the collector is not to look through all cases again and again
+    gc.freeze()  # as a run of the catalogue does: the collector does not scan all cases again and again
     return statistics.median(_round(ours, one, peer, other) for _ in range(ROUNDS))
 
 
 def _round(ours: Work, one: int, peer: Work, other: int) -> float:
-    """Short turns, so that what else the machine does slows both."""
+    """Return the ratio of one round. Turns are short, so that other load on the machine slows both."""
     mine, theirs = [], []
     while one * sum(mine) + other * sum(theirs) < ROUND:
         mine.append(seconds(ours, one))
@@ -133,7 +134,7 @@ def _round(ours: Work, one: int, peer: Work, other: int) -> float:
 
 
 def contests(folder: Path) -> Iterator[Contest]:
-    """Yield what is watched: goldens, bounds, verdicts, data, whole cases, collection, reports."""
+    """Yield the watched work: goldens, bounds, verdicts, data, whole cases, collection, reports."""
     random = np.random.default_rng(0)
     engines = ("numpy", "compiled") if installed() else ("numpy",)
     for engine in engines:
@@ -175,7 +176,7 @@ def contests(folder: Path) -> Iterator[Contest]:
 
 
 def golden_of(op: str, given: Mapping[str, Any], engine: str) -> Work:
-    """Return what makes a golden with an engine."""
+    """Return a function that makes a golden with an engine."""
 
     def run() -> None:
         os.environ["ACLNN_ORACLE_ENGINE"] = engine
@@ -185,7 +186,7 @@ def golden_of(op: str, given: Mapping[str, Any], engine: str) -> Work:
 
 
 def reference_of(call: Call, engine: str) -> Work:
-    """Return what makes a golden with all that a verdict needs."""
+    """Return a function that makes a golden with everything that a verdict needs."""
 
     def run() -> None:
         os.environ["ACLNN_ORACLE_ENGINE"] = engine
@@ -195,7 +196,7 @@ def reference_of(call: Call, engine: str) -> Work:
 
 
 def formula_of(formula: Callable[..., Any], given: Mapping[str, Any]) -> Work:
-    """Return what evaluates a formula as people do who want a good golden: in float64, and back."""
+    """Return a function that evaluates a formula as people usually make a good golden: in float64, and cast back."""
 
     def run() -> None:
         arrays = list(given.values())
@@ -241,7 +242,7 @@ GOLDENS = (
 
 
 def items_of(folder: Path, count: int) -> Work:
-    """Return what runs so many pytest items that do nothing, in this process."""
+    """Return a function that runs ``count`` pytest items that do nothing, in this process."""
     file = folder / "test_nothing.py"
     head = f"import pytest\n@pytest.mark.parametrize('k', range({count}))\n"
     file.write_text(head + "def test_nothing(k): pass\n")

@@ -1,9 +1,10 @@
-"""What a report costs: reading a record of 30,000 cases and writing its HTML, against json.loads of the same lines.
+"""The cost of a report: reading a record of 30,000 cases and writing its HTML, against json.loads of the same lines.
 
     python benchmarks/reports.py [--cases 30000] [--commands]
 
-The median ratio of seven runs by turns, in processor time, with the seconds and the megabytes beside it. ``--commands``
-runs `report`, `history`, `diff` and `merge` on records of that length instead: processor time and memory of each.
+The output is the median ratio of seven runs in turns, in processor time, with the seconds and the megabytes.
+``--commands`` instead runs `report`, `history`, `diff` and `merge` on records of that length: processor time and memory
+of each.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ def main() -> int:
 
 
 def commands(cases: int) -> int:
-    """Print what every command costs that reads whole records."""
+    """Print the cost of every command that reads whole records."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:  # a command's memory begins with that of its parent
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:  # a command's memory begins with its parent's
             pool.submit(write, folder, cases).result()
         print(f"{cases} cases, {(folder / 'a.jsonl').stat().st_size / 1e6:.0f} MB a record")
         for words in ("report a.jsonl -o a.html", "history . -o h.html", "diff a.jsonl a.jsonl", "merge 1 2 -o m"):
@@ -84,7 +85,7 @@ def write(folder: Path, cases: int) -> None:
 
 
 def as_a_run_writes(case: dict[str, Any]) -> dict[str, Any]:
-    """Return a passing case with all that a run writes of it, of other figures in every case."""
+    """Return a passing case with all keys that a run writes; the figures differ in every case."""
     used = case["budget_used"]
     figures = {"matched_ratio": 1.0, "max_abs_error": used * 1e-4, "max_abs_error_limit": 0.1, "special_mismatch": 0.0,
                "v1_matched_ratio": 1.0, "v1_max_abs_error_limit": 0.1, "v1_passed": 1.0, "per_element_passed": 1.0,

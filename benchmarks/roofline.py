@@ -1,14 +1,13 @@
-"""How near the goldens come to what the memory allows: per operator, bytes per element, elements per second, and the
-share of a copy of as many bytes.
+"""The distance of the goldens from the memory limit: bytes per element, elements per second, share of a copy's speed.
 
     python benchmarks/roofline.py                    the table, two minutes
     python benchmarks/roofline.py --op aclnnGeluBackward --dtype bfloat16
-    python benchmarks/roofline.py --judged           also what value and strict bound beside it cost, in goldens
+    python benchmarks/roofline.py --judged           also the cost of a golden with value and strict bound, in goldens
 
-A golden reads every operand once and writes its output once: no kernel can be faster than a copy of as many bytes by as
-many threads (read half, write half). Both take turns; the share is the median of seven rounds, in processor time for
-one thread and in wall time for several, which needs a quiet machine. The case is the catalogue's large one of an
-operator, proof of rounding included, by the compiled engine where numba is there.
+A golden reads every operand once and writes its output once. No kernel can be faster than a copy of the same number of
+bytes by the same number of threads (half read, half written). Both take turns; the share is the median of seven rounds.
+One thread is measured in processor time, several in wall time, which needs a quiet machine. The case is the operator's
+large case of the catalogue. Its time includes the proof of rounding. The engine is the compiled one if numba is there.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ TURN = 0.05  # seconds
 
 
 class Row(NamedTuple):
-    """An operator by so many threads."""
+    """An operator's row for one number of threads."""
 
     op: str
     threads: int
     bytes_per_element: float
     elements_per_second: float
     share: float
-    judged: float = 0.0  # what a golden with its value and strict bound takes, in goldens
+    judged: float = 0.0  # the time of a golden with its value and strict bound, in goldens
 
 
 def main() -> int:
@@ -77,7 +76,7 @@ def main() -> int:
 
 
 def measured(op: str, dtype: str, threads: int, *, judged: bool) -> Row:
-    """Measure an operator's golden beside a copy, and what all that a verdict needs takes."""
+    """Measure an operator's golden against a copy, and the time of everything that a verdict needs."""
     os.environ["ACLNN_ORACLE_THREADS"] = str(threads)
     call = memory_of(cases_of(op, dtype)[1]).call
     outputs = [array for array in call.outputs.values() if array is not None]
@@ -92,7 +91,7 @@ def measured(op: str, dtype: str, threads: int, *, judged: bool) -> Row:
 
 
 def copy_of(moved: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], Any]:
-    """Return what reads and writes so many bytes in all, by so many threads."""
+    """Return a function that copies ``moved`` bytes in all (read and written), by several threads."""
     source, target = (np.ones((threads, moved // 2 // threads), np.uint8) for _ in range(2))
     if threads == 1:
         return lambda: np.copyto(target, source)

@@ -1,9 +1,9 @@
-"""What several threads gain: wall time of a float32 golden by one thread / by so many; compiled where numba is there.
+"""The gain of several threads: wall time of a float32 golden by one thread / by several; compiled if numba is there.
 
     python benchmarks/threads.py                     four operators, 2^20, 2^22 and 2^24 elements; 20 seconds
     python benchmarks/threads.py --threads 4
 
-The two take turns, the ratio is the median of nine rounds. It needs a machine that does nothing else.
+The two take turns; the ratio is the median of nine rounds. It needs a machine without other load.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def golden_of(op: str, size: int) -> Callable[[], Any]:
-    """Return what makes a golden of so many elements; rows have 1,024."""
+    """Return a function that makes a golden of ``size`` elements; a row has 1,024."""
     random = np.random.default_rng(0)
     gradient, share = (random.uniform(0.001, 0.999, size).astype(np.float32) for _ in range(2))
     rows = (-1, 1024)
@@ -66,7 +66,7 @@ def gain(golden: Callable[[], Any], threads: int) -> float:
             os.environ["ACLNN_ORACLE_THREADS"] = str(count)
             start = time.perf_counter()
             golden()
-            if number:  # what only the first call costs
+            if number:  # the first call pays for what is made only once
                 times.append(time.perf_counter() - start)
     return statistics.median(spent[1]) / statistics.median(spent[threads])
 

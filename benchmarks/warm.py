@@ -1,4 +1,4 @@
-"""A process whose C library keeps the memory it is given back: else page faults are measured, of whoever allocates."""
+"""A process in which the C library keeps freed memory: otherwise the page faults of new allocations are measured."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ SETTINGS = {
 
 
 def restarted() -> None:
-    """Start this script anew in such a process, with one thread, unless it is in one."""
+    """Restart this script in such a process, with one thread, unless it runs in one."""
     if os.environ.get("MALLOC_MMAP_THRESHOLD_") is None:
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTINGS})

@@ -45,7 +45,7 @@ class Library:
         store(call, result.reshape(call.inputs["self"].shape))
 
     def softmax(self, g, y, dim):
-        """Bring the reduced axis to the end, where the function wants it, and back."""
+        """Move the reduced axis to the end, as the function needs it, and back."""
         given = y.shape
         g, y = (np.ascontiguousarray(np.moveaxis(np.atleast_1d(a), dim, -1)) for a in (g, y))
         result, columns = np.empty_like(y), y.shape[-1]

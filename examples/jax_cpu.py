@@ -11,11 +11,12 @@ from oracle.adapter import Takes, store
 
 
 def softmax(t):
-    """JAX differentiates from the logits; those of a softmax are its logarithm, up to a constant."""
+    """Return the softmax of logits. JAX differentiates from logits; those of a softmax t are log(t), up to a
+    constant."""
     return (lambda x: jax.nn.softmax(x, t["dim"])), jax.numpy.log(t["output"])
 
 
-FUNCTIONS = {  # aclnn name -> the function that is differentiated, and where
+FUNCTIONS = {  # aclnn name -> the function to differentiate, and at which input
     "aclnnGeluBackwardV2": lambda t: ((lambda x: jax.nn.gelu(x, approximate=t["approximate"] == "tanh")), t["self"]),
     "aclnnLogSigmoidBackward": lambda t: (jax.nn.log_sigmoid, t["self"]),
     "aclnnMishBackward": lambda t: (jax.nn.mish, t["self"]),

@@ -14,7 +14,7 @@ from liger_kernel.ops.softmax import _softmax_backward, calculate_settings
 
 from oracle.adapter import Takes, store
 
-# Triton's interpreter does not compute in bfloat16 (its documentation): it takes the bits for integers.
+# Triton's interpreter does not compute in bfloat16 (its documentation): it reads the bits as integers.
 TAKES = Takes("Liger", ("aclnnSoftmaxBackward",), ("float16", "float32"), mixed=False, ranks=range(1, 9))
 
 

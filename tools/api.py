@@ -1,7 +1,7 @@
 """Write docs/api.md, the reference of the public names, from their docstrings.
 
 python tools/api.py            write it
-python tools/api.py --check    exit status 1 where the page is not the one that the docstrings make
+python tools/api.py --check    exit status 1 if the page differs from the docstrings
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _module(module: ModuleType) -> Iterator[str]:
 
 
 def _groups(module: ModuleType) -> Iterator[tuple[str, list[str]]]:
-    """The names that a module hands on, by the module they come from: its first sentence is their title."""
+    """Yield the names that a module re-exports, by home module; the title is the first sentence of the home module."""
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             home = importlib.import_module(f"oracle.{node.module}")
@@ -55,11 +55,11 @@ def _groups(module: ModuleType) -> Iterator[tuple[str, list[str]]]:
 
 
 def _names(module: ModuleType, names: list[str], level: str) -> Iterator[str]:
-    """What needs more than a sentence, under a heading of its own; then a table of all other names."""
+    """Yield the names that need more than a sentence, each under a heading; then a table of all other names."""
     rows: list[str] = []
     for name in names:
         value = getattr(module, name)
-        if isinstance(value, ModuleType):  # `oracle.operators()`: a module that is called; `oracle.power`: below
+        if isinstance(value, ModuleType):  # `oracle.operators` can be called; `oracle.power` comes below
             if not callable(value):
                 continue
             value = vars(value)[name]
@@ -76,7 +76,8 @@ def _names(module: ModuleType, names: list[str], level: str) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    """A constant: a role by its words, a table by its keys, a type by its name, any other value as it is."""
+    """Return a constant as text: a role by its words, a table by its keys, a type by its name, any other value as it
+    is."""
     if hasattr(value, "freedom"):
         return f"role: {value.name}"
     if isinstance(value, dict):
@@ -91,7 +92,7 @@ def _defined(value: Any) -> ast.ClassDef | ast.FunctionDef:
 
 
 def _arguments(value: Any) -> list[str]:
-    """The parameters of a function, or of a class: those of its __init__, or its fields, as in the source."""
+    """Return the parameters of a function, or of a class: those of its __init__, or its fields, as in the source."""
     node = _defined(value)
     if isinstance(node, ast.ClassDef):
         own = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
@@ -106,7 +107,7 @@ def _arguments(value: Any) -> list[str]:
 
 
 def _signature(name: str, value: Any) -> str:
-    """A call in one line, or one parameter a line."""
+    """Return a call in one line, or with one parameter per line."""
     node = _defined(value)
     is_function = isinstance(node, ast.FunctionDef)
     returns = f" -> {ast.unparse(node.returns)}" if is_function and node.returns else ""
@@ -118,13 +119,13 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _short(name: str, value: Any) -> str:
-    """A call without types."""
+    """Return a call without types."""
     names = [re.sub(r":.*?(?= = |$)", "", each).replace(" = ", "=") for each in _arguments(value)]
     return f"{name}({', '.join(names)})"
 
 
 def _text(value: Any) -> str:
-    """A docstring as Markdown: parameters as a list, examples as code."""
+    """Return a docstring as Markdown: parameters as a list, examples as code."""
     result: list[str] = []
     for block in re.split(r"\n\s*\n", inspect.getdoc(value) or ""):
         if block.startswith((">>>", "    ")):
@@ -143,7 +144,7 @@ def _text(value: Any) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text of a docstring with Markdown's marks of code."""
+    """Return a docstring's text with Markdown's marks of code."""
     return " ".join(re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text.replace("``", "`")).split())
 
 
@@ -153,7 +154,7 @@ def _filled(text: str) -> str:
 
 
 def _members(value: Any, *, methods: bool) -> Iterator[str]:
-    """The fields that a ``#:`` comment explains, and the public properties and methods with a docstring."""
+    """Yield the fields with a ``#:`` comment, and the public properties and methods with a docstring."""
     if not isinstance(value, type):
         return
     result = [*_fields(value)]

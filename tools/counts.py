@@ -47,7 +47,7 @@ def _row(op: Operator, counts: Counts) -> Iterator[str]:
 
 
 def _partners(op: Operator) -> Iterator[str]:
-    """The gradients of a forward, the forward of a gradient: they share a name."""
+    """Yield the gradients of a forward operator, or the forward operator of a gradient: they share a name."""
     begin, gradient = _parted(op.name)
     for other in OPERATORS:
         if other != op.name and _parted(other)[0] == begin and _parted(other)[1] != gradient:

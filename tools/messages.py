@@ -1,4 +1,4 @@
-"""Keep the catalogues of what reports say in step with the sources.
+"""Keep the message catalogues of the reports in step with the sources.
 
     python tools/messages.py            gather the texts of reports and runs, merge them into the .po files, compile
     python tools/messages.py --check    exit status 1 if a text is missing, untranslated or not compiled
@@ -30,7 +30,7 @@ KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": 
 
 
 def gathered() -> Catalog:
-    """Every text of the sources, with the file it stands in (lines would change with every edit)."""
+    """Return every text of the sources, with its file (line numbers would change with every edit)."""
     catalogue = Catalog(project=DOMAIN, charset="utf-8")
     for file, _line, message, _comments, context in extract_from_dir(PACKAGE, METHODS, keywords=KEYWORDS):
         if message and message != "":
@@ -44,7 +44,7 @@ def paths(code: str) -> tuple[Path, Path]:
 
 
 def merged(code: str) -> Catalog:
-    """The catalogue of a language with the sources' texts; what the sources no longer say is dropped."""
+    """Return the catalogue of a language with the sources' texts; texts that the sources no longer have are dropped."""
     po, _mo = paths(code)
     with po.open("rb") if po.exists() else io.BytesIO() as file:
         catalogue = read_po(file, locale=code)
@@ -53,7 +53,7 @@ def merged(code: str) -> Catalog:
     catalogue.header_comment, catalogue.fuzzy = f"# {DOMAIN} reports in {catalogue.locale.english_name}.", False
     catalogue.project, catalogue.version, catalogue.msgid_bugs_address = DOMAIN, "", ""
     catalogue.last_translator = catalogue.language_team = ""
-    catalogue.creation_date = catalogue.revision_date = EPOCH  # no file changes because a day has passed
+    catalogue.creation_date = catalogue.revision_date = EPOCH  # the date alone must not change a file
     return catalogue
 
 
@@ -64,13 +64,13 @@ def compiled(catalogue: Catalog) -> bytes:
 
 
 def messages(mo: bytes) -> dict[object, str]:
-    """What a compiled catalogue says, without its header, which names the version of Babel."""
+    """Return the texts of a compiled catalogue, without its header, which names the version of Babel."""
     result = gettext.GNUTranslations(io.BytesIO(mo))._catalog  # type: ignore[attr-defined]
     return {text: said for text, said in result.items() if text}
 
 
 def untranslated(catalogue: Catalog) -> list[str]:
-    """Texts without a translation, in full."""
+    """Return the texts without a translation, in full."""
     result = []
     for message in catalogue:
         strings = message.string if isinstance(message.string, (list, tuple)) else [message.string]
@@ -80,7 +80,7 @@ def untranslated(catalogue: Catalog) -> list[str]:
 
 
 def problems() -> list[str]:
-    """What keeps a catalogue from being in step, in sentences."""
+    """Return the reasons why a catalogue is not in step, in sentences."""
     result = []
     for code in LANGUAGES:
         po, mo = paths(code)

@@ -1,9 +1,11 @@
 """The small sample in ``reports/``, in both languages, and the README's pictures of it.
 
-python tools/sample_report.py              render reports/sample.* again from reports/sample.jsonl
-python tools/sample_report.py --run        run the sample first: a kernel that computes in 16 bits
-python tools/sample_report.py --check      exit status 1 where a rendered file is not what the record gives
-python tools/sample_report.py --pictures   also take docs/images/report-*.png (needs Chromium and Playwright)
+    python tools/sample_report.py              render reports/sample.* again from reports/sample.jsonl
+    python tools/sample_report.py --run        run the sample first: a kernel that computes in 16 bits
+    python tools/sample_report.py --check      exit status 1 if a rendered file differs from the record
+    python tools/sample_report.py --pictures   also take docs/images/report-*.png
+
+--pictures needs Chromium and Playwright.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ RUN = ["run", *(word for name in OPERATORS for word in ("--op", f"aclnn{name}"))
 
 
 def rendered() -> dict[Path, str]:
-    """Every file of the sample and its text."""
+    """Return every file of the sample with its text."""
     records = [read(RECORD)]
     return {
         REPORTS / "sample.html": html.render(records),
@@ -46,7 +48,7 @@ def rendered() -> dict[Path, str]:
 
 
 def run() -> None:
-    """Make the record anew. The run fails, as it should; only its record is kept."""
+    """Make the record anew. The run fails, as intended; only its record is kept."""
     RECORD.unlink(missing_ok=True)
     command = [sys.executable, "-m", "oracle.cli", *RUN]
     done = subprocess.run([*command, "--record", "reports/sample.jsonl", "--report", "reports/sample.html"], cwd=ROOT)
@@ -55,7 +57,7 @@ def run() -> None:
 
 
 def pictures() -> None:
-    """The report's head and first failure, light and dark."""
+    """Take pictures of the report's head and first failure, light and dark."""
     from playwright.sync_api import sync_playwright
 
     IMAGES.mkdir(exist_ok=True)

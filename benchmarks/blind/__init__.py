@@ -1,4 +1,4 @@
-"""The blind sets: kernels by what they work on, and the right ones."""
+"""The blind sets: kernels grouped by the operators they compute, and the right kernels."""
 
 from . import activations, gradients, losses, right, rows
 from .kernel import Right, Wrong

@@ -1,9 +1,9 @@
-"""Wrong kernels that their author wrote without a look at the catalogue and its registry, on the standard tier.
+"""Run the blind sets, wrong kernels written without knowledge of the catalogue and its registry, on the standard tier.
 
     python -m benchmarks.blind [--set first|second|third] [--op aclnnElu ...] [--wrong-only | --right-only]
 
-Each kernel sees the cases of its operator, in this process. What is missed is listed, and which right kernels are
-flagged; then the share that was noticed, by how many conditions must meet.
+Each kernel runs the cases of its operator, in this process. The output lists the missed wrong kernels and the flagged
+right kernels. Then it shows the share of noticed kernels, by the number of conditions that must meet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oracle.settings.settings import Settings
 
 @dataclass
 class Found:
-    """How a kernel fared: the first case that it failed, and how many it took."""
+    """The result of a kernel: the first case that it failed, and the number of cases that it took."""
 
     kernel: Wrong | Right
     case: str = ""
@@ -34,7 +34,8 @@ class Found:
 
 
 def run(op: str, kernels: list[Wrong | Right]) -> list[Found]:
-    """Run kernels of an operator on its standard tier; the reference of a case is made where a kernel takes it."""
+    """Run an operator's kernels on its standard tier. A case's reference is computed only if a kernel takes the
+    case."""
     settings, result = Settings(), [Found(kernel) for kernel in kernels]
     for case in cheap_first(select(load_default([op], tier="standard"), tier="standard", soc=settings.soc)):
         live = [each for each in result if not each.case]

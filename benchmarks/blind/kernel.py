@@ -1,4 +1,4 @@
-"""What a kernel of the blind sets is: the oracle's answer, spoiled where a condition holds; or another right order."""
+"""Kernels of the blind sets: the oracle's answer, spoiled where a condition holds, or a right answer in another order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F32 = np.float32
 
 
 class Seen:
-    """A call as the kernels below look at it: ``c["self"]`` is an input, an attribute or an output."""
+    """A call as the kernels of the blind sets see it: ``c["self"]`` is an input, an attribute or an output."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -32,29 +32,30 @@ class Seen:
 
     @property
     def out(self) -> Array:
-        """The first output."""
+        """Return the first output."""
         result: Array = next(iter(self.call.outputs.values()))
         return result
 
     def type(self, name: str) -> str:
-        """An operand's dtype, "" where it is absent."""
+        """Return an operand's dtype, "" if it is absent."""
         return "" if self[name] is None else dtype_of(self[name].dtype).name
 
     def strided(self, name: str) -> bool:
         return self[name] is not None and not self[name].flags.c_contiguous
 
     def expanded(self, name: str) -> bool:
-        """Whether an axis has stride 0."""
+        """Return whether an axis has stride 0."""
         a = self[name]
         return a is not None and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape, strict=True))
 
     def offset(self, name: str) -> int:
-        """Where a tensor begins in its storage, in elements."""
+        """Return a tensor's offset in its storage, in elements."""
         spec = self.call.spec(name)
         return 0 if spec is None else spec.offset
 
     def redo(self, where: Any = None, **changes: Any) -> None:
-        """Answer for another call: with operands or attributes replaced; only at some elements of the first output."""
+        """Answer for a call with other operands or attributes; with ``where``, only at these elements of the first
+        output."""
         changed = replace(
             self.call,
             inputs={n: changes.get(n, v) for n, v in self.call.inputs.items()},
@@ -82,18 +83,18 @@ class Seen:
             self.put(flat >= self.out.size - count, value)
 
     def span(self, begin: int, end: int) -> Any:
-        """Where the first output's elements of a range are, in the order of its axes."""
+        """Return a mask of the first output's elements from ``begin`` to ``end``, in the order of its axes."""
         flat = np.arange(self.out.size).reshape(self.out.shape)
         return (flat >= begin) & (flat < end)
 
 
 def answered(call: Call) -> bool:
-    """Whether a right kernel computes something in a call."""
+    """Return whether a right kernel computes something in a call."""
     return call.has_data and validate(call).ok and writes(call)
 
 
 def packed(a: Array) -> Array:
-    """What a kernel reads that takes a view for a contiguous tensor: elements as they follow each other in memory."""
+    """Return the elements in memory order, as a kernel reads them that treats a view as a contiguous tensor."""
     steps = [abs(s) // a.itemsize for s in a.strides]
     if 1 + sum((n - 1) * s for n, s in zip(a.shape, steps, strict=True)) >= a.size:
         memory: Array = np.lib.stride_tricks.as_strided(a, (a.size,), (a.itemsize,))
@@ -110,7 +111,7 @@ def as_type(a: Array, dtype: str) -> Array:
 
 @dataclass
 class Wrong:
-    """A kernel that is right but where ``when`` holds. ``conditions``: how many must meet."""
+    """A kernel that is wrong only where ``when`` holds. ``conditions``: the number of conditions that must meet."""
 
     op: str
     conditions: int
@@ -120,7 +121,7 @@ class Wrong:
     wrong: bool = field(default=True, init=False)
 
     def takes(self, call: Call) -> bool:
-        """Whether it is wrong there; elsewhere nothing can be noticed."""
+        """Return whether the kernel is wrong on a call; on other calls no verdict can notice it."""
         return bool(self.when(Seen(call)))
 
     def run(self, call: Call) -> Status | None:
@@ -153,6 +154,6 @@ class Right:
 
 
 def _types(call: Call) -> set[str]:
-    """The floating dtypes of the operands."""
+    """Return the floating dtypes of the operands."""
     names = {dtype_of(a.dtype).name for a in call.inputs.values() if a is not None}
     return {name for name in names if "float" in name}

@@ -1,4 +1,4 @@
-"""Right kernels in orders that no page names: float32 arithmetic whose own error is that of a rounded operand."""
+"""Right kernels in orders that no page names: float32 arithmetic with an error as small as that of a rounded operand."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ THIRD, SIXTH = F32(1 / 3), F32(1 / 6)
 
 
 def f(c: Seen, name: str) -> Any:
-    """An operand in float32."""
+    """Return an operand in float32."""
     return c[name].astype(F32)
 
 
 def n(c: Seen, name: str) -> Any:
-    """A scalar in float32."""
+    """Return a scalar in float32."""
     return F32(c[name])
 
 
 def sig(x: Any) -> Any:
-    """The sigmoid without overflow."""
+    """Return the sigmoid, computed without overflow."""
     z = exp(-abs(x))
     return where(x < 0, z, F32(1)) / (1 + z)
 
@@ -38,7 +38,7 @@ def softplus(x: Any) -> Any:
 
 
 def tree(a: Any, axis: int = -1) -> Any:
-    """A sum by halves: the first half and the second are added, again and again."""
+    """Return a sum by halves: the first half and the second half are added, again and again."""
     a = np.moveaxis(a, axis, -1)
     while a.shape[-1] > 1:
         half = -(-a.shape[-1] // 2)
@@ -48,7 +48,7 @@ def tree(a: Any, axis: int = -1) -> Any:
 
 
 def by_lanes(a: Any, lanes: int = 64) -> Any:
-    """A sum of the whole: as many running sums as a vector has lanes, then their sum in turn."""
+    """Return the sum of all elements: one running sum per vector lane, then the sum of these in turn."""
     flat = a.ravel()
     flat = np.concatenate([flat, np.zeros(-flat.size % lanes, F32)]).reshape(-1, lanes)
     total = np.add.accumulate(flat, 0)[-1] if len(flat) else np.zeros(lanes, F32)
@@ -56,7 +56,7 @@ def by_lanes(a: Any, lanes: int = 64) -> Any:
 
 
 def reduced(c: Seen, loss: Any, total: Any = by_lanes) -> Any:
-    """The loss, its mean or its sum."""
+    """Return the loss, its mean or its sum."""
     if c["reduction"] == 0:
         return loss
     return (total(loss) / F32(loss.size) if c["reduction"] == 1 else total(loss)) + np.zeros(c.out.shape, F32)
@@ -72,7 +72,7 @@ def rows(c: Seen, name: str) -> Any:
 
 
 def softmax_online(c: Seen) -> Any:
-    """Blocks of 16 along the axis; the sum is scaled to each new maximum."""
+    """Compute softmax over blocks of 16 along the axis; the sum is rescaled to each new maximum."""
     x, dim = rows(c, "self")
     x = np.moveaxis(x, dim, -1)
     m, s = np.full(x.shape[:-1], -np.inf, F32), np.zeros(x.shape[:-1], F32)
@@ -317,7 +317,7 @@ RIGHT = [
         "aclnnBinaryCrossEntropyWithLogitsBackward",
         "(1 - t) * s - q * (1 - s)",
         logits,
-        # the page: an infinite posWeight gives NaN, as the document's order does; here it is an infinity
+        # the page: an infinite posWeight gives NaN, as the document's order does; this order gives an infinity
         lambda c: c["posWeightOptional"] is None or np.isfinite(c["posWeightOptional"].astype(F32)).all(),
     ),
     Right(

@@ -10,7 +10,7 @@ from benchmarks.blind.kernel import Seen, Wrong, as_type, packed
 
 
 def row(c: Seen, name: str) -> int:
-    """The length of the axis that is worked on."""
+    """Return the length of the axis that the operator works on."""
     a = c[name]
     return int(a.shape[c["dim"]]) if a.ndim else 1
 

@@ -1,9 +1,9 @@
-"""Search against time: wrong kernels that the standard tier misses, and the processor time until a drawn call fails.
+"""Measure the search: the processor time until a drawn call fails, for wrong kernels that the standard tier misses.
 
     python -m benchmarks.blind.searching [--minutes 5] [--kernel 'aclnnTanh: ...' ...]
 
-Without --kernel the kernels of MISSED. The time is the process's, with golden, kernel and verdict of every call; the
-same seed draws the same calls everywhere.
+Without --kernel it takes the kernels of MISSED. The time is that of the process, with golden, kernel and verdict of
+every call. The same seed draws the same calls on every machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Ended(Exception):
 
 
 def seek(kernel: Wrong, minutes: float) -> tuple[float, int, bool]:
-    """Search until a call fails or the time is over: minutes of processor time, calls, whether one failed."""
+    """Search until a call fails or the time is over; return minutes of processor time, number of calls, whether one
+    failed."""
     settings = replace(Settings(), layers=LAYERS, gate=LAYERS)
     started, failed = time.process_time(), False
 
@@ -51,7 +52,7 @@ def seek(kernel: Wrong, minutes: float) -> tuple[float, int, bool]:
         return record
 
     for case in (Drawer(OPERATORS[kernel.op], settings.soc, "", 1).draw() for _ in range(30)):
-        if case is not None:  # loops are compiled once for a machine: before the time begins
+        if case is not None:  # compile loops, once per machine, before the time begins
             run_case(case, CPU, settings)
     started = time.process_time()
     search = Search([OPERATORS[kernel.op]], settings, run)

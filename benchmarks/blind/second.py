@@ -1,4 +1,4 @@
-"""The second set, written after the holes of the first were closed; nothing is mended for it."""
+"""The second set, written after the holes of the first set were closed. No fix was made because of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONE, MEAN, SUM = range(3)
 
 
 def next_to(c: Seen, name: str, edge: float) -> np.ndarray:
-    """Where an operand is an edge, rounded as float32."""
+    """Return a mask of the elements at which an operand equals an edge, both rounded to float32."""
     return np.broadcast_to(c[name].astype(np.float32) == np.float32(edge), c.out.shape)
 
 

@@ -1,5 +1,7 @@
-"""The third set: written after the family `drawn`, without a look at catalogue or registry. Kinds of holes that earlier
-sets left open, in other operators; and right kernels in orders that a float32 kernel may take.
+"""The third set, written after the family `drawn`, without a look at the catalogue or the registry.
+
+It has kinds of holes that earlier sets left open, in other operators, and right kernels in orders that a float32
+kernel may take.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ NONE, MEAN, SUM = range(3)
 
 
 def column(c: Seen, name: str) -> bool:
-    """Whether an operand has one element on the last axis, where the output has several."""
+    """Return whether an operand has one element on the last axis, and the output has several."""
     a = c[name]
     return bool(a.ndim > 1 and a.shape[-1] == 1 < c.out.shape[-1])
 
 
 def turned(a: np.ndarray) -> np.ndarray:
-    """Elements moved by one place."""
+    """Return the elements moved by one place."""
     return np.roll(a.reshape(-1), 1).reshape(a.shape)
 
 

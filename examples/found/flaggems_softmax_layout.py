@@ -1,8 +1,8 @@
 """FlagGems: the gradient of softmax reads a non-contiguous `output` as if it were contiguous.
 pip install --no-deps flag-gems==5.0.2 triton==3.9.0 sqlalchemy torch
 
-`softmax_backward` makes `grad_output` contiguous and hands `output` over as it is; the kernel knows no strides. Run on
-Triton's interpreter, which needs no GPU: the package wants one when it is imported, so its softmax is imported alone.
+`softmax_backward` makes `grad_output` contiguous and passes `output` on as it is; the kernel has no strides. This runs
+on Triton's interpreter, without a GPU. The package needs a GPU at import, so only its softmax is imported.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ for name, folder in {"flag_gems": home, "flag_gems.ops": f"{home}/ops"}.items():
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [folder]
 utils = importlib.import_module("flag_gems.utils")
-utils.libentry = lambda: lambda kernel: kernel  # a cache of compiled kernels; there are none
+utils.libentry = lambda: lambda kernel: kernel  # replaces the cache of compiled kernels; nothing is compiled here
 softmax_backward = importlib.import_module("flag_gems.ops.softmax").softmax_backward
 
 generator = np.random.default_rng(0)

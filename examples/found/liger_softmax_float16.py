@@ -1,8 +1,8 @@
 """Liger-Kernel: the gradient of softmax in float16 is computed in float16.
 pip install liger-kernel==0.8.5 triton==3.9.0 torch
 
-The kernel multiplies and sums the float16 tensors as they are; one float32 accumulator, as in its path for long rows,
-would round once. Run on Triton's interpreter.
+The kernel multiplies and sums the float16 tensors directly. A float32 accumulator, as in its path for long rows, would
+round only once. This runs on Triton's interpreter.
 """
 
 import os
@@ -23,7 +23,7 @@ block, warps = calculate_settings(columns)
 found = _softmax_backward(torch.from_numpy(g), torch.from_numpy(y), block, warps, False).numpy().astype(np.float64)
 products = g.astype(np.float64) * y
 exact = products - products.sum(-1, keepdims=True) * y
-once = exact.astype(np.float16)  # what one rounding gives
+once = exact.astype(np.float16)  # the result with a single rounding
 error = np.abs(found - exact) / np.maximum(np.spacing(np.abs(once)), 2.0**-24).astype(np.float64)
 worst = np.unravel_index(error.argmax(), error.shape)
 print(

@@ -1,7 +1,7 @@
 """MindSpore on the CPU: binary cross entropy in float16 is NaN where input and target are both 0 or both 1.
 pip install mindspore==2.10.0
 
-The gradient is (x - t) / max(x * (1 - x), 1e-12) in float16, and 1e-12 is 0 there: 0 / 0. In float32 it is 0.
+The gradient is (x - t) / max(x * (1 - x), 1e-12) in float16. There 1e-12 rounds to 0: 0 / 0. In float32 it is 0.
 """
 
 import sys

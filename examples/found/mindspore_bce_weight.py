@@ -1,8 +1,8 @@
 """MindSpore on the CPU: binary cross entropy reads past the end of a weight that has to be broadcast.
 pip install mindspore==2.10.0
 
-The documentation says that the weight's shape "must be able to broadcast", and that it must have the input's shape; a
-smaller one is accepted, and the CPU kernel reads as many elements of it as the input has.
+The documentation says that the weight's shape "must be able to broadcast", and that it must have the input's shape. The
+operator accepts a smaller weight. The CPU kernel then reads as many elements of it as the input has.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""MindSpore on the CPU: the gradient of hardswish overflows in the middle. pip install mindspore==2.10.0
+"""MindSpore on the CPU: the gradient of hardswish overflows in an intermediate step. pip install mindspore==2.10.0
 
-g * (2x + 3) / 6 is formed from left to right, and g * (2x + 3) is beyond float32 where the gradient is not.
+g * (2x + 3) / 6 is computed from left to right. g * (2x + 3) can exceed float32's range although the gradient does not.
 """
 
 import sys

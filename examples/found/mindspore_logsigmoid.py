@@ -1,8 +1,8 @@
 """MindSpore on the CPU: the gradient of logsigmoid is NaN for x <= -89 and 0 for x >= 17.
 pip install mindspore==2.10.0
 
-MindSpore differentiates log(sigmoid(x)) as g / s * s * (1 - s), s = sigmoid(x): 0 / 0 where s is 0, 0 where s rounds
-to 1.
+MindSpore differentiates log(sigmoid(x)) as g / s * s * (1 - s), s = sigmoid(x). The result is 0 / 0 where s is 0. It is
+0 where s rounds to 1.
 """
 
 import sys

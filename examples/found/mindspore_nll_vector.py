@@ -1,8 +1,8 @@
-"""MindSpore on the CPU: NLLLossGrad takes a single sample and counts its classes by an axis that is not there.
+"""MindSpore on the CPU: NLLLossGrad accepts a single sample but reads the class count from an axis that does not exist.
 pip install mindspore==2.10.0
 
-It reads the number of classes from memory that is not the shape's: right labels are refused, and now and then the
-process dies of a segmentation fault. Each call runs in a process of its own.
+It reads the number of classes from memory outside the shape. Right labels are refused, and sometimes the process dies
+of a segmentation fault. Each call runs in a process of its own.
 """
 
 import subprocess

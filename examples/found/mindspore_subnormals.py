@@ -1,8 +1,8 @@
-"""MindSpore on the CPU: whether subnormal numbers count depends on the thread that an element falls to.
+"""MindSpore on the CPU: some threads flush subnormal numbers to 0, so the result depends on the thread of an element.
 pip install mindspore==2.10.0
 
-The threads of MindSpore's pool flush them to 0, the calling thread does not; how a tensor is divided among threads it
-finds out by timing the first launches of a kernel, so the same product is 0 here and right there.
+The threads of MindSpore's pool flush subnormals, the calling thread does not. MindSpore times the first launches of a
+kernel to decide how to divide a tensor among threads. So the same product is 0 in one place and right in another.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""Triton's interpreter: a cast to bfloat16 cuts off what a GPU rounds.
-pip install triton==3.9.0 torch (which holds the tensors)
+"""Triton's interpreter: a cast to bfloat16 truncates where a GPU rounds.
+pip install triton==3.9.0 torch (torch holds the tensors)
 
 The interpreter takes the upper 16 bits of the float32; the compiled kernel rounds to nearest, ties to even.
 """
