@@ -1,7 +1,7 @@
 """Gradients that make a golden hard: gradOutput * f lies next to a midpoint of the output's type, or exactly on one.
 
-For a factor f a whole number q makes q * f come near p / 2, p odd, where p / q is next to 2 f: a convergent of its
-continued fraction, or a fraction between two. Such a q is a gradient's significand, and p / 2 the midpoint.
+Let f be a factor, q a whole number and p odd. q * f is close to p / 2 if p / q is close to 2 f: p / q is a convergent
+of the continued fraction of 2 f, or a fraction between two. Such a q is a gradient's significand, p / 2 the midpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from truth import CONTEXTS, TYPES
 
 
 def fractions(value: mpq, digits: int) -> Iterator[tuple[int, int]]:
-    """Yield fractions (p, q), p odd and q of at most ``digits`` bits, that are next to a value, the nearest last."""
+    """Yield fractions (p, q) next to a value, the nearest last; p is odd and q has at most ``digits`` bits."""
     (p, q), (p1, q1) = (0, 1), (1, 0)
     beyond = 1 << digits
     while q1 < beyond:
@@ -34,8 +34,8 @@ def fractions(value: mpq, digits: int) -> Iterator[tuple[int, int]]:
 
 
 def near_midpoints(factor: mpq, dtype: str) -> Iterator[float]:
-    """Yield gradients of a type whose products with a factor are next to midpoints of it, of normal numbers and of
-    subnormal ones."""
+    """Yield gradients of a type with products with a factor next to its midpoints, of normal and of subnormal
+    numbers."""
     digits, low, high = CONTEXTS[dtype]
     size = gmpy2.get_exp(mpfr(factor))  # |factor| is in [2^(size - 1), 2^size)
     least = low - 1  # the exponent of the smallest number

@@ -1,4 +1,4 @@
-"""An operator from outside with an attribute of every C type, for tests of what must work for any operator."""
+"""An operator from outside with an attribute of every C type, for tests that must pass for any operator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OPERATOR = Operator(
 
 
 def case(*, shape=(4, 6), gradient=None, dtype="float32", **attrs) -> Case:
-    """A case of the operator; ``gradient``: its shape, where it broadcasts."""
+    """Return a case of the operator; ``gradient``: the shape of the gradient, if it broadcasts."""
     data = {"gen": "uniform", "low": -2, "high": 2}
     plain = {p.name: p.plain for p in OPERATOR.parameters if p.kind == "attr"}
     return Case(

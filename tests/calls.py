@@ -1,4 +1,4 @@
-"""Calls made of arguments by their names, and what in an answer to one no right kernel gives."""
+"""Calls made from arguments by name, and the elements of an answer that no right kernel gives."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from oracle.operators.answers.registry import operator
 
 
 def call_of(name: str, soc: str = "ascend910b", cann: str = "", **given: Any) -> Call:
-    """A call of an operator. An input that is not given is a null pointer, an attribute has its usual value; an output
-    has the documented shape and dtype, or the dtype that is given by its name."""
+    """Return a call of an operator. An omitted input is a null pointer, an omitted attribute has its usual value. An
+    output has the documented shape and dtype, or the dtype that is given by its name."""
     op = operator(name)
     arguments = {p.name: given.pop(p.name, p.plain if p.kind == "attr" else None) for p in op.parameters}
     assert not given, given
@@ -27,7 +27,7 @@ def call_of(name: str, soc: str = "ascend910b", cann: str = "", **given: Any) ->
 
 
 def violations(judged: Reference, actual: np.ndarray, *, saturates: bool = False) -> np.ndarray:
-    """The flat places of the elements that the strict layer calls wrong."""
+    """Return the flat places of the elements that the strict layer finds wrong."""
     with np.errstate(all="ignore"):
         result, golden = actual.astype(np.float64), judged.golden.astype(np.float64)
         if saturates and actual.dtype == np.float16:
@@ -39,7 +39,7 @@ def violations(judged: Reference, actual: np.ndarray, *, saturates: bool = False
 
 
 def broken(call: Call) -> dict[str, np.ndarray]:
-    """Where the public kernel of a call's SoC breaks its own bounds, by output."""
+    """Return, by output, the places where the public kernel of the call's SoC breaks its own bounds."""
     saturates = PLATFORMS[call.soc].saturates
     with np.errstate(all="ignore"):
         wrong = {

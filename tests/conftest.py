@@ -29,22 +29,22 @@ from oracle.run.before import keep
 from oracle.settings.settings import Settings
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, where programs ignore Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # those that the tests start are to be interrupted
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the programs that tests start must be interruptible
 
-# A test's time says nothing on a shared machine.
+# Wall time means little on a shared machine.
 settings.register_profile("checkout", deadline=None)
 settings.load_profile("checkout")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Expand the catalogue for all workers together: minutes of processor time, in each of them otherwise."""
+    """Expand the catalogue once for all workers; otherwise each worker would spend minutes of processor time on it."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         keep(files(default_dir()), "smoke", print)
         keep([path for path in files(default_dir()) if one_of_each_kind([path.stem])], None, print)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip slow tests in a run of all tests; a run that names a folder, a file or a marker takes them."""
+    """Skip slow tests in a run of all tests; a run that names a folder, a file or a marker includes them."""
     everything = [config.invocation_params.dir / name for name in config.args] == [
         config.rootpath / name for name in config.getini("testpaths")
     ]
@@ -61,7 +61,7 @@ def _processor_time() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a test that takes more processor time than ACLNN_TEST_SECONDS, that of processes it starts included."""
+    """Fail a test that takes more processor time than ACLNN_TEST_SECONDS, its child processes included."""
     most, before = float(os.environ.get("ACLNN_TEST_SECONDS", "inf")), _processor_time()
     yield
     took = _processor_time() - before
@@ -92,7 +92,7 @@ def blended(monkeypatch):
 
 @pytest.fixture
 def reducing(monkeypatch):
-    """Register operators whose outputs are sums, for one test, as pages from outside are."""
+    """Register operators with outputs that are sums, for one test, as pages from outside."""
     import reducing
 
     for operator in (reducing.HUBER, reducing.SCALE_SHIFT, reducing.SWISH_BETA):
@@ -116,8 +116,8 @@ def is_empty(case: Case) -> bool:
 
 @pytest.fixture(scope="session")
 def prepared(stated_cases):
-    """Return ``prepared(op, soc, seed)``: the operator's stated cases with data and reference; of an operator without
-    stated ones, the first of the catalogue that compute."""
+    """Return ``prepared(op, soc, seed)``: the operator's stated cases with data and reference. An operator without
+    stated cases gets the first cases of the catalogue that compute."""
 
     @cache
     def make(op: str, soc: str = "ascend910b", seed: int = 0) -> tuple[Prepared, ...]:
@@ -137,7 +137,7 @@ def prepared(stated_cases):
 
 @pytest.fixture
 def lean(monkeypatch):
-    """Hypothesis' plug-in would be imported anew, and slowly, by every run of pytest in a test."""
+    """Disable Hypothesis' plug-in: every run of pytest in a test would import it anew, and slowly."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
 
 
@@ -147,6 +147,6 @@ def project(lean, pytester, monkeypatch):
     here = str(Path(__file__).parent)
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("PYTHONPATH", here)
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test belongs to
     pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(small_runs.CATALOGUE)
     return pytester

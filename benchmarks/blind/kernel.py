@@ -1,4 +1,4 @@
-"""Kernels of the blind sets: the oracle's answer, spoiled where a condition holds, or a right answer in another order."""
+"""Kernels of the blind sets: the oracle's answer, spoiled where a condition holds, or right answers in other orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Right kernels in orders that no page names: float32 arithmetic with an error as small as that of a rounded operand."""
+"""Right kernels in orders that no page names: float32 arithmetic, as exact as with one rounded operand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays reach a framework with their values, their dtype and their layout, and results come back as the host casts."""
+"""Arrays reach a framework with their values, dtype and layout; results come back as the host casts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device takes is declared once, and the reasons for its skips follow."""
+"""A device declares its limits once, and the reasons for its skips follow from the declaration."""
 
 from __future__ import annotations
 

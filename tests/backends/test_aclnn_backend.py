@@ -1,4 +1,4 @@
-"""The aclnn backend in the runner: every way a device goes wrong ends in its status, and the next case runs."""
+"""The aclnn backend in the runner: every device fault ends in its status, and the next case runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REQUIRES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEN
 
 @pytest.fixture
 def clean(monkeypatch, tree):
-    """An environment without CANN; child processes put themselves on the emulated one."""
+    """An environment without CANN; child processes use the emulated one."""
     for name in (*REQUIRES, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
@@ -37,7 +37,7 @@ def clean(monkeypatch, tree):
 
 @pytest.fixture(scope="module")
 def softmax():
-    """Three plain softmax cases: a value each, a strided output, and nothing special."""
+    """Return the first three softmax cases of the smoke tier that succeed."""
     cases = select(load_default((SOFTMAX,), None, "smoke"), tier="smoke", soc="ascend910b")
     return [case for case in cases if case.expected("ascend910b") == "ACLNN_SUCCESS"][:3]
 
@@ -51,7 +51,7 @@ def outcomes(cases, **settings):
     return [(line.status, line.reason) for line in lines]
 
 
-# The fault hits the second of three cases. What the kernel writes is judged like any value, what the calls answer too.
+# The fault hits the second of three cases. The kernel's results and statuses are judged like any others.
 FAULTS = {
     "stale": ("fail", "of out were not written"),
     "overrun": ("fail", "outside out were written"),
@@ -69,7 +69,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", some(list(FAULTS), 5))
 def test_a_kernel_that_goes_wrong(clean, softmax, fault):
     expected = FAULTS[fault]
-    again = f";{SOFTMAX}#3={fault}" if fault == "stale" else ""  # the runner asks twice before it says so
+    again = f";{SOFTMAX}#3={fault}" if fault == "stale" else ""  # the runner runs the case twice before it reports this
     clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}#2={fault}{again}")
     first, second, third = outcomes(softmax)
     assert (first[0], third[0]) == ("pass", "pass")
@@ -143,7 +143,7 @@ def test_wrong_options_are_told(options, message):
 
 
 def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, list[dict]]:
-    """Run the command in a folder of its own; return its exit status, its words and the record's lines."""
+    """Run the command in a folder of its own; return its exit status, its output and the record's lines."""
     record = tmp_path / "run.jsonl"
     words = ["run", "--tier", "smoke", "--emulate", "--record", str(record), "-q", *arguments]
     done = processes.oracle(*words, cwd=tmp_path, COLUMNS="200", **variables)
@@ -151,7 +151,7 @@ def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, li
     return done.returncode, done.stdout + done.stderr, lines
 
 
-@in_full_alone  # .ci/run has the whole smoke tier on three of them
+@in_full_alone  # .ci/run runs the whole smoke tier on three of them
 @pytest.mark.parametrize("soc", PLATFORMS)
 def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
     """Views, refusals, null pointers, formats. All: `aclnn-oracle run --backend aclnn --emulate --soc SOC`."""
@@ -243,7 +243,7 @@ def link(tree: Path, folder: Path, names: dict[str, str]) -> Path:
 
 
 def test_who_initialised_acl_finalises_it(tree):
-    """100002 from aclInit is no failure, and its message is not shown with a later one."""
+    """100002 from aclInit is no failure, and a later failure does not show its message."""
     done = processes.python("-c", BESIDE_ANOTHER, ASCEND_HOME_PATH=str(tree))
     assert done.returncode == 0, done.stderr[-2000:]
     reason, at_exit = done.stdout.splitlines()
@@ -263,7 +263,7 @@ def test_both_layouts_of_an_installation_load(tree, tmp_path, libraries):
 def test_a_custom_package_answers_before_the_built_in_operators(tree, tmp_path):
     link(tree, tmp_path / "custom" / "op_api" / "lib", {"libcust_opapi.so": "libopapi_nn.so"})
     opapi = {"libascendcl.so": "libascendcl.so", "libnnopbase.so": "libnnopbase.so", "libopapi_nn.so": "libascendcl.so"}
-    link(tree, tmp_path / "cann" / "lib64", opapi)  # the built-in library has no operator at all
+    link(tree, tmp_path / "cann" / "lib64", opapi)  # the built-in library has no operator
     home = {"ASCEND_HOME_PATH": str(tmp_path / "cann")}
     assert "this CANN has no aclnnLogSigmoidBackward" in processes.python("-c", PROGRAM, **home).stderr
     done = processes.python("-c", PROGRAM, **home, ASCEND_CUSTOM_OPP_PATH=str(tmp_path / "custom"))
@@ -283,7 +283,7 @@ def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     [(["--devices", "4"], {"emulated npu:4"}), pytest.param([], {"emulated npu:0"}, marks=in_full_alone)],
 )
 def test_a_device_that_dies_under_a_worker_leaves_a_line_with_its_name(tree, tmp_path, options, devices):
-    """The worker goes on with a new process of the same device."""
+    """The worker continues with a new process on the same device."""
     fault = {"ACLNN_EMULATOR_FAULTS": "aclnnLogSigmoidBackward#3=crash"}
     chosen = [LOG_SIGMOID, "--backend", "aclnn", "-n", "1", "-k", "first_look", *options]
     code, text, lines = run(tmp_path, *chosen, **fault)

@@ -1,4 +1,4 @@
-"""Finding a backend by name, making it with options, and saying what is wrong in one sentence."""
+"""Find a backend by name, make it with options, and report errors in one sentence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""MindSpore's gradients: its own primitives where the device has a kernel, what it composes itself where not.
+"""MindSpore's gradients: its own primitives where the device has a kernel, otherwise its composed forms.
 
-Run where MindSpore is installed (`.ci/full`), since its binaries want NumPy 1.x.
+Run where MindSpore is installed (`.ci/full`), since its binaries need NumPy 1.x.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oracle.model.aclnn import DEFAULT_SOC
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 
-_open("CPU", 0)  # MindSpore takes its device before its first operator
+_open("CPU", 0)  # MindSpore chooses its device before its first operator
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 

@@ -1,4 +1,4 @@
-"""A recording of what a device answered."""
+"""The replay backend: it answers from a recording of a device's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's operators: views are shared and not copied, what aten cannot do is skipped with its reason."""
+"""PyTorch's operators: views are shared and not copied; cases that aten cannot run are skipped with a reason."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ SOFTMAX = ("--emulate", "--tier", "smoke", "-k", "softmax_backward/views_smoke a
 @pytest.mark.parametrize("options", [[], ["--no-isolate"]])
 @pytest.mark.parametrize("fault", ["fault:507015", "561000"])
 def test_after_a_fault_no_wrong_value_is_blamed_on_a_later_case(tree, tmp_path, fault, options):
-    """torch_npu's queue answers with old memory then. In a new process the next two cases pass (a probe, a case)."""
+    """Then torch_npu's queue answers with old memory. In a new process the next two cases pass (a probe, a case)."""
     code, _, lines = oracle(tmp_path, *SOFTMAX, *options, ACLNN_EMULATOR_FAULTS=f"aclnnSoftmaxBackward#3={fault}")
     statuses = [case["status"] for case in lines[1:-1]]
     assert code == 1
@@ -72,7 +72,7 @@ def test_kernels_that_are_not_installed_are_errors_and_no_skips(tree, tmp_path):
     assert code == 1
     assert {case["status"] for case in lines[1:-1]} == {"error"}
     assert all("561003" in case["reason"] for case in lines[1:-1])
-    assert lines[-2]["reason"].count("EZ9999") == 1  # CANN repeats those of earlier calls
+    assert lines[-2]["reason"].count("EZ9999") == 1  # CANN repeats the messages of earlier calls
 
 
 def test_on_ascend910_torch_npu_calls_aclnn_only_when_told(tree, tmp_path):

@@ -42,7 +42,7 @@ class Emulator:
         return int(self._library.aclemuCallCount(function.encode()))
 
     def alive(self) -> dict[str, int]:
-        """How many objects of each kind there are more than when the test began."""
+        """Return, by kind, how many more objects exist than when the test began."""
         return {kind: self.count(kind) - self._before[kind] for kind in KINDS}
 
     def trace(self, path: Path | None) -> None:
@@ -57,7 +57,7 @@ class Emulator:
 
 @pytest.fixture
 def emulator(tree: Path) -> Iterator[Emulator]:
-    """The emulated CANN, without faults; the environment is put back afterwards."""
+    """The emulated CANN, without faults; the environment is restored afterwards."""
     before = dict(os.environ)
     os.environ.pop("ASCEND_RT_VISIBLE_DEVICES", None)
     root = activate("ascend910b", tree)
@@ -72,7 +72,7 @@ def emulator(tree: Path) -> Iterator[Emulator]:
 
 @pytest.fixture
 def device(emulator: Emulator) -> Iterator[Any]:
-    """The aclnn backend, which forgets afterwards how it has declared the functions of a test's own operators."""
+    """The aclnn backend. Afterwards it forgets its declarations of the functions of a test's own operators."""
     made = load("aclnn", {"timeout": "20"})
     yield made
     emulator.clear()

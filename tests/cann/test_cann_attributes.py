@@ -1,4 +1,4 @@
-"""Attributes of every C type, several outputs, and operators of any library: what reaches the C function."""
+"""Attributes of every C type, several outputs, and operators of any library: the values that reach the C function."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page(name, parameters):
 
 @pytest.fixture(autouse=True)
 def _operators(monkeypatch):
-    """Two operators more: one with aclScalars in libopapi_math.so, one with two outputs."""
+    """Two more operators: one with aclScalars in libopapi_math.so, one with two outputs."""
     for name, parameters in (("aclnnAdds", ADDS), ("aclnnNLLLoss", NLL)):
         monkeypatch.setitem(OPERATORS._all(), name, page(name, parameters))
 

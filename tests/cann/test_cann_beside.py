@@ -1,4 +1,4 @@
-"""Two calls in flight, the earlier one a second time: kernels that keep a state show, and only then."""
+"""Two calls in flight, and the earlier one repeated: kernels that keep a state show only then."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ NONE, PLAN, COUNT, SCRATCH, NO_WAIT = range(5)
 
 @pytest.fixture
 def device(emulator, tree, monkeypatch):
-    """Loads the backend on the package, with or without two calls at a time."""
+    """Return a function that loads the backend on the package, with or without two calls at a time."""
     monkeypatch.setitem(OPERATORS._all(), NAME, DOUBLE)
     add_custom(build_custom("my_double", {"my_double.cpp": SOURCE}, toolkit=tree))
     made = []
@@ -116,7 +116,7 @@ def test_a_state_shows_in_the_earlier_call_s_second_run(device, kind):
     run_right(backend, double(600, kind, "the first"))
     with pytest.raises(DeviceFault, match=r"the first did something else when .* with the second .*keeps a state"):
         backend.run(double(40, kind, "the second"))
-    run_right(backend, double(600, NONE))  # nothing is left of it
+    run_right(backend, double(600, NONE))  # the state is gone
 
 
 def test_memory_that_two_streams_share_shows_in_one_of_the_two_calls(device):
@@ -136,7 +136,7 @@ def test_kernels_without_a_state_run_two_at_a_time(device, emulator):
     before = emulator.calls(NAME)
     for size in (600, 40, 1, 600):
         run_right(backend, double(size, NONE))
-        assert backend.run(double(8, -1)).code == 161002  # a refused call stands beside nothing
+        assert backend.run(double(8, -1)).code == 161002  # a refused call is not paired with another one
     assert emulator.calls(NAME) - before == 4 + 3
     assert emulator.misuses() == 0
 

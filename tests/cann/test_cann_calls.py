@@ -1,4 +1,4 @@
-"""Calls on the emulated CANN: what the device is told, that everything is given back, and that a fault is survived."""
+"""Calls on the emulated CANN: the device gets the right arguments, everything is given back, faults are survived."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOFTMAX = "aclnnSoftmaxBackward"
 
 
 def softmax(view="contiguous", out_view=None, dim=-1, seed=0):
-    """A right call with its tensors in guarded memory; ``view`` lays out the inputs."""
+    """Return a right call with its tensors in guarded memory; ``view`` lays out the inputs."""
     random = np.random.default_rng(seed)
     views = {"gradOutput": view, "output": view, "out": out_view or "contiguous"}
     buffers = {name: allocate(SHAPE, "float32", v) for name, v in views.items()}
@@ -135,7 +135,7 @@ FAILURES = {
     "aclrtMalloc#4=207018": 207018,  # of the workspace
     "aclrtMemcpy#1=107000": 107000,
     "aclrtMemcpy#3=507033": 507033,
-    "aclrtMemcpy#4=507015": 507015,  # bringing the results back
+    "aclrtMemcpy#4=507015": 507015,  # copying the results back
     "aclrtMemset=107000": 107000,
     "aclCreateTensor#3=161002": 0,  # a null pointer
     "aclDestroyTensor#1=561000": 561000,
@@ -164,7 +164,7 @@ def test_a_failure_of_the_runtime_is_told_and_the_next_call_runs(emulator, devic
 
 
 def survives(emulator, device, lost=0):
-    """The next calls are right, and nothing of the failed one is left but what could not be given back."""
+    """Check that the next calls are right, and that only what could not be given back is left of the failed one."""
     emulator.clear()
     for seed in (1, 2):
         call = softmax("transposed", seed=seed)
@@ -280,7 +280,7 @@ def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(e
 
 
 def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, device):
-    """Whatever breaks when the device is reset under a running call: it is told, or the values are right."""
+    """If the device is reset under a running call, the call reports it or its values are right."""
     device.run(softmax())
     wrong, messages = [], []
 
@@ -295,7 +295,7 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
                 if status.ok and not is_right(call):
                     wrong.append((number, seed))
 
-    for _ in range(30):  # whether a call is under way when another's fault resets the device is up to the scheduler
+    for _ in range(30):  # the scheduler decides whether a call is running when another call's fault resets the device
         emulator.inject(";".join(f"{SOFTMAX}#{n}=fault:507015" for n in range(5, 100, 7)))
         threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
         for thread in threads:

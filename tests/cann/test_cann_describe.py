@@ -1,4 +1,4 @@
-"""The section CANN of ``aclnn-oracle info``: everything that was found, or what to set."""
+"""The section CANN of ``aclnn-oracle info``: everything that was found, or the settings that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where CANN is looked for, in which order, and what is said when it is not there."""
+"""The folders in which CANN is searched, their order, and the message if CANN is not found."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def test_custom_packages_come_in_cann_s_order(monkeypatch, tmp_path):
     monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
     assert custom_libraries() == [mine, other, two, one]
 
-    for nothing in (tmp_path / "nothing", mine.parent):  # CANN passes over them, and its own kernel would be judged
+    for nothing in (tmp_path / "nothing", mine.parent):  # CANN skips these folders, and its own kernel would be judged
         monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path / 'mine'}:{nothing}")
         with pytest.raises(OracleError, match=f"{nothing} holds no op_api/lib/libcust_opapi.so"):
             custom_libraries()
 
 
 class OfLibraries(Cann):
-    """A CANN of the operator libraries that it is given."""
+    """A CANN with the given operator libraries."""
 
     emulated = False  # type: ignore[assignment]
 
@@ -121,7 +121,7 @@ def test_both_phases_come_from_one_library():
 
 
 def test_a_library_that_cannot_be_loaded_says_why(tmp_path):
-    """The loader calls a library of another machine a missing file."""
+    """For a library of another architecture, the loader reports a missing file."""
     own, library = Path(sys.executable).read_bytes(), tmp_path / "libcust_opapi.so"
     for content, says in (
         (b"text", "it is no shared library"),

@@ -1,4 +1,4 @@
-"""Kernels written from a declaration compute in the emulated CANN what the declared orders say, bit for bit."""
+"""Kernels generated from a declaration compute the declared orders in the emulated CANN, bit for bit."""
 
 from __future__ import annotations
 

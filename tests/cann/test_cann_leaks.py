@@ -1,4 +1,4 @@
-"""100,000 calls leave nothing: no object of CANN's, no device memory, no host memory."""
+"""100,000 calls leak no object of CANN, no device memory and no host memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_100_000_calls_leave_nothing(emulator):
         )
         for g, y in (base, base.transpose(0, 2, 1), base[..., ::2])
         for dim in (0, 1, 7)
-    ]  # a third of them refused
+    ]  # a third of the calls are refused
     marks = []
     for number in range(CALLS):
         if number % 10_000 == 5_000:

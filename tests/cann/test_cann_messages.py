@@ -1,4 +1,4 @@
-"""The part of aclGetRecentErrMsg that is new: the runtime prepends and never clears, and may cut the end off."""
+"""The new part of aclGetRecentErrMsg: the runtime prepends messages, never clears them, and may cut off the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator from outside: its kernel compiled into a custom package, its checks in Python, every C type between."""
+"""An operator from outside: its kernel is compiled into a custom package, its checks are Python, with every C type."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ DIFFERENCE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self
 
 
 class Checks:
-    """What the emulator asked, and what it is to be told."""
+    """The calls that the emulator asked about, and the answers that it gets."""
 
     def __init__(self):
         self.asked = []
@@ -94,7 +94,7 @@ class Checks:
 
 @pytest.fixture
 def checks(emulator, tree, monkeypatch):
-    """The operator with its package, and its checks; of a test, it comes before the device."""
+    """The checks of the operator, with its package. A test requests this fixture before the device."""
     monkeypatch.setitem(OPERATORS._all(), NAME, DIFFERENCE)
     add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
     made = Checks()
@@ -143,7 +143,7 @@ def test_the_checks_see_a_scalar_as_it_was_given(checks, device, alpha):
     seen = checks.asked[0].attrs["alpha"]
     assert type(seen) is type(alpha)
     assert seen == alpha
-    assert (call.outputs["out"] == 7).all()  # succeeded without a kernel
+    assert (call.outputs["out"] == 7).all()  # success without a kernel
 
 
 def test_a_refusal_has_the_checks_status_and_words(checks, device):
@@ -208,7 +208,7 @@ print(cann.status("aclnnGeluV2GetWorkspaceSize", *null, byref(c_uint64()), byref
 
 
 def test_checks_are_there_before_a_framework_initialises_cann(tree):
-    """torch_npu calls aclInit with a file of its own, which fails where somebody has called it; then it calls operators
-    without our backend."""
+    """torch_npu calls aclInit with a file of its own; this fails if somebody has called aclInit before. It then calls
+    operators without our backend."""
     done = subprocess.run([sys.executable, "-c", FRAMEWORK], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["0", "161001"], done.stderr

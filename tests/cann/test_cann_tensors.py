@@ -1,4 +1,4 @@
-"""What aclCreateTensor is told of an array: an aligned address, strides and offset that name the same elements."""
+"""The arguments of aclCreateTensor for an array: an aligned address, and strides and offset of the same elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOREIGN = {
 
 
 def read_back(placed: Placed, dtype) -> np.ndarray:
-    """Read a tensor as a device does: storage at an address, then offset and strides in elements."""
+    """Read a tensor as a device does: from an address, with offset and strides in elements."""
     spec, item = placed.spec, np.dtype(dtype).itemsize
     block = np.zeros(max(placed.end, placed.memory.nbytes), np.uint8)
     block[: placed.memory.nbytes] = placed.memory

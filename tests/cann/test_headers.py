@@ -1,4 +1,4 @@
-"""The headers from the pages: those of the emulated CANN's own sources say the same, and a C++ compiler takes all."""
+"""The headers from the pages: they agree with the emulated CANN's own sources, and a C++ compiler accepts all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECLARED = re.compile(r"ACL_FUNC_VISIBILITY[^;]*;")
 
 
 def declared(text: str) -> list[str]:
-    """Return the declarations without spaces, and without const: a buffer that is not read is an input of its page."""
+    """Return the declarations without spaces, and without const: a page declares even an unread buffer as an input."""
     return [re.sub(r"\s+|const", "", each) for each in DECLARED.findall(text)]
 
 

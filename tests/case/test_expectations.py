@@ -1,4 +1,4 @@
-"""Expectation files: which cases an entry names, what a status becomes, and every fault told with its line."""
+"""Expectation files: the cases that an entry names, the resulting status, and the line number of every fault."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_entry_that_names_no_case_is_an_error_with_its_place():
     "backend", ["cpu", *(pytest.param(name, marks=in_full_alone) for name in ("mindspore", "torch", "torch_npu"))]
 )
 def test_every_entry_beside_the_built_in_catalogue_names_a_case(backend):
-    """A run does not look: it would expand catalogues that it does not read."""
+    """A run does not check this: it would have to expand catalogues that it does not read."""
     expected = load_expectations(expectations_file(default_dir(), backend))
     assert expected.entries
     about = [file for file in files(default_dir()) if any(e.may_be_about(slug_of(file)) for e in expected.entries)]
@@ -95,7 +95,7 @@ def test_every_entry_beside_the_built_in_catalogue_names_a_case(backend):
         ("softmax_backward/*", "softmax_backward", True),
         ("softmax_backward/plain[?]", "softmax_backward", True),
         ("softmax_backward/*", "log_softmax_backward", False),
-        ("*softmax_backward/*", "log_sigmoid_backward", True),  # its beginning does not tell
+        ("*softmax_backward/*", "log_sigmoid_backward", True),  # its beginning does not decide
         ("soft*", "softmax_backward", True),
         ("soft*", "gelu_backward", False),
         ("gelu_backward/*", "gelu_backward_v2", False),

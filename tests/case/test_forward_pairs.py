@@ -1,4 +1,4 @@
-"""A gradient after its forward: judged on what the device's own forward gave, as training does."""
+"""A gradient after its forward operator: judged on the output of the device's own forward, as training uses it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIR = after(SOFTMAX, OPERATORS["aclnnSoftmaxBackward"])
 
 
 class WrongBefore(Cpu):
-    """A device whose softmax is half of what it should be, and whose gradient is right."""
+    """A device with a right gradient and a softmax of half the right values."""
 
     name = "wrong before"
 
@@ -41,7 +41,7 @@ class WrongBefore(Cpu):
 
 
 class RightOutput(WrongBefore):
-    """A device whose softmax is half of what it should be; its gradient makes up for that."""
+    """A device with a softmax of half the right values; its gradient compensates for that."""
 
     name = "makes up for it"
 

@@ -1,4 +1,6 @@
-"""Kept goldens: what comes back is what was made, damaged or outdated entries never do, and the folder has an end."""
+"""The golden cache: entries read back unchanged, damaged or outdated entries are never used, the folder size is
+limited.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def test_a_case_in_the_cache_is_not_computed_again_and_one_of_other_code_is(sett
     (reference,) = wrong.references.values()
     reference.golden[0, 0] += 1
     reference.value[0, 0] += 1
-    wrong.keep()  # an entry of wrong code would be this one: it decides
+    wrong.keep()  # stands for an entry of wrong code: the run uses it
     assert run_case(CASE, device, settings).status == "fail"
     monkeypatch.setattr(kept, "code", "of a changed formula")
     assert run_case(CASE, device, settings).status == "pass"
@@ -115,7 +117,7 @@ def test_a_full_folder_loses_what_was_read_longest_ago(settings):
         made = Prepared.make(case, settings)
         kept.store(case, settings, made.memory, made.references)
         os.utime(kept.path(case, settings), (age, age))
-    assert kept.load(cases[0], settings) is not None  # read just now
+    assert kept.load(cases[0], settings) is not None  # this makes it the most recently read entry
     kept.limit = 3 * kept.path(cases[0], settings).stat().st_size
     kept.shrink()
     assert [i for i, case in enumerate(cases) if kept.path(case, settings).exists()] == [0, 4, 5]

@@ -1,4 +1,4 @@
-"""The huge tier's way through a case, on cases whose tensors are small."""
+"""The code of the huge tier, on cases with small tensors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def cases(tmp_path):
     return make
 
 
-# dgamma sums over the axes that dx keeps, a gate's output is a part of its operand.
+# dgamma sums over the axes that dx keeps; a gate's output is a part of its operand.
 NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnGlu", "aclnnSwiGlu"} | {
     "aclnnCrossEntropyLoss", "aclnnCrossEntropyLossGrad", "aclnnLayerNormBackward", "aclnnGroupNormBackward",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The same call laid out plainly, and a slice of its batch: what a right device must answer with the same bits."""
+"""The same call in a contiguous layout, and a slice of its batch: a right device answers both with the same bits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SMALL = [case for case in PLANNED if all(p is None or math.prod(p.shape) <= 2**9
 
 
 def sliced(case):
-    """Compute a case and the slices of it; return how many there are."""
+    """Compute a case and its slices; return the number of slices."""
     memory = Memory.make(case, soc=SOC, seed=0)
-    if not memory.outputs or not writes(memory.call):  # only the status is asked for, or nothing is written
+    if not memory.outputs or not writes(memory.call):  # only the status is judged, or no output is written
         return 0
     whole, count = {name: compute(memory.call, output=name) for name in memory.outputs}, 0
     for what, part_memory, parts in variants(case, memory):
@@ -33,9 +33,9 @@ def sliced(case):
     return count
 
 
-# An output sums over the axes that another keeps.
+# An output sums over an axis that another output keeps.
 NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnCrossEntropyLoss"}
-SOMETIMES = {"aclnnGroupNormBackward", "aclnnLayerNormBackward"}  # by the outputs that a call asks for
+SOMETIMES = {"aclnnGroupNormBackward", "aclnnLayerNormBackward"}  # depends on the requested outputs
 
 
 @pytest.mark.parametrize("op", sorted({case.op for case in SMALL}))

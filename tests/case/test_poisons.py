@@ -1,4 +1,4 @@
-"""What outputs hold before a call: kinds that take turns by case id, of which each shows what another hides."""
+"""The contents of outputs before a call. The kinds take turns by case id: each shows faults that another hides."""
 
 from __future__ import annotations
 

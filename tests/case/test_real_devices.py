@@ -1,4 +1,4 @@
-"""What was found on real devices, rebuilt as test devices: each is noticed by the catalogue, and named."""
+"""Faults found on real devices, rebuilt as test devices: the catalogue notices and names each of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def zeroes_at_the_ignored_index(call, result, held):
 
 
 def reads_output_as_contiguous(call, result, held):
-    """FlagGems' softmax_backward: a transposed ``output`` is read in the order of its memory."""
+    """FlagGems' softmax_backward: a transposed ``output`` is read in memory order."""
     y = call.inputs["output"]
     if y.flags.c_contiguous or not y.T.flags.c_contiguous:
         return result
@@ -57,7 +57,7 @@ def rounds_in_16_bits(call, result, held):
 
 
 def weighs_in_float16(call, result, held):
-    """FlagGems' BCE in float16: the quotient is stored, and weight and mean are applied to what was stored."""
+    """FlagGems' BCE in float16: the quotient is stored in float16, then weight and mean are applied to it."""
     if result.dtype != np.float16:
         return result
     x, t, g = (call.inputs[name].astype(F) for name in ("self", "target", "gradOutput"))
@@ -68,7 +68,7 @@ def weighs_in_float16(call, result, held):
 
 
 def divides_by_zero_in_float16(call, result, held):
-    """MindSpore's BCE in float16 on the CPU: the clamp 1e-12 is 0 there, and self = target = 1 gives 0 / 0."""
+    """MindSpore's BCE in float16 on the CPU: the clamp 1e-12 is 0 there, so self = target = 1 gives 0 / 0."""
     if result.dtype != np.float16:
         return result
     x, t = (np.broadcast_to(call.inputs[name], result.shape) for name in ("self", "target"))

@@ -1,4 +1,4 @@
-"""What a rerun tells of a failure: whether it was what the output held before the call, or the kernel itself."""
+"""A rerun of a failure shows its cause: the contents of the output before the call, or the kernel itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cause(case, spoil, **changes):
 
 
 def beside(poison, case):
-    """The case by an id beside which its output holds a kind of poison."""
+    """Return the case under an id for which its output is filled with a kind of poison."""
     named = (replace(case, id=f"log_sigmoid_backward/{n}[float32]") for n in count())
     return next(one for one in named if poison_of(one, SOC) == poison)
 
@@ -45,14 +45,14 @@ def overflows(call, result, held):
 
 @pytest.mark.parametrize("poison", KINDS)
 def test_nan_that_a_kernel_makes_is_not_what_the_output_held(poison):
-    """Every element is inf / inf, whatever the memory held."""
+    """Every element is inf / inf, for any contents of the memory."""
     text = cause(beside(poison, far_below(log_sigmoid())), overflows)
     assert text.startswith("NaN where a number is due"), text
 
 
 @pytest.mark.parametrize("poison", ["nan", "infinity", "largest"])
 def test_what_is_added_or_scaled_is_told_beside_every_poison_and_every_layout(poison):
-    """NaN plus a number holds the bits of NaN: it looks as if nothing were written."""
+    """NaN plus a number keeps the bits of NaN: the element looks unwritten."""
     for view in ("contiguous", "padded"):
         case = beside(poison, log_sigmoid(self=view))
         assert cause(case, lambda call, result, held: held + result) == KEPT, view
@@ -74,7 +74,7 @@ def test_zeros_that_nobody_writes_are_no_share_of_a_core(losses):
 
 
 def test_a_race_is_not_told_to_be_of_the_memory():
-    """It is wrong by noise on two calls, right on the next, and so on: beside zeros it happens to be right."""
+    """The kernel is wrong by noise on two calls and right on the next. On memory of zeros it happens to be right."""
     calls = count()
 
     def races(call, result, held):

@@ -1,4 +1,4 @@
-"""run_case: what every wrong device becomes, and that a right one passes."""
+"""run_case: the status of every wrong device, and that a right device passes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_nothing_to_judge_is_a_skip_never_a_pass():
 
 
 def test_a_result_that_equals_the_poison_is_written_all_the_same():
-    """0xA5A5A5A5 as float32 is a number a device may well answer; the second run's poison differs."""
+    """0xA5A5A5A5 as float32 is a possible answer of a device; the second run's poison differs."""
 
     class AnswersThePoison(m.Device):
         def spoil(self, call, out):
@@ -116,7 +116,7 @@ def test_a_golden_that_proves_nothing_is_an_error_unless_the_case_says_why(data,
     line = run_case(case, Cpu(), Settings())
     assert (line.status, message in line.reason) == ("error", True), line.reason
     assert run_case(replace(case, uninformative="on purpose"), Cpu(), Settings()).status == "pass"
-    assert run_case(case, m.WritesNothing(), Settings()).status == "fail"  # whatever it proves, the device is wrong
+    assert run_case(case, m.WritesNothing(), Settings()).status == "fail"  # the device is wrong, with or without proof
 
 
 def test_determinism_compares_bits():
@@ -194,7 +194,7 @@ def test_the_detail_names_worst_elements_pattern_and_inputs():
 
 
 def one_ulp_off(call, result, held):
-    """The golden, one element moved to the next number: outside the strict bound of float16, inside the standard."""
+    """The golden with one element moved to the next number: outside float16's strict bound, inside the standard."""
     (moved,) = golden(call).values()
     moved[0, 0] = np.nextafter(moved[0, 0], moved.dtype.type(np.inf))
     return moved
@@ -214,7 +214,7 @@ def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
 
 
 def test_a_device_that_answers_as_the_newest_release_is_right_under_its_version_and_wrong_under_the_next():
-    """ascend950: what an empty softmax answers follows a commit that no release holds."""
+    """ascend950: the answer to an empty softmax follows a commit that is in no release."""
     soc, old = "ascend950", Cpu()
     changed = [c for c in load(default_dir() / "softmax_backward.yaml") if not c.soc or soc in c.soc]
     changed = [c for c in changed if c.expected(soc, "9.1") != c.expected(soc, "master")]

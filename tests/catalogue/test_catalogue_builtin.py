@@ -1,4 +1,4 @@
-"""The built-in catalogue: every status is the validator's, every golden informative, every tier what it says."""
+"""The built-in catalogue: the validator gives every status, every golden informs, every tier has its contents."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import SUM
 from oracle.settings.settings import Settings
 
-# Operators whose cases are written; a page may come before its YAML. To expand them all takes minutes.
+# Operators with written cases; a page may come before its YAML. To expand them all takes minutes.
 WRITTEN = [op for op in OPERATORS.values() if (default_dir() / f"{op.slug}.yaml").is_file()]
 OPERATED = one_of_each_kind(WRITTEN)
 SLUGS = [op.slug for op in OPERATED]
 LEAN = {slug for slug in SLUGS if "\nclasses: lean\n" in (default_dir() / f"{slug}.yaml").read_text("utf-8")}
 NAMES = {op.name for op in OPERATED}
-LARGE = 5000  # elements; larger goldens repeat what the smaller ones of their family show
+LARGE = 5000  # elements; larger goldens repeat what smaller ones of their family show
 
 
 @cache
@@ -68,8 +68,8 @@ def of(slug: str) -> list[Case]:
 
 
 def sample(slug: str) -> list[Case]:
-    """What must be looked at case by case: all of an operator's own families, and its class families too where they are
-    not at their lean level; there the first case of each, for the others were planned by the same rule."""
+    """Return the cases to check one by one: all of an operator's own families, and all of its class families unless
+    they are at the lean level. At the lean level only the first case of each, because one rule planned them all."""
     if slug not in LEAN:
         return of(slug)
     ofclass, seen, result = made_for(operator_named(slug), lean=True), set(), []
@@ -81,8 +81,8 @@ def sample(slug: str) -> list[Case]:
 
 
 def partly(cases: list[Case]) -> list[Case]:
-    """Every call that some product refuses or that is empty, and of the others, of which there are many alike, a tenth;
-    all of them in the full run."""
+    """Return every refused or empty call and a tenth of the others, which are much alike; in the full run, all
+    cases."""
     if FULL:
         return cases
     rare = [case for case in cases if case.expect or any(plan and 0 in plan.shape for plan in case.inputs.values())]
@@ -90,7 +90,7 @@ def partly(cases: list[Case]) -> list[Case]:
 
 
 def described(case: Case, soc: str) -> Call:
-    """The call without data, which is all that validation looks at."""
+    """Return the call without data: validation needs no more."""
     specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
     inputs, outputs = ({n: specs.get(n) for n in names} for names in (case.inputs, case.outputs))
     return Call(case.op, soc, inputs, dict(case.attrs), outputs, specs, case.null)
@@ -108,7 +108,7 @@ def test_every_status_is_the_validators_on_every_soc(slug: str) -> None:
 
 
 def proves_nothing(case: Case, soc: str) -> str:
-    """Return why the case's golden on a SoC proves nothing, "" where it proves something."""
+    """Return why the case's golden on a SoC proves nothing, "" if it proves something."""
     return uninformative(Prepared.make(replace(case, uninformative=""), Settings(soc=soc)))
 
 
@@ -125,8 +125,8 @@ def test_a_float16_sum_of_very_many_terms_says_that_it_may_overflow() -> None:
 
 @pytest.mark.parametrize("slug", some(SLUGS, 4))
 def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
-    """What a class says of a family may be true of some operators alone; what an operator's family says, of some of
-    its cases, and on one SoC alone."""
+    """A class's reason about a family may apply to some operators only. An operator's reason may apply to some cases of
+    a family only, or to one SoC only."""
     of_classes = {**made_for(operator_named(slug)), **made_for(operator_named(slug), lean=True)}
     wrong, true, said = [], set(), {}
     for case in sample(slug) if FULL or slug in LEAN else sample(slug)[::5]:
@@ -197,14 +197,14 @@ RANKS = {"nll_loss_backward": (1, 2), "nll_loss2d_backward": (4,), "glu_backward
 RANKS |= dict.fromkeys(("rms_norm", "rms_norm_grad", "add_rms_norm", "layer_norm", "layer_norm_backward"), range(1, 9))
 RANKS |= dict.fromkeys(("group_norm", "group_norm_backward"), range(2, 9))
 RANKS |= dict.fromkeys(("glu", "swi_glu", "swi_glu_grad"), range(1, 9))
-RANKS |= {"nll_loss": (0, 1), "nll_loss2d": (0, 3)}  # of a reduced loss, and of one per sample
+RANKS |= {"nll_loss": (0, 1), "nll_loss2d": (0, 3)}  # ranks of a reduced loss, and of one loss per sample
 RANKS |= {"cross_entropy_loss": (1,), "cross_entropy_loss_grad": (2,)}
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_dtype_meets_every_rank_and_attribute(slug: str) -> None:
-    """Every dtype x rank 0-8 taken x reduction, every dim of every rank; at the lean level, and where the rank follows
-    from the reduction, each of them."""
+    """Every dtype x accepted rank 0-8 x reduction, every dim of every rank. At the lean level, and where the rank
+    follows from the reduction, every value of each."""
     crossed = operator_named(slug).attribute("axis") or operator_named(slug).attribute("reduction")
     seen = {
         (c.dtype, len(c.output.shape), None if crossed is None else c.attrs[crossed.name])  # type: ignore[union-attr]
@@ -256,7 +256,7 @@ def test_every_pointer_is_null_once() -> None:
             n for c in null for n in c.null
         }
         other = [c for c in of(op.slug) if not c.expected("ascend950").endswith("NULLPTR")]
-        names |= {n for c in other for n, p in c.outputs.items() if p is None}  # refused otherwise, or not at all
+        names |= {n for c in other for n, p in c.outputs.items() if p is None}  # refused otherwise, or accepted
         assert names >= {p.name for p in op.parameters if p.kind != "attr" and not p.optional} | {
             "workspaceSize",
             "executor",
@@ -276,12 +276,12 @@ def test_every_check_of_the_validator_decides_a_case(op: Operator) -> None:
                     if check.status is not None:
                         decided.add(check.name)
                         break
-    never = {name for name in seen if name.startswith("common dtype")}  # their lists are closed under promotion
+    never = {name for name in seen if name.startswith("common dtype")}  # their dtype lists are closed under promotion
     never |= {name for name in seen if re.match(DECIDED_BEFORE, name)}
     assert seen - never <= decided, "no case is decided by these checks"
 
 
-# Scalars of a catalogue are real; types that an earlier check compares, or that always have a cast.
+# Scalars of a catalogue are real; an earlier check compares these types, or they always have a cast.
 DECIDED_BEFORE = (
     r"\w+ casts to float32|dtype of (negativeSlope|result|gradInput|clipValueM..)$"
     r"|the common dtype of (gradOutput and self|self and weight) casts"
@@ -327,7 +327,7 @@ def test_the_marker(tmp_path: Any, text: str, ours: bool) -> None:
 
 
 def test_gradients_differ_between_rows() -> None:
-    """A gradient that is one constant hides a swapped row."""
+    """A constant gradient hides a swapped row."""
     for case in select(catalogue(), tier="smoke"):
         plan = case.inputs.get("gradOutput")
         excused = plan is None or plan.data is None or plan.spec_only or plan.dtype not in FLOATS

@@ -1,4 +1,4 @@
-"""The coverage table says 100 % where everything is there, and names what is not."""
+"""The coverage table says 100 % if everything is there, and names the missing points."""
 
 from __future__ import annotations
 
@@ -93,9 +93,10 @@ def test_information_counts_finite_distinct_and_above() -> None:
 
 @in_full_alone
 def test_the_smoke_tiers_goldens_inform() -> None:
-    """A catalogue whose goldens are constant or vanish proves nothing; NLL's are zero but for one class a row."""
+    """A catalogue with constant or vanishing goldens proves nothing. NLL's goldens are zero except one class per
+    row."""
     for result in information(select(catalogue(), tier="smoke"), limit=2000):
         share = result.share(result.informative)
-        # the rule's least: one class of about 100 a row, some rows ignored; 8 bits of bfloat16 repeat in long rows
+        # the least by rule: one class of about 100 per row, some rows ignored; bfloat16's 8 bits repeat in long rows
         assert share > (0.008 if "NLL" in result.op else 0.2), result
         assert share < 1, result

@@ -1,4 +1,4 @@
-"""cases/README.md is true: its example loads as it says, and its tables name every key, generator and view."""
+"""cases/README.md is correct: its example loads as described; its tables name every key, generator and view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""aclnn-oracle convert: where it writes, and where it does not."""
+"""aclnn-oracle convert: the files that it writes, and its refusals to write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "atk_aclnnLogSigmoidBackward.json"
 
 @pytest.fixture
 def atk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own with a small ATK file, converted from the catalogue, to run in."""
+    """A working folder with a small ATK file, converted from the catalogue."""
     monkeypatch.chdir(tmp_path)
     source = str(default_dir() / "log_sigmoid_backward.yaml")
     assert main(["convert", source, "--to", "atk", "-o", ".", "--tier", "smoke", "--limit", "100"]) == 0

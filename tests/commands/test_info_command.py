@@ -1,4 +1,4 @@
-"""The environment in ``aclnn-oracle info``: every variable that is read, what counts, and what is set in vain."""
+"""The environment in ``aclnn-oracle info``: every variable that is read, the effective value, and unused settings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_set_and_not_read_is_told_with_what_was_meant(monkeypatch: pytes
 
 
 def test_a_framework_is_told_of_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To import one takes seconds; a spec is all that is looked for."""
+    """An import takes seconds; the command only looks for a spec."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     monkeypatch.setattr("oracle.commands.info.load", lambda name: object())
     state = {line.split()[0]: line for line in _backends()}

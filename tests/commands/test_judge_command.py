@@ -1,4 +1,4 @@
-"""aclnn-oracle judge: files in, one screen and the exit status out."""
+"""aclnn-oracle judge: the input files, the screen output and the exit status."""
 
 import argparse
 import pickle

@@ -1,4 +1,4 @@
-"""``aclnn-oracle list``: the same table from counts made ahead and from the cases themselves."""
+"""``aclnn-oracle list``: the stored counts and the cases themselves give the same table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def table(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[str]:
 
 @pytest.mark.parametrize("by", ["op", "dtype", "tier"])
 def test_counts_made_ahead_are_those_of_the_cases(capsys: pytest.CaptureFixture[str], by: str) -> None:
-    file = default_dir() / "relu.yaml"  # a file that is named is read
+    file = default_dir() / "relu.yaml"  # a named file is read
     assert table(capsys, "--op", "relu", "--by", by) == table(capsys, file, "--by", by)
 
 

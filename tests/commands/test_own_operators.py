@@ -1,4 +1,4 @@
-"""Operators of somebody else's package in every command: brought by --operator, or announced by an entry point."""
+"""Operators of another package in every command: loaded by --operator, or announced by an entry point."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def command(tmp_path: Path, written: Path) -> Command:
-    """A command in an empty folder; the operator's module can be imported, and a folder of packages is installed."""
+    """A command in an empty folder; it can import the operator's module, and a folder of packages is installed."""
 
     return partial(processes.oracle, cwd=tmp_path, path=(tmp_path / "site", written, processes.ROOT))
 
@@ -65,12 +65,12 @@ def ids(folder: Path) -> set[str]:
 
 
 def ran(done: subprocess.CompletedProcess[str]) -> set[str]:
-    """The slugs of the cases that a run with -v names."""
+    """Return the slugs of the cases that a run with -v names."""
     assert done.returncode == 0, done.stdout + done.stderr
     return {line.partition("::")[2].partition("/")[0] for line in done.stdout.splitlines() if " PASSED" in line}
 
 
-# Which words choose which operators' cases, where no catalogue is given.
+# Without a catalogue: words of the command, and the operators that they choose.
 CHOOSES = [
     (BROUGHT, {SLUG}),
     pytest.param((*BROUGHT, "--op", NAME), {SLUG}, marks=in_full_alone),
@@ -222,7 +222,7 @@ def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
 
 
 def test_an_operator_of_cann_that_the_emulated_one_refuses_gets_a_kernel_too(command: Command, written: Path) -> None:
-    """torch_npu looks it up, so the emulated CANN has the name, whose every call answers that it is not served."""
+    """torch_npu looks the operator up. So the emulated CANN has the name, and answers each call with "not served"."""
     assert "aclnnLogitGrad" in unserved()
     assert cli.main(["new-operator", "aclnnLogitGrad", "--dir", str(written)]) == 0
     done = command(

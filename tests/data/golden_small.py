@@ -1,9 +1,9 @@
-"""A golden.py as a team might write it, with the defects that official ones really had.
+"""A golden.py as a team might write it, with defects of real official ones.
 
-nll_loss_grad      float32 whatever the dtype, (1, C) for 1-D input, no 0-d targets: the golden of ops-nn
-log_sigmoid_grad   computes in the dtype it is given: the published ATK executor
-softmax_grad       right
-binary_cross_entropy_grad   right, by the newer __spec__
+- nll_loss_grad: always float32, (1, C) for 1-D input, no 0-d targets, as in ops-nn's golden
+- log_sigmoid_grad: computes in the dtype of its inputs, as in the published ATK executor
+- softmax_grad: right
+- binary_cross_entropy_grad: right, by the newer __spec__
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The data's laws: the same bytes everywhere, each generator what its name says, elementary functions good enough."""
+"""Laws of the data: the same bytes everywhere, generators that match their names, exact elementary functions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_longer_tensor_begins_with_the_shorter_ones_words() -> None:
 
 
 def test_a_stream_for_which_there_was_no_memory_says_nothing_more(monkeypatch) -> None:
-    """Python prints what a finaliser raises."""
+    """Python would print an exception of a finaliser."""
 
     def none_left(_seed: int) -> None:
         raise MemoryError
@@ -190,7 +190,7 @@ def test_bit_patterns_hold_every_number_of_a_16_bit_type(dtype: str) -> None:
 def test_rows_of_softmax_outputs_sum_to_one(name: str, dim: int) -> None:
     values = data(name, (7, 50, 9), "float64", dim=dim)
     assert (values > 0).all()
-    # a row of at most 50 terms, each rounded once, and one division
+    # a row has at most 50 terms, each rounded once, and one division
     assert np.abs(values.sum(axis=dim) - 1).max() < 60 * 2.0**-53
 
 
@@ -235,7 +235,7 @@ def test_two_cycles_give_every_pair() -> None:
 
 
 def test_one_class_is_class_zero_whatever_the_lowest() -> None:
-    """A generated shape may have one class, beside a rule that keeps class 0 for ignoreIndex."""
+    """A generated shape may have only one class, while a rule keeps class 0 for ignoreIndex."""
     assert (data("classes", (5,), "int64", count=1, low=1) == 0).all()
 
 
@@ -255,7 +255,7 @@ def test_spots_scale_and_signed_zero() -> None:
     assert data("constant", (2,), "int64", value=2**62 + 1).tolist() == [2**62 + 1] * 2, "no detour through float64"
 
 
-# generator and parameters, shape, dtype, what the message says
+# generator and parameters, shape, dtype, words of the message
 ERRORS: list[tuple[dict[str, Any], tuple[int, ...], str, str]] = [
     ({"gen": "literal", "values": [1, 2]}, (3,), "float32", "2 values for a tensor"),
     ({"gen": "constant", "value": 300}, (2,), "uint8", "value 300 does not fit into uint8"),
@@ -317,7 +317,7 @@ def test_elementary_functions_are_good_to_a_few_ulps() -> None:
     assert (np.abs(streams.exp(y) / exact - 1)).max() < 8 * 2.0**-53
     p = np.concatenate([Stream(0, "quantile", "p").unit(4000) + 2.0**-54, 2.0 ** -np.arange(1.0, 55.0)])
     quantile = np.array([NormalDist().inv_cdf(v) for v in p])
-    # the published accuracy of AS 241 is 1e-16, and both sides round a few times
+    # the published accuracy of AS 241 is 1e-16, and both sides round several times
     assert (np.abs(streams.normal_quantile(p) - quantile) <= 16 * 2.0**-53 * np.maximum(np.abs(quantile), 1e-3)).all()
 
 

@@ -1,4 +1,4 @@
-"""The generated cases follow the standards' rules, and the first N stay the same when N grows."""
+"""The generated cases follow the standards' rules; the first N cases stay the same when N grows."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_models_are_every_third_case_of_l2() -> None:
         tails = {m[1:] for m in design.models if len(m) > 1}
         cases = [c for c in generated(300, "l2") if c.op == op]
         share = sum(main_shape(c)[1:] in tails for c in cases) / len(cases)
-        assert share > 0.2, op  # one third, less the shapes of rank 1, which have no tail to know them by
+        assert share > 0.2, op  # one third, minus the shapes of rank 1, which have no tail to recognise
 
 
 @in_full_alone

@@ -1,4 +1,4 @@
-"""Expanded catalogues in the user's cache: the same cases, whatever lies there."""
+"""Expanded catalogues in the user's cache: any content of the cache gives the same cases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Count how often a file is expanded."""
+    """Return a list that records every expansion of a file."""
     said: list[str] = []
     real = module.expand
     monkeypatch.setattr(module, "expand", lambda document, *rest: said.append(document.path) or real(document, *rest))

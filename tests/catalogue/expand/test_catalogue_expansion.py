@@ -63,7 +63,7 @@ def test_ids_and_data_do_not_depend_on_order(tmp_path: Path) -> None:
         assert all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
-# variant -> what it does to (parameter, attribute of the plan, value)
+# variant -> its effect on (parameter, attribute of the plan, value)
 OVERRIDES = [
     ("{inputs: {output: {view: transposed}}}", "output", "view", "transposed"),
     ("{inputs: {output: {view: transposed}}}", "output", "data", {"gen": "softmax", "dim": -1}),
@@ -137,7 +137,7 @@ def test_tiers_contain_the_ones_before_them(tmp_path: Path) -> None:
 
 OPEN = "  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n"  # variants from line 14
 
-# families (from line 9), line, what the message says
+# families (from line 9), line, words of the message
 RULE = "{cases: 10, ranks: [1, 3], elements: 1000, draws: [gradOutput]}"
 ERRORS = [
     (family(shpe="[[1]]"), 9, "unknown key 'shpe'"),
@@ -223,7 +223,7 @@ ERRORS = [
 
 
 def test_a_family_of_a_file_s_own_draws(tmp_path: Path) -> None:
-    """Its special values lie inside small tensors too."""
+    """The places of its special values are inside small tensors too."""
     drawn = cases(tmp_path, "  f: {why: a reason to be, draw: 20}\n")
     assert len(drawn) == 20 * 5
     assert all(len(make_inputs(case, seed=0)) == 2 for case in drawn)

@@ -1,4 +1,4 @@
-"""On whose authority cases stand, and what --authority document leaves out."""
+"""The authority of each case, and the cases that --authority document omits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_output_of_another_type_is_the_documents_error_and_the_sources_succes
 
 @in_full_alone
 def test_each_page_says_what_its_document_demands_otherwise_than_the_host() -> None:
-    """By family, what stands on the source's authority although the host accepts it, and a family that does not."""
+    """A row: a family with cases on the source's authority although the host accepts them, and a family without any."""
     for slug, of_source, of_document in (
         ("gelu_backward", "first_look", "null_pointer"),  # the exact formula
         ("selu_backward", "first_look", "null_pointer"),  # no scale

@@ -1,4 +1,4 @@
-"""Covering arrays: the values of every two, or three, axes meet, in few rows, the same every time; and taking turns."""
+"""Covering arrays: the values of every two or three axes meet, in few rows, always the same; and taking turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_all_values_of_so_many_axes_meet(sizes: tuple[int, ...], strength: int) 
 
 
 def test_few_rows() -> None:
-    """No array has fewer rows than its longest axes have combinations, and none of ten axes of two fewer than six."""
+    """No array has fewer rows than its longest axes have combinations; ten axes of two values need at least six."""
     sizes = (18, 3, 3, 6, 4, 6, 8, 3)
     assert 18 * 8 <= len(covering(sizes, 2)) <= 1.5 * 18 * 8
     assert 18 * 8 * 6 <= len(covering(sizes, 3)) <= 1.5 * 18 * 8 * 6
@@ -64,7 +64,7 @@ def test_the_first_wish_holds_for_every_meeting_that_it_lets_be() -> None:
 
 def test_nothing_accepted_leaves_nothing() -> None:
     assert covering_accepted((3, 2), lambda row: False) == []
-    assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # an axis without values is never asked of
+    assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # an axis without values is skipped
 
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])

@@ -1,4 +1,4 @@
-"""Rows in which classes meet: counted one by one, nothing that can meet is left out, and nothing else is needed."""
+"""Rows in which classes meet: every possible pair is covered, and every row is needed; counted one by one."""
 
 from __future__ import annotations
 

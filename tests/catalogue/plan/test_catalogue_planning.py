@@ -1,4 +1,4 @@
-"""A case is planned as its operator's page says: the shapes of outputs, and calls that it must not refuse."""
+"""The plan of a case follows its operator's page: the output shapes, and calls that it must not refuse."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from oracle.settings.settings import Settings
 
 
 def own(folder: Path, head: str, **keys: str) -> list[Case]:
-    """The cases of a family ``own`` of keys in YAML, under a catalogue's head."""
+    """Return the cases of a family ``own`` with keys in YAML, under a catalogue's head."""
     written = {"why": "a reason to be", "dtype": "float32", **keys}
     (folder / "c.yaml").write_text(head + "  own: {" + ", ".join(f"{k}: {v}" for k, v in written.items()) + "}\n")
     return [case for case in load(folder / "c.yaml") if case.family == "own"]
 
 
 def of_classes(folder: Path, head: str, level: str = "all") -> list[Case]:
-    """The cases of the class families alone."""
+    """Return only the cases of the class families."""
     text = head.replace("classes: all", f"classes: {level}").replace("families:", "families: {}")
     (folder / "c.yaml").write_text(text)
     return load(folder / "c.yaml")

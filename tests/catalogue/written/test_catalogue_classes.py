@@ -1,4 +1,4 @@
-"""Families of a class: written once by role, made for an operator, planned as its checks answer."""
+"""Families of a class: written once by role, made for an operator, planned by the answers of its checks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_all_only_and_without_choose_class_families(tmp_path: Path) -> None:
     for line, wanted in chosen.items():
         got = families(loaded(tmp_path, line + SOME))
         assert {"own"} < got <= wanted | {"own"}
-        left_out = {name for name in wanted - got if "huge" not in name}  # of a tier that is asked for by name
+        left_out = {name for name in wanted - got if "huge" not in name}  # in a tier that must be requested by name
         assert left_out <= {"unread", "pairs_numbers", "whole_numbers"}, "what the operator has no call of"
 
 
@@ -154,7 +154,7 @@ def test_each_lays_a_variant_s_own_axes_out_in_full_and_the_family_s_in_turn(tmp
 
 
 def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> None:
-    """Elu refuses a negative alpha of a forward result, and is 0 where scale is 0 and its input is not one."""
+    """Elu refuses a negative alpha with a forward result. It is 0 where scale is 0 and the input is not a result."""
     cases = [c for c in load(default_dir() / "elu_backward.yaml", tier="standard") if c.family == "two_conditions"]
     attrs = [case.attrs for case in cases]
     assert all(case.computes("ascend910b") for case in cases)
@@ -167,7 +167,8 @@ def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> 
 
 
 def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_class_of_shapes() -> None:
-    """The full tier holds every two classes; what is refused, or leaves nothing of the formula, is in neither."""
+    """The full tier combines every two classes. Neither tier has pairs that are refused, or that leave nothing of the
+    formula."""
     cases = [c for c in load(default_dir() / "elu_backward.yaml", tier="standard") if c.family == "shapes_by_class"]
     assert all(case.computes("ascend910b") for case in cases)
     assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)
@@ -181,7 +182,7 @@ def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_cla
 
 
 def test_a_view_of_one_element_says_nothing_and_gives_its_pairs_to_others() -> None:
-    """A gradient under a mean or a sum is one element; of the class's shapes an image is of rank 4."""
+    """A gradient under a mean or a sum is one element; in the class's shapes an image has rank 4."""
     cases = load(default_dir() / "nll_loss2d_backward.yaml", tier="standard")
     cases = [case for case in cases if case.family == "two_conditions_classes"]
     plans = [(case.inputs["gradOutput"], case.output) for case in cases]
@@ -193,7 +194,7 @@ def test_a_view_of_one_element_says_nothing_and_gives_its_pairs_to_others() -> N
 
 
 def test_a_pair_that_one_product_alone_accepts_is_planned_beside_those_that_all_accept() -> None:
-    """Silu broadcasts on ascend950 alone."""
+    """Silu broadcasts only on ascend950."""
     cases = [c for c in load(default_dir() / "silu_backward.yaml", tier="standard") if c.family.startswith("two_cond")]
     everywhere = {case.output.shape for case in cases if case.output and "ascend910b" in (case.soc or SOCS)}
     alone = {case.inputs["gradOutput"].shape for case in cases if case.soc == ("ascend950",)}  # type: ignore[union-attr]

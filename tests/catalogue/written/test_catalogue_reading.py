@@ -1,4 +1,4 @@
-"""YAML 1.1's surprises are errors that name file and line; plain values come out as what they look like."""
+"""YAML 1.1's surprises are errors that name file and line; plain values are read as they look."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from oracle import OracleError
 from oracle.catalogue.written.reading import read
 
-# value as written, what the message must say
+# value as written, required words of the message
 SURPRISES = [
     ("1e-5", "write 1.0e-5"),
     ("-2E5", "write -2.0e+5"),
@@ -96,7 +96,7 @@ BROKEN = [
     ("a: 1\n--- \nb: 2\n", 2, "not YAML"),
     ("", 1, "empty"),
     ("# only a comment\n", 1, "empty"),
-    ("a:\n  " + "[" * 300_000, 2, "nest"),  # the composer would overflow the C stack; PyYAML 6.0.4 says so itself
+    ("a:\n  " + "[" * 300_000, 2, "nest"),  # the composer would overflow the C stack; PyYAML 6.0.4 reports it itself
     ("a:\n- " + "- " * 300_000, 2, "nest"),
 ]
 
