@@ -1,4 +1,4 @@
-"""The derivative of a forward's formula, taken from its graph, and its values in MPFR."""
+"""The derivative of a forward operator's formula, taken from its graph, and its values in MPFR."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BITS = 600  # the terms of a derivative may cancel
 
 @cache
 def derivative(root: Expression, name: str) -> Expression:
-    """Return the derivative of a graph by an operand. Where the graph turns, that of the branch which it takes; of an
-    absolute value at 0 it is 0."""
+    """Return the derivative of a graph by an operand. At a branch point it follows the branch that is taken. The
+    derivative of an absolute value at 0 is 0."""
     made: dict[Expression, Expression] = {}
     for node in walk(root):
         if not node.is_condition:
@@ -55,11 +55,11 @@ def _of(node: Expression, name: str, made: dict[Expression, Expression]) -> Expr
 
 
 def _times(slope: Expression, factor: Expression) -> Expression:
-    """Zero where the slope is: 0 * inf is no part of a derivative."""
+    """Return slope * factor, zero where the slope is the constant 0: 0 * inf is no part of a derivative."""
     return ZERO if slope is ZERO else slope * factor
 
 
-# By function: its slope, of its operand and its value.
+# By function: its slope as a function of its operand and its value.
 _SLOPES: dict[str, Any] = {
     "neg": lambda a, y: -ONE,
     "abs": lambda a, y: sign(a),
@@ -76,9 +76,9 @@ _SLOPES: dict[str, Any] = {
 
 
 def slopes(slug: str, by: str, *, part: str = "", **given: Any) -> list[mpq]:
-    """Return the derivatives of an elementwise forward by one of its inputs, element by element, no reduction: each is
-    within 2^-500 of itself. ``given``: arrays of one shape, and attributes, by aclnn name. ``part``: the symbol of the
-    part of the input that it is by."""
+    """Return the derivatives of an elementwise forward operator by one of its inputs, element by element, without
+    reduction. The relative error is below 2^-500. ``given``: arrays of one shape, and attributes, by aclnn name.
+    ``part``: the symbol of the part of the input by which it differentiates."""
     op = operator_named(slug)
     assert is_elementwise(op.computes)
     operands = formula_operands(op, given)

@@ -1,6 +1,6 @@
-"""The elementwise operators' formulas again, in MPFR and written from the fact sheets alone, and data that is hard.
+"""The elementwise operators' formulas again, in MPFR and written from the fact sheets alone, and hard data.
 
-Nothing of ``oracle.numerics`` is used here: a formula of this file and one of an operator's page are two readings.
+This file uses nothing of ``oracle.numerics``: its formula and that of an operator's page are two separate readings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
-PRECISION = 420  # bits: a result may be as close to a tie as e^-200 beside 1
+PRECISION = 420  # bits: a result may be as close to a tie as 1 + e^-200 is to 1
 SIXTH, THIRD = mpq(1, 6), mpq(1, 3)
 CLAMP = mpq(float(np.float32(1e-12)))  # of the denominator of the cross entropy
 SELU = mpq("10507009873554804934193349852946/10000000000000000000000000000000")
@@ -116,10 +116,10 @@ def softplus_of(x: Any, beta: Any, limit: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """``factor``: what the gradient is multiplied by, of the other inputs (rationals) and the attributes; of a forward
-    the result. ``inputs``: their names, the gradient's first. ``attributes``: the sets to try. ``near``: where the
-    first input is hard. ``unread``: inputs without influence. ``through``: dtypes whose result the host rounds to
-    float32 first."""
+    """``factor``: the factor of the gradient, from the other inputs (rationals) and the attributes; for a forward
+    operator, the result. ``inputs``: their names, the gradient's first. ``attributes``: the sets to try. ``near``: hard
+    values of the first input. ``unread``: inputs without influence. ``through``: dtypes with a result that the host
+    rounds to float32 first."""
 
     factor: Callable[..., Any]
     inputs: tuple[str, ...] = ("gradOutput", "self")
@@ -364,8 +364,9 @@ ROWS: dict[str, Row] = {
 def expected(
     row: Row, inputs: list[np.ndarray], attributes: dict[str, Any], dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's exponents)."""
-    count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean's dim 0 is all there is
+    """Return the correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's
+    exponents)."""
+    count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean divides by dim 0 only
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
     result = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
@@ -379,7 +380,7 @@ def expected(
 
 
 def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
-    """Inputs of a row, one-dimensional: ordinary values, bit patterns, subnormals, neighbours of what is near."""
+    """Return one-dimensional inputs of a row: ordinary values, bit patterns, subnormals, neighbours of hard values."""
     rng = np.random.default_rng(seed)
     kind = TYPES[dtype]
 

@@ -1,6 +1,6 @@
-"""What a device may do to the run that it is in: one fault per case, chosen by the family in the case's id.
+"""Faults of a device that may affect the run: one fault per case, chosen by the family in the case's id.
 
-``status`` is that of its case, ``message`` a part of its reason. No other case may be touched.
+``status`` is the expected status of its case, ``message`` a part of its reason. No other case may be affected.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Poisonous(np.ndarray[Any, Any]):
 
 @dataclass
 class Doing:
-    """What a fault is given: the call, its output's name and array."""
+    """The input of a fault: the call, its output's name and array."""
 
     call: Call
     name: str
@@ -112,7 +112,7 @@ def forks(do: Callable[[], Any] = lambda: None) -> Do:
 
 
 def leaves_behind(*, session: bool) -> Do:
-    """Start a process that keeps every descriptor open and outlives this one."""
+    """Start a process that keeps every descriptor open and outlives the device's process."""
 
     def start(_: Doing) -> None:
         for number in sockets():
@@ -185,20 +185,20 @@ def sets_decimal(_: Doing) -> None:
 
 
 def writes_everywhere(_: Doing) -> None:
-    """Write to every descriptor that is open for it."""
+    """Write to every open descriptor."""
     for number in range(3, 4096):
         with suppress(OSError):
             os.write(number, b"x" * 512)
 
 
 def without_environment(_: Doing) -> None:
-    """Start a process in a session of its own, with no environment and no descriptor of ours."""
+    """Start a process in its own session, without our environment and descriptors."""
     silent = subprocess.DEVNULL
     subprocess.Popen(SLEEPER, start_new_session=True, env={}, stdin=silent, stdout=silent, stderr=silent)
 
 
 def orphan(_: Doing) -> None:
-    """Leave a process whose parent has ended."""
+    """Leave a process behind after its parent has ended."""
     command = f"import subprocess, sys; subprocess.Popen({SLEEPER!r}, start_new_session=True, env={{}})"
     subprocess.run([sys.executable, "-c", command], check=True)
 
@@ -221,7 +221,7 @@ def limits(name: str, most: int) -> Do:
 
 
 class Ends:
-    """Text that ends the process of whoever asks for it."""
+    """Text that ends the process of any reader."""
 
     def __repr__(self) -> str:
         raise SystemExit(0)
@@ -274,7 +274,7 @@ class Fault(NamedTuple):
 
 
 FAULTS: dict[str, Fault] = {
-    # what it raises
+    # exceptions
     "raises": Fault(throws(RuntimeError("gone")), "error", "RuntimeError: gone"),
     "without_words": Fault(throws(Unspeakable()), "error", "Unspeakable: (a text that cannot be read)"),
     "no_exception": Fault(throws(NotAnException("x")), "error", "NotAnException: x"),
@@ -294,7 +294,7 @@ FAULTS: dict[str, Fault] = {
     "device_fault": Fault(throws(DeviceFault("507015")), "error", "DeviceFault: 507015"),
     "surrogate_raised": Fault(throws(RuntimeError(SURROGATE)), "error", r"half of a character: \ud800"),
     "control_characters": Fault(throws(RuntimeError("\x1b[2J\x07")), "error", r"\x1b[2J\x07"),
-    # what it answers
+    # answers
     "answers_a_number": Fault(lambda _: 0, "error", "run() returned 0"),
     "answers_an_end": Fault(lambda _: Ends(), "error", "run() returned Ends"),
     "surrogate_answered": Fault(lambda _: Status(561103, SURROGATE), "fail", r"\ud800"),
@@ -308,7 +308,7 @@ FAULTS: dict[str, Fault] = {
     "changes_an_input": Fault(spoils(ModifiesAnInput), "fail", "modified self"),
     "damages_a_guard": Fault(spoils(WritesPastTheEnd), "fail", "elements outside gradInput were written"),
     "writes_later": Fault(writes_later, "pass"),
-    # how it leaves
+    # ways to end the process
     "leaves": Fault(lambda _: os._exit(0), "crash", "exit status 0"),
     "leaves_from_a_thread": Fault(in_a_thread(lambda: os._exit(0)), "crash", "exit status 0"),
     "leaves_from_below": Fault(lambda _: ctypes.PyDLL(None)._exit(0), "crash", "exit status 0"),
@@ -333,7 +333,7 @@ FAULTS: dict[str, Fault] = {
     "writes_to_the_pipe": Fault(writes_to_the_pipe, "crash", "written into its pipe"),
     "writes_everywhere": Fault(writes_everywhere, "crash", "written into its pipe"),
     "closes_descriptors": Fault(lambda _: os.closerange(3, 8192), "crash"),
-    # what it changes in its process, which is its last call there
+    # changes of its process; the case is the last one there
     "closes_its_streams": Fault(closes_its_streams, "pass", "descriptor 1"),
     "streams_elsewhere": Fault(streams_elsewhere, "pass", "sys.stdout"),
     "goes_elsewhere": Fault(lambda _: os.chdir("/"), "pass", "the working directory"),
@@ -369,7 +369,7 @@ FAULTS: dict[str, Fault] = {
 
 
 class Faulty(Device):
-    """A right device that then does what the case's family names."""
+    """A right device that then executes the fault of the case's family."""
 
     def run(self, call: Call) -> Any:
         status = super().run(call)

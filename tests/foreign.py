@@ -19,14 +19,14 @@ def tensor(name: str | None, values: Any, dtype: str = "fp32", shape: tuple[int,
 
 
 def atk(folder: Path, operator: str, *inputs: dict[str, Any]) -> Loaded:
-    """What is read of an ATK file of one case."""
+    """Return the cases read from an ATK file of one case."""
     path = folder / "atk.json"
     path.write_text(json.dumps([{"id": 0, "aclnn_name": operator, "inputs": inputs}]))
     return load(path)
 
 
 def ttk(folder: Path, *rows: dict[str, str], **cells: str) -> Loaded:
-    """What is read of a TTK file of the rows, which also have the cells; without rows, of one."""
+    """Return the cases read from a TTK file of the rows, with ``cells`` in each row; without rows, of one row."""
     path = folder / "ttk.csv"
     written = [{"testcase_name": "row"} | cells | row for row in rows or ({},)]
     with path.open("w", newline="") as file:

@@ -1,4 +1,4 @@
-"""Devices that are wrong in one way each, and small cases to run them on."""
+"""Devices with one fault each, and small cases to run them on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", vi
 
 
 def log_sigmoid(name: str = "plain", shape: tuple[int, ...] = (6, 9), dtype: str = "float32", **views: str) -> Case:
-    """A LogSigmoid case; ``views`` lays tensors out by their aclnn names."""
+    """Return a LogSigmoid case; ``views`` lays out tensors by their aclnn names."""
     names = ("gradOutput", "self", "buffer")
     return Case(
         id=f"log_sigmoid_backward/{name}[{dtype}]",
@@ -59,18 +59,18 @@ def softmax(shape: tuple[int, ...] = (5, 7), dim: int = -1, **changes: Any) -> C
 
 
 def refused() -> Case:
-    """Softmax over an axis that does not exist: 161002 everywhere."""
+    """Return a call of softmax over an axis that does not exist: 161002 everywhere."""
     return softmax(dim=2, expect={"default": "ACLNN_ERR_PARAM_INVALID"})
 
 
 def early() -> Case:
-    """Softmax of an empty tensor: before ascend950 a success that writes nothing, whatever the output's shape."""
+    """Return a call of softmax on an empty tensor: before ascend950 a success without writing, for any output shape."""
     inputs = {n: plan((2, 0)) for n in ("gradOutput", "output")}
     return softmax(inputs=inputs, outputs={"out": TensorPlan((2, 3), "float32")})
 
 
 class Device(Cpu):
-    """A right device: the base of the wrong ones. ``out`` is the name of the operator's output."""
+    """A right device, the base of the wrong ones. ``out`` is the name of the operator's output."""
 
     name = "device"
 
@@ -80,7 +80,7 @@ class Device(Cpu):
         return status
 
     def spoil(self, call: Call, out: Any) -> None:
-        """Do what this device does wrong."""
+        """Do this device's fault."""
 
 
 class KeepsTheAxis(Device):
@@ -101,7 +101,7 @@ class KeepsTheAxis(Device):
 
 
 class Then(Device):
-    """A right device that then does something to the call, and may answer another status."""
+    """A right device that then changes the call, and may return another status."""
 
     def __init__(self, do: Callable[[Call], Any]) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class Then(Device):
 
 
 class Makes(Device):
-    """Writes what ``make`` makes of the call, the right result and what the output held, where it writes at all."""
+    """Writes ``make(call, right result, previous content)`` to each output that a right device writes."""
 
     def __init__(self, make: Callable[[Call, Any, Any], Any] | None = None) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Makes(Device):
             self.make = make  # type: ignore[method-assign]
 
     def make(self, call: Call, result: Any, held: Any) -> Any:
-        """Return what this device writes."""
+        """Return the values that this device writes."""
         return result
 
     def run(self, call: Call) -> Status | None:
@@ -176,7 +176,7 @@ def _contiguous(out: Any) -> tuple[int, ...]:
 
 
 class ReadsAsContiguous(Device):
-    """Reads an input in the order of its memory, whatever its strides."""
+    """Reads an input in memory order and ignores its strides."""
 
     operand = "self"
 
@@ -196,7 +196,7 @@ class ModifiesAnInput(Device):
 
 
 class Invents(Device):
-    """Gives numbers that no mistake explains."""
+    """Gives numbers that no known mistake explains."""
 
     def spoil(self, call: Call, out: Any) -> None:
         out[...] = np.random.default_rng(7).normal(size=out.shape)
@@ -241,7 +241,7 @@ class Refuses(Device):
 
 
 class Accepts(Device):
-    """Says success to everything."""
+    """Returns success for every call."""
 
     def run(self, call: Call) -> Status | None:
         super().run(call)
@@ -259,7 +259,7 @@ class AnswersANumber(Device):
 
 
 class ReplacesAnEmptyOutput(Device):
-    """Right: of no elements another array says nothing else."""
+    """A right device: without elements, another array makes no difference."""
 
     def run(self, call: Call) -> Any:
         for name, out in call.outputs.items():
@@ -277,7 +277,7 @@ class FlipsOneSign(Device):
 
 
 class Drifts(Device):
-    """Another last bit on every run."""
+    """The last bit differs after the first run."""
 
     runs = 0
 
@@ -288,7 +288,7 @@ class Drifts(Device):
 
 
 class LayoutMatters(Device):
-    """Another last bit when the gradient is not contiguous."""
+    """The last bit differs if the gradient is not contiguous."""
 
     def spoil(self, call: Call, out: Any) -> None:
         if not call.inputs["gradOutput"].flags.c_contiguous:
@@ -296,7 +296,7 @@ class LayoutMatters(Device):
 
 
 class BatchMatters(Device):
-    """Another last bit when there are fewer than six rows."""
+    """The last bit differs if there are fewer than six rows."""
 
     def spoil(self, call: Call, out: Any) -> None:
         if len(out) < 6:
@@ -309,7 +309,7 @@ class Unsupporting(Device):
 
 
 class Dies(Device):
-    """Kills its own process on cases whose id says so."""
+    """Ends its own process on cases with "/dies" or "/exits" in the id, and hangs with "/hangs"."""
 
     def spoil(self, call: Call, out: Any) -> None:
         if "/dies" in call.case_id:
@@ -335,7 +335,7 @@ class DamagesTheHeap(Device):
 
 
 class Allocates(Device):
-    """Asks for 8 GiB on cases whose id says so."""
+    """Allocates 8 GiB on cases with "/large" in the id."""
 
     def spoil(self, call: Call, out: Any) -> None:
         if "/large" in call.case_id:
@@ -350,7 +350,7 @@ class LoadsForEver(Device):
 
 
 class Breaks(Device):
-    """A fault on cases whose id says so, after which this process's device is of no use."""
+    """Fails on cases with "/breaks" in the id; from then on this process's device is unusable."""
 
     broken = False
 
@@ -361,7 +361,7 @@ class Breaks(Device):
 
 
 class StaysAway(Dies):
-    """Cannot be made again once it was there."""
+    """Can be made only once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -396,8 +396,8 @@ class CannotBeMade:
 
 
 class Cheats(Device):
-    """Looks for the golden instead of computing: in frames, among all objects, in memory that was freed, in all of its
-    own memory. It has the right to import ours, and does not."""
+    """Looks for the golden instead of computing: in frames, among all objects, in freed memory, in all of its own
+    memory. It could import our code, but does not."""
 
     def run(self, call: Call) -> Status | None:
         (out,) = call.outputs.values()

@@ -1,4 +1,4 @@
-"""Kernels with one mistake each that shows under a condition: what a report has to find by itself."""
+"""Kernels with one mistake each that shows under a condition; a report has to find the condition itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG = 8192
 
 
 class LosesTheTail(Cpu):
-    """Softmax's gradient, whose sum leaves out what is left of an axis longer than 64 after whole blocks of 64."""
+    """Softmax's gradient. On an axis longer than 64, its sum omits the rest after whole blocks of 64."""
 
     name = "loses-the-tail"
 
@@ -33,7 +33,7 @@ class LosesTheTail(Cpu):
 
 
 class MisplacesTheWeight(Cpu):
-    """A loss's gradient whose weight, where it is broadcast, lies along the wrong axes of a tensor of rank 3."""
+    """A loss's gradient. A broadcast weight lies along the wrong axes of a tensor of rank 3."""
 
     name = "misplaces-the-weight"
 
@@ -53,7 +53,7 @@ class MisplacesTheWeight(Cpu):
 
 
 class IgnoresTheLastBlock(Cpu):
-    """An operator that writes 0 instead of the last 16 results of each 16-bit row longer than 8,192."""
+    """An operator that writes 0 for the last 16 results of each 16-bit row longer than 8,192."""
 
     name = "ignores-the-last-block"
 
@@ -67,7 +67,7 @@ class IgnoresTheLastBlock(Cpu):
 
 
 class StopsAtInfinity(Cpu):
-    """Writes one number everywhere as soon as one operand has a value that is not finite."""
+    """Writes one number everywhere if an operand has a value that is not finite."""
 
     name = "stops-at-infinity"
 

@@ -1,4 +1,4 @@
-"""The registry says of every wrong kernel what it must, and every wrong kernel is wrong."""
+"""The registry describes every wrong kernel as required, and every wrong kernel is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from oracle.operators import OPERATORS
 
 @cache
 def published_of(op: str) -> list[Defect]:
-    """What stands with an operator. Its mutants are made by the test that needs them: all operators' take a minute."""
+    """Return an operator's published defects. Tests make its mutants when needed: those of all operators take a
+    minute."""
     result = OPERATORS[op]
     return [d for d in (*_published(result), *api.rows(result)) if isinstance(d, Defect) and d.row]
 
@@ -88,7 +89,7 @@ def test_equivalent_mutants_are_few_and_each_says_why():
 
 @in_full_alone
 def test_a_formula_s_way_beside_what_is_finite_is_told_from_a_wrong_one():
-    """e^-b / (1 + e^-b) is what a public kernel computes everywhere; with other signs it is wrong for finite b, too."""
+    """Public kernels compute e^-b / (1 + e^-b) for every b. With other signs it is wrong for finite b, too."""
     result = {
         d.id.removeprefix("formula/soft_margin_loss_backward/"): d for d in defects("aclnnSoftMarginLossBackward")
     }
@@ -102,14 +103,14 @@ def test_a_formula_s_way_beside_what_is_finite_is_told_from_a_wrong_one():
 
 
 def test_what_no_call_can_be_makes_no_mutant():
-    """Images are always several samples, and an axis of one cannot be halved."""
+    """Images always have several samples, and an axis of length 1 cannot be halved."""
     ids = {d.id for op in ("aclnnNLLLoss2dBackward", "aclnnGluBackward") for d in defects(op)}
     assert not [id for id in ids if "(C)" in id or "of a vector" in id or "a reduced axis of 1" in id]
     assert "refuses/log_softmax_backward/a reduced axis of 1" in {d.id for d in defects("aclnnLogSoftmaxBackward")}
 
 
 def test_a_stale_tile_is_stale_also_where_a_result_does_not_lie_in_order():
-    """Of images the classes are moved to the front at last."""
+    """For images the classes are moved to the front at the end."""
     image = np.zeros((1, 2, 2, 8), np.float32)
     inputs = {
         "gradOutput": np.arange(1, 17, dtype=np.float32).reshape(1, 2, 8), "self": image,
@@ -147,7 +148,7 @@ def test_an_operator_without_a_line_anywhere_is_scored():
 
 
 def test_an_operator_from_outside_brings_its_own(monkeypatch):
-    """Published defects and right kernels of an operator that is not of this package stand in its declaration."""
+    """An operator that is not in this package declares its published defects and right kernels itself."""
     inner = OPERATORS["aclnnSigmoidBackward"]
     own = "aclnnOutsideBackward"
     kernel = plain(inner)
@@ -172,7 +173,7 @@ def test_a_defect_runs_only_where_it_is_wrong():
 
 @pytest.mark.parametrize("defect", ON_STATED, ids=lambda d: d.id)
 def test_a_published_defect_is_noticed_on_the_stated_inputs(defect, prepared):
-    """Right kernels pass on these few cases (tests/power/test_alarms.py): what is noticed is wrong."""
+    """Right kernels pass on these few cases (tests/power/test_alarms.py), so a noticed kernel is wrong."""
     assert any(outcome_on(p, defect.device).status != "pass" for p in prepared(defect.op, defect.soc()))
 
 

@@ -1,4 +1,4 @@
-"""Which mutants no verdict may notice, as far as a rule finds it."""
+"""The mutants that no verdict can notice, as far as a rule finds them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def hidden(slug: str) -> dict[str, bool]:
-    """Whether a numeric mutant of an operator is hidden, by the end of its id."""
+    """Return, by the end of its id, whether each numeric mutant of an operator is hidden."""
     (op,) = [each for each in OPERATORS.values() if each.slug == slug]
     kinds = ("in float16", "truncate", "no rounding", "'s type", "inf as largest")
     result = [d for d in numerics.mutants(op) if d.id.endswith(kinds)]
@@ -45,7 +45,7 @@ def test_computing_float16_in_it_is_wrong_where_a_public_kernel_widens():
 
     assert only("threshold_backward").soc() == "ascend950"
     assert only("tanh_backward").soc() == "ascend910b"
-    assert not only("hardshrink_backward").equivalent  # where the types mix it is not
+    assert not only("hardshrink_backward").equivalent  # with mixed types it is not equivalent
 
 
 def test_an_infinity_read_as_the_largest_number_is_hidden_where_some_right_kernel_answers_so():
@@ -63,7 +63,7 @@ def test_a_flushed_gradient_is_seen_where_a_factor_makes_zero_of_the_smallest_on
 def test_nothing_is_rounded_where_one_of_the_operands_is_the_result():
     relu = {d.id.partition("relu/")[2]: bool(d.equivalent) for d in registry.defects("aclnnRelu")}
     assert [relu[kind] for kind in ("half away", "upwards", "float16 in float16", "bfloat16 in bfloat16")] == [True] * 4
-    assert not relu["float32 in float16"]  # which loses digits of the operand
+    assert not relu["float32 in float16"]  # it loses digits of the operand
     limits = {d.id.partition("hardtanh/")[2]: bool(d.equivalent) for d in registry.defects("aclnnHardtanh")}
     assert not limits["half away"]  # a limit may lie between two numbers of 16 bits
 

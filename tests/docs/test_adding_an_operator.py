@@ -1,6 +1,6 @@
-"""docs/adding-an-operator.md does what it says: its blocks, put into an empty folder, are run in order.
+"""docs/adding-an-operator.md works: its blocks are put into an empty folder and run in order.
 
-The ordinary run leaves out what takes long, the scores and the emulated CANN: ACLNN_TEST_DOCS=1 runs all of it.
+The ordinary run omits the slow steps, the scores and the emulated CANN; ACLNN_TEST_DOCS=1 runs all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/api.md is what the docstrings say, and the examples in the docstrings run."""
+"""docs/api.md agrees with the docstrings, and the examples in the docstrings run."""
 
 from __future__ import annotations
 

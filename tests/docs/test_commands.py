@@ -1,7 +1,7 @@
-"""Every command of README.md, docs/ and cases/README.md runs: on few cases, with what a reader would have put in.
+"""Every command of README.md, docs/ and cases/README.md runs, on few cases, with a reader's values for placeholders.
 
-Slow, so only on request, as CI's full run does: ACLNN_TEST_DOCS=1 python -m pytest tests/docs/test_commands.py. Without
-it every command is at least one that this test would run, or one that CI itself runs.
+This is slow, so it runs only on request, as CI's full run does: ACLNN_TEST_DOCS=1 python -m pytest
+tests/docs/test_commands.py. Without it, the test checks that every command is one that this test or CI runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 START = re.compile(r"(?:- run: |- )?((?:\w+='[^']*' |\w+=\S+ |eval .*)?(?:aclnn-oracle|pytest|python) .*)")
-# Commands that CI runs as they stand, or a test of their own: where.
+# Commands that CI or another test runs: where.
 ELSEWHERE = {
     "pip install": ".ci/run",
     "python -m pytest tests/emulator": ".ci/run",
@@ -61,7 +61,7 @@ extern "C" void softmax_grad(const float* g, const float* y, float* out, int64_t
 }
 """
 CASE = "'log_sigmoid_backward/first_look[float16-6x35-buffer]'"
-# What a reader writes instead of a placeholder, in this order.
+# A reader's values for the placeholders, in this order.
 FILLED = (
     (r"\$CI_NODE_INDEX/\$CI_NODE_TOTAL", "2/4"),
     (r"\$\{\{ matrix\.part \}\}|\$CI_NODE_INDEX", "1"),
@@ -92,7 +92,7 @@ FAILS = (
     "failure.py",
     "#5=nan",
     "merge --partial",
-)  # may end with 1: they find something
+)  # may end with 1 because they find something
 
 
 def commands(page: Path) -> Iterator[str]:
@@ -110,21 +110,21 @@ def elsewhere(command: str) -> bool:
 
 
 def filled(command: str) -> str:
-    """A command as a reader would give it, on few cases."""
+    """Return a command as a reader would type it, on few cases."""
     for place, words in FILLED:
         command = re.sub(place, words, command)
     if "aclnn-oracle run" in command and "--help" not in command and "reports/search" not in command:
         few = FEW.replace("LogSigmoid", "Softmax") if "my_kernels" in command else FEW
         few = few[few.index("--tier") :] if "--pair" in command else few  # a pair chooses the operators
         command = command.replace("-n auto", "-n 2") + f" {few}"
-    if "--resume" in command:  # of the same run, which is not the page's last one
+    if "--resume" in command:  # it resumes the same run, and the page's last run is another one
         command = f"{command.replace(' --resume reports/latest.jsonl', '')} && {command}"
     if "aclnn-oracle golden" in command and "--verify" not in command:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:
-        rows = "" if "Gelu " in command else " --rows 2"  # of one operand there is one row
+        rows = "" if "Gelu " in command else " --rows 2"  # an operator of one operand has one row
         command = command.replace("--rows 1024", "") + f"{rows} --quiet --restart --state sweep.state"
-    if "aclnn-oracle search" in command:  # of every operator it takes minutes until each has had its turn
+    if "aclnn-oracle search" in command:  # for every operator it would take minutes until each had its turn
         command += f"{'' if '--op ' in command else ' --op aclnnLogSigmoidBackward'} --minutes 0.2"
     if command.startswith("aclnn-oracle coverage"):
         command += " cases/log_sigmoid_backward.yaml"
@@ -134,7 +134,7 @@ def filled(command: str) -> str:
 
 
 def prepare(desk: Path, factor: str = "") -> None:
-    """Put there what the pages' reader has by then: catalogue, records, other teams' files, a device, arrays."""
+    """Create the files that the pages' reader has: catalogue, records, other teams' files, a device, arrays."""
     (desk / "cases").symlink_to(ROOT / "cases")
     for name, source in (("atk_aclnnX.json", "atk_small.json"), ("ttk_x.csv", "ttk_aclnn_small.csv"),
                          ("golden.py", "golden_small.py")):  # fmt: skip
@@ -180,7 +180,7 @@ def test_every_command_is_run_here_or_by_ci() -> None:
 def test_python_on_a_page_uses_what_it_imports() -> None:
     for page in (*PAGES, *(ROOT / "docs" / "zh").glob("*.md")):
         for language, text in BLOCK.findall(page.read_text("utf-8")):
-            if language == "python" and page.name != "api.md":  # signatures; its examples are run as doctests
+            if language == "python" and page.name != "api.md":  # these are signatures; its examples run as doctests
                 nodes = list(ast.walk(ast.parse(text)))
                 used = {node.id for node in nodes if isinstance(node, ast.Name)}
                 imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -192,8 +192,8 @@ def test_python_on_a_page_uses_what_it_imports() -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if any(not elsewhere(c) for c in commands(p))], ids=lambda p: p.stem)
 def test_a_page_s_commands_run(page: Path, tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment(tree, soc="ascend910b", torch_npu=True).items():
-        monkeypatch.setenv(name, value)  # what says --backend aclnn has an NPU then
-    prepare(tmp_path, factor="0.9 * " if page.stem == "interop" else "")  # there a failure is reduced
+        monkeypatch.setenv(name, value)  # a reader with --backend aclnn has an NPU
+    prepare(tmp_path, factor="0.9 * " if page.stem == "interop" else "")  # this page reduces a failure
     for command in dict.fromkeys(commands(page)):
         if elsewhere(command):
             continue

@@ -1,4 +1,4 @@
-"""An environment on the emulated CANN for the doctor's child processes, put back afterwards."""
+"""An environment on the emulated CANN for the doctor's child processes, restored afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oracle.emulator import environment
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """Nothing of an NPU: no variables, no driver, no devices, no CANN in the default folders."""
+    """An environment without an NPU: no variables, no driver, no devices, no CANN in the default folders."""
     for name in (*examination.NAMED, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
         if name != "LD_LIBRARY_PATH":
             monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""The doctor on every SoC and in conditions that go wrong: each is one line with its remedy."""
+"""The doctor on every SoC and under faulty conditions: each condition is one line with its remedy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_operator_is_called_once_rightly_and_once_wrongly(emulated):
     ]
 
 
-# What goes wrong -> (the topic it is told under, words of the finding, words of the remedy).
+# Condition -> (fault, topic of the finding, words of the finding, words of the remedy).
 CONDITIONS = {
     "a driver too old for CANN": ("aclrtSetDevice=507899", "device 0", "507899 (driver error)", "older than this CANN"),
     "no permission": ("aclrtSetDevice=207006", "device 0", "207006 (no permission)", "join the group"),
@@ -91,7 +91,7 @@ CONDITIONS = {
 }
 
 
-# One of each topic in the ordinary run: a process each.
+# The ordinary run takes one condition per topic: each needs a process.
 TOPICS = {row[1]: name for name, row in reversed(CONDITIONS.items())}.values()
 
 
@@ -298,7 +298,7 @@ def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):
         assert sorted(archive.getnames()) == ["doctor/doctor.txt", "doctor/environment.txt"]
 
 
-# What --soc asks for, what the examination says of the device -> the exit status, and words of the last line.
+# The SoC of --soc, the device's SoC, the exit status, and words of the last line.
 ASKED = {
     "nothing asked, no device": (None, [warning("NPU", "none")], 0, "none"),
     "no device": ("ascend910b", [warning("NPU", "none")], 1, "ascend910b is asked for, and no device was found"),

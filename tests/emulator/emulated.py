@@ -1,4 +1,4 @@
-"""What the emulator's tests share: the toolkit tree, programs compiled against it, calls through the ctypes driver."""
+"""Helpers of the emulator's tests: the toolkit tree, programs compiled against it, calls through the ctypes driver."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RENAMED_AND_WHOLE = ("acl_rt", "nnopbase", "opapi")  # the runtime's newer name,
 
 
 def compile_program(tree: Path, source: Path, out: Path, *flags: str, libraries: Iterable[str] = NEW_AND_SPLIT) -> Path:
-    """Compile one C++ file as the documents say: -I include, -L lib64, three libraries."""
+    """Compile one C++ file as the documents describe: -I include, -L lib64, three libraries."""
     command = [
         find_compiler(),
         "-std=c++17",
@@ -57,9 +57,9 @@ def run_program(
 
 @dataclass
 class Job:
-    """One call for the driver. Tensors are arrays (of which the driver gets the storage), TensorSpec or None.
+    """One call for the driver. Tensors are arrays (the driver gets their storage), TensorSpec or None.
 
-    ``parameters`` of an operator that the suite has none of: (name, C type or "tensor") in order.
+    ``parameters``: (name, C type or "tensor") in order, for an operator that is not in the suite.
     """
 
     op: str
@@ -85,7 +85,7 @@ class Job:
 
 
 def parameters_of(op: str) -> tuple[tuple[str, str], ...]:
-    """The parameters of an operator of the suite, each with its C type."""
+    """Return the parameters of an operator of the suite, each with its C type."""
     return tuple((p.name, c_type(p) if p.kind == "attr" else "tensor") for p in OPERATORS[op].parameters)
 
 
@@ -117,7 +117,8 @@ def _spec(value: np.ndarray | TensorSpec) -> dict[str, Any]:
 
 @dataclass
 class Answer:
-    """What the driver saw: the statuses of both phases and of the synchronisation, and every storage afterwards."""
+    """The driver's results: the statuses of both phases and of the synchronisation, and every storage after the
+    call."""
 
     status: int
     message: str
@@ -146,7 +147,7 @@ def drive(
 
 
 def call(tree: Path, jobs: Iterable[Job], soc: str = "ascend910b", **variables: str) -> list[Answer]:
-    """Run the jobs in a fresh process and return what the driver saw."""
+    """Run the jobs in a fresh process and return the driver's results."""
     done = drive(tree, jobs, soc, **variables)
     assert done.returncode == 0, done.stderr
     return [Answer(**json.loads(line)) for line in done.stdout.splitlines()]

@@ -1,6 +1,6 @@
-"""Calls aclnn operators through ctypes, as its arguments on stdin say: one JSON object a line in, one out.
+"""Calls aclnn operators through ctypes, as described on stdin: one JSON object a line in, one out.
 
-It knows nothing of the project, so that what it shows is the C interface and nothing else. argv[1] is lib64.
+It does not import the project, so that it tests only the C interface. argv[1] is lib64.
 A job: {"op", "args": [["tensor", name, spec or null], [C type, name, value]], "null": [names], "run": bool}; an
 aclScalar's value is [aclDataType, base64 of its bytes] or null; a tensor's spec:
 {"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
@@ -113,7 +113,7 @@ def first_phase(job: dict, tensors: dict[str, Tensor | None]) -> tuple[int, c_ui
 
 
 def second_phase(job: dict, size: c_uint64, executor: c_void_p) -> tuple[int, int]:
-    """Run it; return the status of the call and of the synchronisation."""
+    """Run the second phase; return the status of the call and of the synchronisation."""
     workspace = c_void_p()
     if size.value > 0:
         must(acl.aclrtMalloc(byref(workspace), size.value, 0), "aclrtMalloc")

@@ -1,4 +1,4 @@
-"""Building the toolkit tree, and what a process is told to export."""
+"""Build the toolkit tree; the variables that a process has to export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from oracle.model.errors import OracleError
 def test_the_tree_has_what_torch_npu_and_programs_look_for(tree):
     for name in (*LIBRARIES, *ALIASES, *SHELLS):
         assert (tree / "lib64" / name).is_file()
-        assert not (tree / "lib64" / name).is_symlink()  # op-plugin takes regular files
+        assert not (tree / "lib64" / name).is_symlink()  # op-plugin accepts only regular files
     for folder in ("include/acl", "include/aclnn", "include/aclnnop", "opp", "runtime", "compiler"):
         assert (tree / folder).is_dir()
 

@@ -1,4 +1,4 @@
-"""C++ programs written for CANN compile against the emulator's headers and print what the documents say."""
+"""C++ programs written for CANN compile against the emulator's headers and print the documented results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on order: every action does what docs/emulator.md says, at the call it names, and nothing else."""
+"""Injected faults: every action does what docs/emulator.md says, at the named call, and nothing else."""
 
 from __future__ import annotations
 

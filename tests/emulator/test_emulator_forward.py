@@ -1,4 +1,4 @@
-"""The forward partners refuse what CANN's own unit tests and host code say: ops-nn, row by row as facts."""
+"""The forward partners refuse the calls that CANN's own unit tests and host code refuse: ops-nn, row by row."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ S = np.float32  # an aclScalar; a Python number is passed by value
 
 @dataclass(frozen=True)
 class Partner:
-    """A forward partner. ``more``: arguments between self and out, in order."""
+    """A forward partner. ``more``: the arguments between self and out, in order."""
 
     name: str
     more: dict[str, Any] = field(default_factory=dict)
@@ -178,14 +178,14 @@ ACTIVATIONS = (
 )
 ANY_RANK = ("aclnnGeluV2", "aclnnSilu", "aclnnHardswish")
 FOUR = (2, 3, 4, 5)
-# Of which out may have another dtype than self.
+# These accept an out of another dtype than self.
 OTHER_OUT = ("Softplus", "Elu", "Celu", "LeakyRelu", "Threshold", "Hardshrink", "Softshrink", "Hardswish")
 
 
 def refusals_of(partner, soc):
-    """What every activation is asked, with the status."""
+    """Yield jobs for every activation, with the expected status."""
     older = soc == "ascend910"
-    gone = INVALID if older and partner.name == "aclnnFastGelu" else 0  # it has no dtype there
+    gone = INVALID if older and partner.name == "aclnnFastGelu" else 0  # the operator has no dtype on ascend910
     bf16 = 0 if partner.name == "aclnnElu" or not older else INVALID
     yield partner.job(X, X), gone
     yield partner.job(None, X), NULL
@@ -206,7 +206,7 @@ def of_one(name, x, out, code, **more):
 
 
 def special_rows(soc):
-    """What single activations and losses are asked."""
+    """Yield jobs for single activations and losses, with the expected status."""
     new, old = soc == "ascend950", soc == "ascend910"
     private = t(5, 5, layout="FRACTAL_NZ")
     whole = t(5, 5, dtype=INT)
@@ -236,7 +236,7 @@ def special_rows(soc):
         yield of_one(name, X, X, INVALID, target=t(4), reduction=0, **more)
         yield of_one(name, X, t(4), INVALID, target=X, reduction=0, **more)
         yield of_one(name, t(0, 5), t(), 0, target=t(0, 5), reduction=1, **more)
-        known = name == "SoftMarginLoss"  # any other number is a sum
+        known = name == "SoftMarginLoss"  # any other number means a sum
         yield of_one(name, X, t(), 0 if known else INVALID, target=X, reduction=7, **more)
     for name in ("MseLoss", "L1Loss", "SoftMarginLoss"):
         yield of_one(name, X, ONE, INVALID, target=X, reduction=1)

@@ -1,4 +1,4 @@
-"""The C++ kernels and checks against the Python ones: two implementations of one description, written apart."""
+"""The C++ kernels and checks against the Python ones: two implementations of one description, written separately."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OF_PROBABILITIES = {"aclnnBinaryCrossEntropy", "aclnnKlDiv"}
 
 
 def poisoned(shape, dtype, view="contiguous"):
-    """An output full of a pattern; "strided": every second element of its storage."""
+    """Return an output filled with a pattern; "strided": every second element of its storage."""
     if view == "contiguous":
         return np.full(shape, 7, dtype)
     return np.full((*shape[:-1], 2 * shape[-1]), 7, dtype)[..., ::2]
@@ -49,7 +49,7 @@ def softmax_of(x):
 
 
 def arguments(op, dtype, rng, view):
-    """Random arguments of an operator; "strided" views have gaps, a transposed order, and an offset."""
+    """Return random arguments of an operator; "strided" views have gaps, a transposed order, and an offset."""
 
     def tensor(values):
         values = np.asarray(values).astype(FLOATS[dtype])
@@ -87,7 +87,7 @@ def arguments(op, dtype, rng, view):
 
 
 def attribute(p, rng):
-    """One of the values of an attribute that a plain call may have."""
+    """Return a value that the attribute may have in a plain call."""
     if p.role in ("reduction", "choice"):
         return p.choices[rng.integers(len(p.choices))]
     if p.role == "flag":
@@ -109,7 +109,7 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
         for dtype in FLOATS if PLATFORMS[soc].bfloat16 else ("float16", "float32"):
             for view in ("contiguous", "strided") * 3:
                 params = arguments(op, dtype, rng, view)
-                if op not in (BCE, NLL, SOFTMAX):  # whose tensors follow their attributes
+                if op not in (BCE, NLL, SOFTMAX):  # the shapes of their tensors depend on attributes
                     params |= {p.name: attribute(p, rng) for p in operator.parameters if p.kind == "attr"}
                 shape = operator.output_shape(params)
                 params[operator.output] = poisoned(shape, FLOATS[dtype], view if shape else "contiguous")
@@ -133,7 +133,8 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
 
 @pytest.mark.parametrize("soc", PLATFORMS)
 def test_arithmetic_kernels_give_the_bits_of_the_float32_profile(tree, soc):
-    """BCE and NLL use +, -, *, / only, so the public forms leave no room; the others call exp or sum in some order."""
+    """BCE and NLL use only +, -, * and /, so the public forms leave no choice; the others call exp or sum in some
+    order."""
     rng = np.random.default_rng(21)
     dtypes = FLOATS if PLATFORMS[soc].bfloat16 else ("float16", "float32")
     calls = [(op, arguments(op, dtype, rng, "contiguous")) for op in (BCE, NLL) for dtype in dtypes for _ in range(4)]
@@ -195,7 +196,7 @@ DTYPE_NAMES = [*FLOATS] * 4 + [n for n in DTYPES if n != "str_"]
 
 
 def random_call(op, rng):
-    """Mostly almost right: one shape and dtype for all, then up to three tensors changed."""
+    """Return a mostly valid call: one shape and dtype for all, then up to three tensors changed."""
     shape = SHAPES[rng.integers(len(SHAPES))]
     dtype = rng.choice(DTYPE_NAMES)
     params = {}
@@ -263,7 +264,7 @@ def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc)
     plain |= {OPERATORS[op].output: TensorSpec((6, 9), "float32")}
     accepted = {0} if validate(op, soc=soc, **plain).ok else set()
     refusals = {161002, *WITHOUT_KERNEL.get(op, ())}
-    assert 161001 in seen  # the sample really has all
+    assert 161001 in seen  # the sample contains all three
     assert refusals & seen
     assert seen <= {0, 161001, 561103, *refusals}
     assert seen >= accepted

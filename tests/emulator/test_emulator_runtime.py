@@ -1,4 +1,4 @@
-"""The runtime's laws, each a named check of a C++ program (programs/) in a process of its own."""
+"""Laws of the runtime. Each is a named check of a C++ program (programs/), run in its own process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emulated import HERE, WITH_MATH, compile_program, run_program
 
 pytestmark = pytest.mark.slow
 
-# What a check wants to find in its environment.
+# The environment that a check needs.
 VARIABLES = {
     "visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": "2,5"},
     "no_visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": ""},

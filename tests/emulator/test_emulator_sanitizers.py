@@ -1,6 +1,6 @@
 """The runtime's checks under the address, undefined-behaviour and thread sanitizers: no leak, no race, no bad access.
 
-Slow (two more builds), so only on request: ACLNN_TEST_SANITIZERS=1 python -m pytest tests/emulator
+Slow (two more builds), so it runs only on request: ACLNN_TEST_SANITIZERS=1 python -m pytest tests/emulator
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if os.environ.get("ACLNN_TEST_SANITIZERS") != "1":
     pytest.skip("slow: set ACLNN_TEST_SANITIZERS=1 (CI does)", allow_module_level=True)
 
 OPTIONS = {
-    # No leak at exit: what the process keeps for ever is reachable. SIGSEGV stays the system's own.
+    # No leak at exit: memory that the process keeps is reachable. The system handles SIGSEGV.
     "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
@@ -42,7 +42,7 @@ def test_under_sanitizers(sanitized, monkeypatch, program, name):
     tree, programs = sanitized
     for variable, value in OPTIONS.items():
         monkeypatch.setenv(variable, value)
-    variables = {"MEMORY_MB": "1024"} | VARIABLES.get(name, {})  # sanitizers keep shadow memory for what is reserved
+    variables = {"MEMORY_MB": "1024"} | VARIABLES.get(name, {})  # sanitizers need shadow memory for reserved memory
     done = run_program(tree, programs[program], name, timeout=120, **variables)
     assert (done.returncode, done.stderr) == (0, "")
 

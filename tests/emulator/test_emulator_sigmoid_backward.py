@@ -63,7 +63,7 @@ def test_only_gradoutput_s_bfloat16_asks_for_the_soc(tree, soc):
 
 
 def exact(g, y, common):
-    """The formula in the type it is computed in, rounded to the common type."""
+    """Return the formula's result in the type of the computation, rounded to the common type."""
     compute = {"float16": np.float32, "bfloat16": np.float32}.get(common, NUMPY[common])
     g, y = g.astype(NUMPY[common]).astype(compute), y.astype(NUMPY[common]).astype(compute)
     if common.startswith("complex"):
@@ -96,7 +96,7 @@ def test_the_result_has_the_common_type_before_it_is_cast(tree, soc, types):
     for out, answer in zip(given, answers, strict=True):
         assert (answer.status, answer.sync) == (0, 0), answer.message
         actual = answer.after("gradInput", out)
-        if common.startswith("complex"):  # how a complex product rounds is the compiler's
+        if common.startswith("complex"):  # the compiler decides how a complex product rounds
             np.testing.assert_allclose(actual, wanted.astype(out.dtype), rtol=1e-6 if out.itemsize == 8 else 1e-7)
         else:
             np.testing.assert_array_equal(actual, wanted.astype(out.dtype))

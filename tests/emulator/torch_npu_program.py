@@ -1,8 +1,8 @@
-"""Runs the unmodified torch_npu on the emulated CANN: argv[1] names a check, the suite's operators follow. Needs torch
-and torch_npu, nothing else.
+"""Runs the unmodified torch_npu on the emulated CANN: argv[1] names a check, the suite's operators follow.
 
-The comparisons are with PyTorch on the CPU in float32 or float64. Tolerances: four units in the last place of the dtype
-for single operators; what autograd makes of several (sums of up to 24 terms) has its own.
+It needs only torch and torch_npu. It compares with PyTorch on the CPU in float32 or float64. The tolerance for single
+operators is four units in the last place of the dtype. Compositions by autograd (sums of up to 24 terms) have their own
+tolerance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def both(check, *tensors: torch.Tensor | None, dtype: torch.dtype) -> None:
     close(check(*device), check(*(t if t is None or not t.is_floating_point() else t.float() for t in given)))
 
 
-# What PyTorch's losses make of a mask, or of class indices.
+# The values that PyTorch's losses take for a mask, or for class indices.
 CHOICES = (
     lambda _, mask: ~mask,
     lambda _, mask: (~mask).sum(),
@@ -93,7 +93,7 @@ def softmax_of_transposed_views(dim: int):
 
 
 def log_sigmoid(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """The device gets the empty buffer that its own forward makes, the CPU the one it needs."""
+    """The device gets the empty buffer that its own forward makes; the CPU gets the buffer that it needs."""
     buffer = torch.empty(0, dtype=x.dtype, device="npu") if x.device.type == "npu" else torch.exp(-x.abs())
     return ATEN.log_sigmoid_backward(g, x, buffer)
 
@@ -119,14 +119,14 @@ def backward_operators() -> None:
         both(ATEN.sigmoid_backward, gradient, probability, dtype=dtype)
 
 
-# Odd multiples of 1/32 and 1/64: every dtype holds them exactly, and no function bends at them or at their differences.
+# Odd multiples of 1/32 and 1/64: exact in every dtype, and no function has a kink at them or at their differences.
 GENERATOR = torch.Generator().manual_seed(1)
 X = (torch.randint(-62, 62, (4, 6), generator=GENERATOR) * 2 + 1) / 32
 LABEL, WEIGHT = ((torch.randint(0, 32, X.shape, generator=GENERATOR) * 2 + 1) / 64 for _ in range(2))
 SIGNS = 1.0 - 2 * torch.randint(0, 2, X.shape, generator=GENERATOR)
 CLASSES, IMAGES = torch.tensor([5, 0, 3, 3]), torch.tensor([[[0, 1], [2, 1]], [[1, 1], [0, 2]]])
 
-# What no loss of PyTorch's reaches through autograd on torch_npu, and why.
+# Operators that no loss of PyTorch reaches through autograd on torch_npu, and the reason.
 NOT_REACHED = {
     "aclnnCrossEntropyLossGrad": "F.cross_entropy is log_softmax and nll_loss",
     "aclnnGroupNormBackward": "F.group_norm takes aclnnGroupNorm first, which is not served to torch_npu",
@@ -158,14 +158,14 @@ def fast_gelu(a: torch.Tensor) -> torch.Tensor:
 
 
 def pair(loss, target: torch.Tensor, **more):
-    """A loss of two tensors, which takes a reduction; `more` are tensors or options."""
+    """Return a loss of two tensors that takes a reduction; `more` are tensors or options."""
     return lambda a, **options: loss(
         a, on(a, target), **{k: on(a, v) if isinstance(v, torch.Tensor) else v for k, v in more.items()}, **options
     )
 
 
 def activations() -> list:
-    """(The suite's operators of which the backward is one, the function)"""
+    """Return pairs: the names of the suite's operators, one of which is the backward operator, and the function."""
     return [
         ("aclnnGeluBackward aclnnGeluBackwardV2", lambda a: F.gelu(a, approximate="tanh")),
         ("aclnnFastGeluBackward", fast_gelu),
@@ -238,7 +238,7 @@ def losses() -> list:
 
 
 def differentiate(loss, leaf: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
-    """Return the loss of a tensor made of the leaf, and the gradient of its elements' weighted sum to the leaf."""
+    """Return the loss of a tensor made of the leaf, and the gradient of its weighted sum with respect to the leaf."""
     value = loss(given)
     weights = torch.arange(1.0, value.numel() + 1).reshape(value.shape) / 32
     (value * on(value, weights)).sum().backward()
@@ -246,7 +246,7 @@ def differentiate(loss, leaf: torch.Tensor, given: torch.Tensor) -> list[torch.T
 
 
 def calls(operators: str) -> int:
-    """How often one of the suite's operators was called so far."""
+    """Return the number of calls of the suite's operators so far."""
     torch.npu.synchronize()
     return sum(ACL.aclemuCallCount(name.encode()) for name in operators.split())
 
@@ -260,8 +260,8 @@ def assert_agrees(claim: str, found: list[torch.Tensor], wanted: list[torch.Tens
 
 
 def autograd() -> None:
-    """Each operator of the suite, through the function of PyTorch that has it as its gradient, in float32."""
-    torch_npu.npu.use_compatible_impl(True)  # GELU by erf is erf: without, torch_npu takes the one by tanh for both
+    """Run each operator of the suite in float32, through the function of PyTorch that has it as its gradient."""
+    torch_npu.npu.use_compatible_impl(True)  # GELU by erf then uses erf; without this, torch_npu uses tanh for both
     rows = [*activations(), *losses(), ("aclnnGeluBackwardV2", F.gelu)]
     reached = {name for operators, _ in rows for name in operators.split()}
     assert reached | set(NOT_REACHED) == set(sys.argv[2:]), reached ^ set(sys.argv[2:])
@@ -270,12 +270,12 @@ def autograd() -> None:
         before = calls(operators)
         result = differentiate(loss, leaf, leaf)
         assert calls(operators) > before or not operators, f"row {number}: no call of {operators}"
-        # Sums of 24 terms, and the kernels of Atlas A2 add 1e-6 to smooth L1's beta.
+        # Sums of 24 terms. Also, the kernels of Atlas A2 add 1e-6 to smooth L1's beta.
         assert_agrees(f"row {number}, {operators}", result, differentiate(loss, right, right), 1e-5)
 
 
 def autograd_in_low_precision() -> None:
-    """The same in float16 and bfloat16, of a transposed leaf on a second stream, and under autocast."""
+    """Run the same in float16 and bfloat16, with a transposed leaf on a second stream, and under autocast."""
     stream = torch.npu.Stream()
     for low, tolerance in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
         for number, (operators, loss) in enumerate([*activations(), *losses()]):
@@ -290,7 +290,7 @@ def autograd_in_low_precision() -> None:
                 value, gradient = differentiate(loss, leaf, leaf.t())
             stream.synchronize()
             assert_agrees(f"{text}, a view on another stream", [value, gradient.t()], wanted, tolerance)
-            if operators != "aclnnBinaryCrossEntropyBackward":  # which autocast refuses
+            if operators != "aclnnBinaryCrossEntropyBackward":  # autocast refuses it
                 leaf = X.npu().requires_grad_()
                 with torch.autocast("npu", dtype=low):
                     result = differentiate(loss, leaf, leaf)
@@ -323,7 +323,8 @@ def an_asynchronous_fault() -> None:
 
 
 def just_in_time() -> None:
-    """Before Atlas A2 torch_npu compiles operators when they are called, through aclop, unless told not to."""
+    """Before Atlas A2, torch_npu compiles operators when they are called, through aclop, unless this is switched
+    off."""
     y = torch.softmax(torch.randn(SHAPE), 1)
     assert not torch_npu.npu.is_jit_compile_false()
     words = ("aclopCompileAndExecute", "does not have this function")
@@ -337,7 +338,7 @@ def just_in_time_off() -> None:
 
 
 def unserved() -> None:
-    """An operator that is not served is one error with its names, and the process goes on."""
+    """An operator that is not served gives one error with its names; the process continues."""
     x = torch.rand(4, 4).npu()
     refused(lambda: x @ x, "561003", "does not serve aclnnMatmul (for aten::matmul)", "docs/emulator.md")
     refused(lambda: F.layer_norm(x, (4,)), "aclnnLayerNorm", "aten::layer_norm")
@@ -355,7 +356,7 @@ def goes_on(x: torch.Tensor) -> None:
 
 
 def unserved_by_the_older_interface() -> None:
-    """Where torch_npu has no aclnn function: the next wait for the device is the error, and the process goes on."""
+    """If torch_npu has no aclnn function, the next wait for the device raises the error; the process continues."""
     x, words = torch.rand(4, 4).npu(), ("aclopCompileAndExecute", "operator Mish is not served", "docs/emulator.md")
     refused(lambda: torch_npu.npu_mish(x).cpu(), *words)
     goes_on(x)

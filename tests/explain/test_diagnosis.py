@@ -1,4 +1,4 @@
-"""What is claimed of a wrong output, and that nothing is claimed of one that no rule explains."""
+"""The claims about a wrong output; an output that no rule explains gets no claim."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = RNG.normal(size=(6, 8))
 
 
 def cause(wrong, value=VALUES, dtype="float32"):
-    """What is claimed of ``wrong(value)`` stored in a type, all elements that differ being bad."""
+    """Return the claim about ``wrong(value)`` stored in a type; all elements that differ are bad."""
     golden = round_to(value, dtype)
     with np.errstate(all="ignore"):
         made = np.asarray(wrong(value))
@@ -40,7 +40,7 @@ def cause(wrong, value=VALUES, dtype="float32"):
 
 
 def kept(wrong, before, dtype="float32"):
-    """What is claimed of ``wrong(value, before)``, stored where every element held ``before``."""
+    """Return the claim about ``wrong(value, before)``, stored where every element was ``before``."""
     golden = round_to(VALUES, dtype)
     actual = round_to(np.asarray(wrong(VALUES, before)), dtype)
     bad = ~(actual == golden)
@@ -83,7 +83,7 @@ def test_what_a_claim_says_of_values():
 
 
 def told_of(call, *, output=None, **operands):
-    """What is claimed of a device that computes a call with other operands, or gives ``output`` for a right result."""
+    """Return the claim about a device that computes with other operands, or returns ``output`` of the right result."""
     right = reference(call)
     actual = compute(but(call, **operands)) if output is None else output(right.golden.copy())
     bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
@@ -91,7 +91,7 @@ def told_of(call, *, output=None, **operands):
 
 
 def call_of(op, main, dtype="float32", attrs=None, **operands):
-    """A call whose operands are normal numbers of one shape, or the given ones."""
+    """Return a call with the given operands; the others are normal numbers of one shape."""
     rng = np.random.default_rng(1)
     kind = DTYPES[dtype].numpy
     inputs = {p.name: operands.get(p.name, rng.normal(size=main).astype(kind)) for p in OPERATORS[op].inputs()}
@@ -104,7 +104,7 @@ SMOOTH, STEPS = "aclnnSiluBackward", "aclnnL1LossBackward"
 
 
 def test_an_operand_read_wrongly_is_named_because_a_simulation_gives_what_the_device_gave():
-    """Also in a formula of steps, whose results only change their signs: no wrong sign is claimed there."""
+    """This also holds for a formula of steps with results that only change their signs: no wrong sign is claimed."""
     for op, dtype in ((SMOOTH, "float32"), (STEPS, "float16")):
         call = call_of(op, (6, 16), dtype)
         x = call.inputs["self"]
@@ -144,7 +144,7 @@ def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_i
 
 
 def test_where_explanations_of_two_kinds_fit_none_is_told():
-    """Zeros everywhere come of a first element of zero that stands for all, too."""
+    """Zeros everywhere are also explained by a first element of zero that stands for all."""
     call = call_of(SMOOTH, (6, 16))
     assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
     call.inputs["gradOutput"][0, 0] = 0
@@ -182,7 +182,7 @@ def test_a_mean_whose_divisor_is_given_is_told_when_it_is_counted_anew(count, wh
 
 
 def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_names():
-    """The rule of NaN names one element; the others are wrong too, so no NaN is claimed."""
+    """The rule of NaN names one element. The others are wrong too, so the cause is not NaN."""
     call = call_of(SMOOTH, (6, 16))
     call.inputs["gradOutput"][2, 3] = np.nan
     right = reference(call)
@@ -203,7 +203,8 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
 
 
 def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computation():
-    """In float16 and stored as bfloat16, one result in ten is off by one place; in bfloat16 most are."""
+    """Computed in float16 and stored as bfloat16, one result in ten is off by one place; computed in bfloat16, most
+    are."""
     call = call_of("aclnnSiluBackward", (6, 35), dtype="bfloat16")
     for kind, claimed in (("float16", False), ("bfloat16", True)):
         one, g, x = (np.asarray(a).astype(DTYPES[kind].numpy) for a in (1, *call.inputs.values()))
@@ -223,7 +224,7 @@ def test_a_scalar_of_zero_is_no_share_of_anything():
 
 
 class Remembers:
-    """A device whose every second call, or every call after the first, answers what is not asked for."""
+    """A device that gives a wrong answer to every second call, or to every call after the first."""
 
     name = "remembers"
 
@@ -238,7 +239,7 @@ class Remembers:
 
 
 def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
-    """Where a wrong value explains nothing, the call is run again; under --isolate also in a process of its own."""
+    """If a wrong value explains nothing, the call is run again; under --isolate also in its own process."""
     assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
     assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
@@ -267,7 +268,7 @@ def test_digits_that_are_cut_are_no_elements_in_other_places():
 
 
 def test_an_error_of_any_size_decides_some_ties_and_only_rounding_away_decides_all():
-    values = np.arange(16, dtype=np.float64).reshape(2, 8) / 128 + 1 + 2.0**-8  # ties, every second one to even
+    values = np.arange(16, dtype=np.float64).reshape(2, 8) / 128 + 1 + 2.0**-8  # ties, every second one rounds to even
     away = np.where(np.arange(16).reshape(2, 8) % 2 == 0, values + 2.0**-8, round_to(values, "bfloat16").astype(float))
     assert cause(lambda v: away, values, "bfloat16").startswith("ties are rounded away from zero")
     one = some(round_to(values, "bfloat16").astype(float), (0, 2), away[0, 2])
@@ -292,7 +293,7 @@ def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
 
 
 def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
-    """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
+    """Then any wrong formula is a factor. A wrong sum of a row is one too if all gradients are equal."""
     for operand, claimed in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
         call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
         assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == claimed
@@ -304,7 +305,7 @@ def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
 
 
 def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
-    """It is near the foretold one by chance. Where many are, or one that would be far away, it is none."""
+    """It is near the predicted number by chance. Many such numbers, or one that should be far away, are no chance."""
     exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
     for first, times, text in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
         call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
@@ -340,7 +341,7 @@ def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
 
 
 def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation():
-    """A reciprocal to 9 bits, in float32: nothing tells its errors from those of a bfloat16 in between."""
+    """A reciprocal to 9 bits, in float32: its errors look like those of an intermediate bfloat16."""
     call = call_of(SMOOTH, (8, 64), dtype="bfloat16")
     g, x = (np.asarray(a).astype(np.float32) for a in call.inputs.values())
     s = 1 / (1 + np.exp(-x)) * (1 + 2.0**-9 * np.random.default_rng(4).normal(size=x.shape))
@@ -352,7 +353,7 @@ def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation(
 def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numbers_do_not_stray():
     call = call_of(SMOOTH, (6, 16))
     made = reference(call).golden.reshape(-1).copy()
-    made[::7] = np.roll(made[::7], 1)  # no operand is read so
+    made[::7] = np.roll(made[::7], 1)  # no reading of the operand gives this
     text = told_of(call, output=lambda golden: made.reshape(6, 16))
     assert text == "the right values in the wrong places: an index is wrong"
     call = call_of(SMOOTH, (6, 16), gradOutput=np.ones((32, 6), np.float32).T[:, ::2])
@@ -366,7 +367,7 @@ def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numb
 
 @pytest.mark.parametrize("view", ["transposed", "strided:2"])
 def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_are_shown(view):
-    """Also where the memory between its elements is read, which is NaN."""
+    """This also holds if the memory between its elements is read, which is NaN."""
     record = run_case(log_sigmoid(self=view), ReadsAsContiguous(), Settings())
     assert record.detail is not None
     assert record.detail.cause == "self is read as if it were contiguous: its strides are ignored"

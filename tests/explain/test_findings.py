@@ -1,4 +1,4 @@
-"""The words for where bad elements lie, and ULP distances: right across zero, their histogram, quick counts."""
+"""The words for the places of bad elements, and ULP distances: right across zero, their histogram, quick counts."""
 
 from __future__ import annotations
 

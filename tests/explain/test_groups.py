@@ -1,4 +1,4 @@
-"""What tells failing cases from passing ones, on made-up runs and on kernels with one mistake each."""
+"""The conditions that separate failing from passing cases, on made-up runs and on kernels with one mistake each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_failures_without_rhyme_or_reason_get_no_condition() -> None:
 
 
 def test_calls_that_compute_nothing_are_no_passing_cases_of_those_that_do() -> None:
-    """A device that hands back another type fails wherever it computes, and refuses what must be refused."""
+    """A device that returns another type fails wherever it computes, and refuses the calls that must be refused."""
     wrong = [case(n, True, "float32", (n + 3, 5), elements=None) for n in range(9)]
     small = [case(n + 9, False, "float32", (3, 4), elements=None) for n in range(9)]
     refused = [replace(each, inputs={n: f"{w} (no data)" for n, w in each.inputs.items()}) for each in small]
@@ -151,7 +151,7 @@ def test_a_contrast_needs_failures_and_passes() -> None:
 
 
 def ran(backend: object, slug: str, every: int) -> Record:
-    """Run every so manieth small case, and all whose last axis is long, on a backend."""
+    """Run every ``every``-th small case on a backend, and all cases with a last axis of about 8,192."""
     cases = select(load(default_dir() / f"{slug}.yaml"), tier="standard", soc="ascend910b")
     shapes = [() if each.output is None else each.output.shape for each in cases]
     chosen = [
@@ -214,7 +214,7 @@ def test_conditions_of_one_subject_are_told_together() -> None:
 
 
 def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_explains_most() -> None:
-    """A device that computes in the operands' own type: one mistake, whatever the operator."""
+    """A device that computes in the operands' own type makes one mistake in every operator."""
     cases = []
     for slug in ("softmax_backward", "log_sigmoid_backward", "gelu_backward", "tanh_backward"):
         result = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
@@ -253,7 +253,7 @@ def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseReco
 
 
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
-    """Views of one operand: of a rank where strides tell nothing more the cause has no figures."""
+    """Views of one operand: if strides of its rank say no more, the cause has no figures."""
     whole = "output is read as if it were contiguous: its strides are ignored"
     strides = "output is read as if its strides were [2, 1], not [4, 1]"
     assert shared_text([strides, whole, whole]) == whole

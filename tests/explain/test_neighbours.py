@@ -1,4 +1,4 @@
-"""Calls beside failing ones: they are calls of the operator, and a few of them tell which properties make one fail."""
+"""Neighbours of failing calls: they are calls of the operator, and a few show which properties make a call fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = ((5, 7), (64,), (2, 3, 100), (1, 130), (3, 1, 2, 9), (16, 16), (4, 4, 4
 
 
 def cases() -> list[Case]:
-    """A few calls of an elementwise operator, in all types and some layouts."""
+    """Return a few calls of an elementwise operator, in all types and some layouts."""
     views = ({}, {"self": "strided:2"}, {"gradInput": "offset:5"}, {"gradInput": "strided:2"})
     return [log_sigmoid(f"made_{n}_{k}", shape, dtype, **view)
             for n, shape in enumerate(SHAPES) for k, view in enumerate(views)
@@ -34,20 +34,20 @@ def cases() -> list[Case]:
 
 
 def rows() -> list[Case]:
-    """The same of an operator that reduces an axis, which may be counted from either end."""
+    """Return the same for an operator that reduces an axis, counted from either end."""
     shapes = ((5, 7), (3, 65), (2, 128, 3), (4, 2, 2))
     return [replace(softmax(shape, dim), id=f"softmax_backward/made[{shape}-{dim}]")
             for shape in shapes for dim in (0, -1, 1, -2)]  # fmt: skip
 
 
 def of_catalogue(slug: str, family: str) -> list[Case]:
-    """The cases of a family of an operator's catalogue that compute."""
+    """Return the cases of a family of an operator's catalogue that compute."""
     [path] = (path for path in files(default_dir()) if path.stem == slug)
     return [case for case in load(path) if case.family == family and case.computes(SOC)]
 
 
 def losses() -> list[Case]:
-    """Calls whose operands broadcast: two of them are of one element together, or neither is."""
+    """Return calls with operands that broadcast: two of them have one element together, or neither has."""
     made = of_catalogue("mse_loss_backward", "two_conditions_broadcast")
     forms = [{facts_of(described(case))[f"the form of {n}"] == "of one element" for n in ("gradOutput", "target")}
              for case in made]  # fmt: skip
@@ -55,17 +55,17 @@ def losses() -> list[Case]:
 
 
 def norms() -> list[Case]:
-    """Calls whose attributes count the axes."""
+    """Return calls with attributes that count the axes."""
     return of_catalogue("group_norm", "drawn")
 
 
 def gates() -> list[Case]:
-    """Calls with an operand whose reduced axis is half as long: an axis is turned with its length."""
+    """Return calls with an operand with a reduced axis of half the length: an axis moves together with its length."""
     return of_catalogue("glu_backward", "saturated_gates") + of_catalogue("glu_backward", "halves")
 
 
 def masks() -> list[Case]:
-    """Calls that ask for some of three outputs."""
+    """Return calls that request some of three outputs."""
     return of_catalogue("layer_norm_backward", "masks")
 
 
@@ -95,7 +95,7 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
     (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
      "gradInput is not contiguous, and the number of elements is above 64"),
     (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
-    (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 4096,  # no case is so large
+    (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 4096,  # no case has more
      "the rank is 2, and the number of elements is above 64 and at most 4096"),
     (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
      "the rank is 2, and the form of target is of one element"),
@@ -114,7 +114,7 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
 def test_calls_beside_one_failure_tell_its_condition(
     pool: Callable[[], list[Case]], fails: Callable[[object], bool], message: str
 ) -> None:
-    """One failing case among few: which of its properties matters, no case of these can tell."""
+    """With only one failing case among few, these cases cannot show which of its properties matters."""
     made = pool()
     facts = [facts_of(described(case)) for case in made]
     first = next(n for n, each in enumerate(facts) if fails(each))

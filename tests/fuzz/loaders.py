@@ -1,4 +1,4 @@
-"""Everything that reads what other people wrote, as functions of a file's bytes."""
+"""All loaders of files that other people wrote, as functions of a file's bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oracle.record.reader import read
 from oracle.system import npy
 
 DATA = Path(__file__).parents[1] / "data"
-SMALL = 1 << 12  # elements of tensors whose data is made too
+SMALL = 1 << 12  # elements; for tensors up to this size the data is made too
 
 
 def written(content: bytes, path: Path) -> Path:

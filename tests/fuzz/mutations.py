@@ -1,4 +1,4 @@
-"""Inputs nobody would write: well-formed ones, changed in a few places by chance."""
+"""Malformed inputs: well-formed ones, changed at random in a few places."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import partial
 from random import Random
 
-# What loaders stumble over: numbers beyond every type, other kinds of value, paths, text no file can hold.
+# Known difficulties of loaders: numbers beyond every type, other kinds of value, paths, text that no file can contain.
 TOKENS = [
     *(b"1e400 -1e400 1e-400 nan inf .nan .inf NaN Infinity -1 0 1 2147483648 18446744073709551616 0.5".split()),
     *(b"null true {} [] [[]] () '' \"\" ~ None complex64 complex128 float8_e4m3fn int64 bool $0 $x -$rank".split()),

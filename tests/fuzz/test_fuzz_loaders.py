@@ -1,7 +1,7 @@
-"""Whatever a file holds, a loader reads it or says what is wrong with it: no other exception, no hang, no bomb.
+"""A loader reads any file or reports what is wrong with it: no other exception, no hang, no bomb.
 
 ACLNN_TEST_FUZZ is the number of inputs for each loader (default 300). ``corpus/LOADER/`` has one small file for every
-class of fault that was ever found (without a suffix, or pytest would collect it); a new one belongs there.
+class of fault ever found. Files have no suffix, or pytest would collect them. Put a new one there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def hung(signal_number: int, frame: object) -> None:
 
 
 def read(loader: str, content: bytes) -> None:
-    """Read one input; what is not an OracleError, or takes too long, fails the test."""
+    """Read one input; any exception except OracleError, or too long a time, fails the test."""
     with tempfile.TemporaryDirectory() as folder:
         text = "read"
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()

@@ -1,7 +1,7 @@
-"""Whatever a device does, it costs its own case: no other case changes, none is lost, and no run that had one is good.
+"""A device fault affects only its own case: no other case changes or is lost, and no run with a fault is good.
 
-The table of faults is in faults.py. ACLNN_TEST_FAULTS=1 runs the whole of it, also through pytest, alone and with two
-workers; without it a slice of it runs.
+The table of faults is in faults.py. ACLNN_TEST_FAULTS=1 runs all of it, also through pytest, alone and with two
+workers; without it only a part runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[1]
 WHOLE = "ACLNN_TEST_FAULTS" in os.environ
-# One of each way in which a fault could reach another case.
+# One fault for each way in which it could reach another case.
 SLICE = ("surrogate_raised", "interrupts", "answers_an_end", "writes_later", "leaves_later", "leaves_an_orphan",
          "dies_beside_a_session", "writes_everywhere", "sets_a_near_alarm", "no_descriptors", "patches_numpy",
          "no_imports")  # fmt: skip
@@ -45,7 +45,7 @@ def _importable(monkeypatch):
 
 
 def wrong(name: str, line: CaseRecord) -> list[str]:
-    """Return what is not as the table says of a fault's case."""
+    """Return the differences between a case's record and the table's row for its fault."""
     said = " ".join([line.reason, *line.notes])
     right = line.status == FAULTS[name].status and FAULTS[name].message in said
     return [] if right else [f"{name}: {line.status} {said[:300]!r}"]
@@ -71,7 +71,7 @@ def _left() -> list[Path]:
 def _sleeps(path: Path) -> bool:
     try:
         return SLEEPER[-1].encode() in path.read_bytes()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return False
 
 
@@ -101,7 +101,7 @@ def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tm
 
 def cheat(way: str, *, isolate: bool | None) -> str:
     """Return the status of a case whose device looks for the golden instead of computing it."""
-    case = log_sigmoid(way, (5, 20 + len(way)))  # a shape that no other test has left behind
+    case = log_sigmoid(way, (5, 20 + len(way)))  # a shape that no other test has left in memory
     with closing(Bench(Settings(backend="misbehaving:Cheats", isolate=isolate))) as bench:
         return bench.run_case(case).status
 
@@ -122,11 +122,11 @@ def test_the_memory_of_the_device_holds_no_golden(monkeypatch, tmp_path):
     prepared = Prepared.make(case, Settings())
     golden, given = prepared.references["gradInput"].golden, prepared.memory.inputs["self"]
     wanted = {"float32": golden.astype(np.float32), "float64": golden.astype(np.float64), "inputs": given}
-    for name, array in wanted.items():  # inverted, so that reading the file is no find
+    for name, array in wanted.items():  # inverted, so that reading the file itself is not a find
         (tmp_path / name).write_bytes(bytes(byte ^ 0xFF for byte in array.tobytes()[:64]))
     monkeypatch.setenv("CHEATS_WITH", str(tmp_path))
     assert cheat("memory", isolate=None) == "fail"
-    assert (tmp_path / "found").read_text().split() == ["inputs"]  # the search itself finds what is there
+    assert (tmp_path / "found").read_text().split() == ["inputs"]  # the search itself works: it finds the inputs
 
 
 @in_full_alone

@@ -1,4 +1,4 @@
-"""The memory that a run and the process of its device share."""
+"""The memory that a run shares with its device's process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oracle.model.call import Call
 
 
 def test_every_array_has_an_address_of_its_own():
-    """Adapters know a storage by it, also one without elements."""
+    """Adapters identify a storage by its address, also one without elements."""
     empty, out = np.zeros(0, np.float32), np.zeros((2, 3), np.float32)
     call = Call("aclnnLogSigmoidBackward", "ascend910b", {"buffer": empty, "self": empty}, {}, {"gradInput": out})
     shared = Shared(call)

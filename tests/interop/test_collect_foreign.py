@@ -1,4 +1,4 @@
-"""ATK JSON and TTK CSV in pytest: collected when named, with a word on cases that cannot run, otherwise left alone."""
+"""ATK JSON and TTK CSV in pytest: files named on the command line are collected, others ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our cases in other tools' formats: what is written reads back as the same shapes, dtypes, attributes and ranges."""
+"""Our cases in other tools' formats: written files read back with the same shapes, dtypes, attributes and ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oracle.operators import OPERATORS
 
 pytestmark = pytest.mark.slow
 
-SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
+SMALL = 2**10  # elements: so that the range of generated data is cheap to measure
 FIRST, *_ = SMOKE = cases_of(default_dir() / "softmax_backward.yaml", tier="smoke")
 
 
@@ -35,7 +35,7 @@ def standard() -> list[Case]:
 
 
 def read_back(files, tmp_path):
-    """The written text read again, in the order it was written."""
+    """Return the written text, read again in the order of writing."""
     result = []
     for file in files:
         path = tmp_path / file.name
@@ -49,7 +49,7 @@ def read_back(files, tmp_path):
 
 
 def plans(case: Case, unread: bool) -> dict[str, TensorPlan | None]:
-    """The tensors a format can say; no kernel has one that nobody reads."""
+    """Return the tensors that a format can express; no kernel has a tensor that is never read."""
     op = OPERATORS[case.op]
     return {n: p for n, p in {**case.inputs, **case.outputs}.items() if unread or not op.by_name[n].holds("nothing")}
 
@@ -60,7 +60,7 @@ def same_number(a: float, b: float) -> bool:
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_what_is_written_reads_back(to, tmp_path):
-    """But a range that covers its type: TTK fills it by decades, whatever its ends are."""
+    """The exception is a range that covers its type: TTK fills it by decades and ignores its ends."""
     written = write(standard(), to)
     assert sum(f.count + f.left_out.total() for f in written) == len(standard())
     result = read_back(written, tmp_path)
@@ -68,7 +68,7 @@ def test_what_is_written_reads_back(to, tmp_path):
     assert len(originals) == len(result) > 100
     for ours, theirs in zip(originals, result, strict=True):
         assert theirs.op == ours.op
-        assert repr(theirs.attrs) == repr(ours.attrs)  # NaN is itself
+        assert repr(theirs.attrs) == repr(ours.attrs)  # repr compares NaN as equal
         mine, other = plans(ours, to != "ttk"), plans(theirs, to != "ttk")
         assert list(mine) == list(other)
         for name in mine:
@@ -78,7 +78,7 @@ def test_what_is_written_reads_back(to, tmp_path):
 
 
 def written_of(to: str) -> list[Case]:
-    """The cases a format can say: each file keeps the order of its operator's cases."""
+    """Return the cases that a format can express: each file keeps the order of its operator's cases."""
     by_op: dict[str, list[Case]] = {}
     for case in standard():
         by_op.setdefault(case.op, []).append(case)

@@ -26,7 +26,7 @@ SAMPLES = sorted(SHARED.glob("[at]tk/*tk_*"))
 
 
 def cases(name: str, limit: int | None = None) -> dict:
-    """The cases of a small file by the first word of their label."""
+    """Return the cases of a small file by the first word of their label."""
     return {c.id.partition("[")[2].partition("-")[0]: c for c in load(DATA / name, limit=limit).cases}
 
 

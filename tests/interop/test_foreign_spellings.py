@@ -1,4 +1,4 @@
-"""Spellings that occur in public ATK and TTK files: each is read as it is meant, and every row is accounted for."""
+"""Spellings that occur in public ATK and TTK files: each is read as intended, and no row is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scalar(name: str, value: Any, kind: str = "scalar") -> dict[str, Any]:
 
 
 def data(case: Case) -> Any:
-    """The inputs' values."""
+    """Return the inputs' values."""
     return make_inputs(case, seed=0)[0]
 
 

@@ -1,4 +1,4 @@
-"""How ATK and TTK draw a tensor's numbers: ranges, constants, values that must appear."""
+"""The numbers that ATK and TTK draw for a tensor: ranges, constants, values that must appear."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_atk_range_is_uniform_and_closed(tmp_path, dtype, low, high):
     assert values.max() <= stored[1]
     # The mean of 2000 uniform numbers is off by more than five standard errors once in two million files.
     spread = (high - low) / math.sqrt(12)
-    step = max(abs(low), abs(high)) * 2.0 ** -dtype_of(made.dtype).format.mant  # rounding may pull by one ulp
+    step = max(abs(low), abs(high)) * 2.0 ** -dtype_of(made.dtype).format.mant  # rounding may move it by one ulp
     assert abs(values.mean() - (low + high) / 2) < 5 * spread / math.sqrt(2000) + step
 
 

@@ -1,4 +1,4 @@
-"""A golden.py as a device under test: right ones pass, documented defects show, what none can answer is skipped."""
+"""A golden.py as a device under test: right ones pass, documented defects fail, impossible calls are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``export-golden``: TTK and ATK load the file as they load any golden.py, and its results are the goldens."""
+"""``export-golden``: TTK and ATK load the file like any golden.py, and its results are the goldens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, list[Case]]:
-    """Small cases with values, of every type the first few families have."""
+    """Return small cases with values, of every type that the first few families have."""
     result: dict[str, list[Case]] = {}
     for case in load_all(default_dir(), tier="smoke"):
         if case.tier == "smoke" and case.expected("ascend910b") == "ACLNN_SUCCESS" and len(case.id) < 90:
@@ -66,7 +66,7 @@ def test_a_golden_loaded_as_the_tools_load_it_is_the_golden(
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    """Bits, with every NaN the same."""
+    """Return the bits, with every NaN the same."""
     wide = np.ascontiguousarray(array)
     bits = wide.view(f"u{wide.itemsize}").reshape(wide.shape).copy()
     bits[np.isnan(wide.astype(np.float64))] = 0

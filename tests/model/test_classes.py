@@ -1,5 +1,4 @@
-"""Classes of shapes, of a reduced axis and of layouts: their words are what they say, and small shapes are of every
-class that meets another."""
+"""Classes of shapes, of a reduced axis and of layouts match their words; small shapes cover all that can meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of float formats agrees with what the types' own casts do."""
+"""The table of float formats agrees with the types' own casts."""
 
 from __future__ import annotations
 

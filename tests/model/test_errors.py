@@ -1,4 +1,4 @@
-"""What is told: a name that may be meant, and other people's text, bounded and without power over a terminal."""
+"""Parts of error messages: suggested names, and foreign text, limited in length and harmless to a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOCS = ("ascend910b", "ascend950", "ascend310p")
         ("Ascend910B", SOCS, "ascend910b"),
         ("910b", SOCS, "ascend910b"),
         ("ascend910", SOCS, "ascend910b"),
-        ("ascend42", SOCS, ""),  # what all names begin with is no likeness
+        ("ascend42", SOCS, ""),  # a prefix common to all names makes no suggestion
         ("dimm", ["dim"], "dim"),
         ("axis", ["dim"], ""),
         ("anything", [], ""),

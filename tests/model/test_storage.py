@@ -1,4 +1,4 @@
-"""Strides, addresses and owners of memory, whatever the view."""
+"""Strides, addresses and owners of memory, for any view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found out of an output by asking: one number, one column, nothing written. Its wrong kernels follow."""
+"""Properties of an output, found by calls: one number, one column, nothing written. Its wrong kernels follow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 
 OUTPUTS = [
-    # operator, output, one element, one column, unwritten under
+    # operator, output, one element, one column, reductions under which it is unwritten
     ("aclnnNLLLoss", "out", False, False, ()),
     ("aclnnNLLLoss", "totalWeightOut", True, False, ("none",)),
     ("aclnnNLLLoss2d", "totalWeightOut", True, False, ("none",)),
@@ -38,7 +38,7 @@ def test_what_an_output_is_in_every_call(name, output, element, column, words):
 def test_one_number_has_no_tiles_and_no_share_to_lose():
     total = OPERATORS["aclnnNLLLoss"].of("totalWeightOut")
     assert [*cores.of_cores(total), *lost.mutants(total)] == []
-    assert {d.id.split("/")[2].split()[1] for d in cores.of_tiles(total)} == {"repeats"}  # of its operands
+    assert {d.id.split("/")[2].split()[1] for d in cores.of_tiles(total)} == {"repeats"}  # in operands
 
 
 def test_only_an_attribute_that_an_output_depends_on_is_misread():

@@ -1,4 +1,4 @@
-"""Right kernels are right, and are what they say."""
+"""Right kernels pass, and compute as their names say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oracle.operators.definition.operands import formula_operands
 @pytest.mark.parametrize("soc", SOCS)
 @pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
 def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared):
-    """Of the public forms that of the product alone: the bound of another one may be wider."""
+    """Among the public forms only that of the tested product: the bound of another one may be wider."""
     others = {f"right/{PLATFORMS[other].kernel}" for other in SOCS} - {f"right/{PLATFORMS[soc].kernel}"}
     for p in prepared(op, soc, seed):
         for right in (each for each in right_kernels(op) if each.id not in others):
@@ -89,7 +89,7 @@ def test_fma_rounds_once():
 
 
 def test_pytorch_gets_numbers_as_the_host_rounds_them():
-    """A slope beyond float32 is infinite; PyTorch itself refuses it."""
+    """A slope beyond float32 becomes infinite; PyTorch itself would refuse it."""
     pytest.importorskip("torch")
     torch = next(right for right in right_kernels("aclnnLeakyReluBackward") if right.id == "right/torch")
     a = {
@@ -102,7 +102,7 @@ def test_pytorch_gets_numbers_as_the_host_rounds_them():
 
 
 def test_pytorch_gets_contiguous_copies():
-    """aten's NLLLoss2d refuses a gradient in another order, which it makes like self."""
+    """aten's NLLLoss2d refuses a gradient in another order; it creates the gradient like self."""
     pytest.importorskip("torch")
     torch = next(right for right in right_kernels("aclnnNLLLoss2dBackward") if right.id == "right/torch")
     logits = np.zeros((2, 4, 5, 3), np.float32).transpose(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""Kernels wrong where two conditions meet: they are right elsewhere, and the excluded pairs really cannot meet."""
+"""Kernels that are wrong where two conditions meet are right elsewhere; excluded pairs really cannot meet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from oracle.power.trial import size_of
 from oracle.settings.settings import Settings
 
 SMALL = 4000
-# Every other operator has its class's families alone: a few stand for them.
+# The other operators have only their class's families: a few of them stand for all.
 LEAN = sorted(OPERATORS[operator_of(p)].name for p in catalogues() if "\nclasses: lean\n" in p.read_text("utf-8"))
 PAIRED = [name for name in LEAN if is_elementwise(OPERATORS[name].computes)]
 WHOLE = {OPERATORS[operator_of(p)].name for p in catalogues() if "\n  pairs:" in p.read_text("utf-8")}

@@ -1,4 +1,4 @@
-"""Which small shapes let conditions hold: what the labels of calls say of each, and nothing that labels contradict."""
+"""The small shapes at which conditions can hold: the labels of calls describe each, without contradictions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
         ([("leading axis", "1"), ("ignoreIndex", IGNORED[1])], False),
         ([("leading axis", "1"), ("ignoreIndex", "outside the classes")], True),
         ([("last axis", "8 mod 16"), ("axes", "equal")], True),
-        ([("last axis", "15 mod 16"), ("count", "below 32"), ("target", "not contiguous")], False),  # (1, 31) alone
+        ([("last axis", "15 mod 16"), ("count", "below 32"), ("target", "not contiguous")], False),  # only (1, 31)
         ([("last axis", "1 mod 16"), ("reduction", "mean")], True),
         ([("count", "above 2^20"), ("axes", "equal"), ("target", "not contiguous")], True),
         ([("count", "above 2^20"), ("axes", "equal"), ("last axis", "1 mod 16")], False),

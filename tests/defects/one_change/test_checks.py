@@ -1,4 +1,4 @@
-"""Every check of every validator is left out once, and nothing else changes."""
+"""Mutants of validators: each omits one check, every check is omitted once, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of formulas: one change each, all that can be made, none that changes nothing."""
+"""Mutants of formulas: every possible single change, and no change without an effect."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_factors_are_what_a_value_is_zero_with():
 
 @pytest.mark.parametrize("op", [op for op in OPS if elementwise.fits(op)], ids=lambda op: op.slug)
 def test_most_mutants_of_an_elementwise_formula_compute_something_else(op):
-    """On operands of ordinary size; the others need special values, and the score looks for those."""
+    """On operands of ordinary size. The other mutants need special values; the score searches for those."""
     rng = np.random.default_rng(3)
     for _, value, _ in elementwise.roots(op):
         given = {n: rng.uniform(-0.95, 0.95, 200).astype(np.float32) for n in names_of(value)}

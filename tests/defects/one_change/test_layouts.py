@@ -1,4 +1,4 @@
-"""Misread memory: what a view would give with other strides."""
+"""Misread memory: the values of a view that is read with other strides."""
 
 from __future__ import annotations
 

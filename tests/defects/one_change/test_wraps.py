@@ -1,4 +1,4 @@
-"""Kernels whose places wrap: on small calls, with the limits where these calls reach them."""
+"""Kernels with indices that wrap, on small calls: the limits are lowered so that these calls reach them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BITS = 11  # 2^11 elements, 2^11 bytes, 2^12 bytes
 
 
 def scaled(name: str) -> list:
-    """Return huge cases of an operator, with every count of elements some 2^20 times smaller."""
+    """Return huge cases of an operator, with every number of elements about 2^20 times smaller."""
     lengths = {2147483665: 2065, 1073741833: 1033, 335: 9, 2557: 11, 856595: 83, 2507: 25, 51130567: 97, 856597: 83}
 
     def small(plan):

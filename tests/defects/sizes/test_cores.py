@@ -1,4 +1,4 @@
-"""Kernels that need two sizes at once are right on tensors that lack either, and wrong just beyond."""
+"""Kernels that need two sizes at once are right on tensors that lack either, and wrong just beyond both."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_double_buffer_needs_a_third_tile_on_a_core():
 
 @pytest.mark.parametrize("op", some(one_of_each_kind(OPERATORS), 4))
 def test_no_kernel_of_several_tiles_is_wrong_on_a_small_tensor(op, prepared):
-    """On the stated inputs, which are small, the plain kernel runs, or the operand is read as it is."""
+    """On the small stated inputs the plain kernel runs, or the operand is read as it is."""
     result = [d for d in defects(op) if d.id.startswith("counter/") or of_two_sizes(d.id)]
     assert result
     for case in prepared(op):
@@ -155,6 +155,6 @@ def test_numbers_of_16_bits_wrap_beyond_65536_only(what):
 @in_full_alone
 def test_every_operator_has_kernels_of_two_sizes():
     for op in one_of_each_kind(OPERATORS):
-        # of an operator of rank 4 alone, or one that halves or reduces an axis, only some of the sizes are known
+        # only some sizes are known for an operator of rank 4 alone, or one that halves or reduces an axis
         least = 8 if reduces(OPERATORS[op].computes) else 14
         assert sum(of_two_sizes(d.id) for d in defects(op)) >= least, op
