@@ -328,7 +328,7 @@ def test_a_comparison_that_includes_equality_is_named():
     call = call_of("aclnnThresholdBackward", (6, 16), self=x, gradOutput=gradient, attrs={"threshold": 0.5})
     text = "at the boundary of self and threshold a comparison takes its other side: >= for >, or the reverse"
     assert told_of(call, output=lambda golden: np.where(x == 0.5, gradient, golden)) == text
-    assert told_of(call, output=lambda golden: some(golden, (1, 2), gradient[1, 2])) != text  # another is right there
+    assert told_of(call, output=lambda golden: some(golden, (1, 2), gradient[1, 2])) != text  # the others are right
     call = call_of("aclnnHardshrink", (6, 16), self=x, attrs={"lambd": 0.5})
     assert "at the boundary of" in told_of(call, output=lambda golden: np.where(np.abs(x) == 0.5, x, golden))
 

@@ -1,4 +1,4 @@
-"""Pairs of float64 numbers: within their stated errors of MPFR, and no element is settled on the wrong side."""
+"""Pairs of float64 numbers: within their stated errors of MPFR, and every element is settled on the right side."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_e_to_the_x_keeps_ninety_bits(high, low):
 
 
 def test_e_to_the_x_of_huge_arguments_is_infinite_or_zero():
-    """k ln 2 has no digit of them: 1 - p / (e^x + 1) came out as 1 - p."""
+    """k ln 2 has no digit of them; before, 1 - p / (e^x + 1) came out as 1 - p."""
     huge = np.array([2e3, 1e10, 1e16, 1.13e19, 1e300])
     with np.errstate(over="ignore", invalid="ignore"):
         assert np.isinf(exponential((huge, np.zeros(5)))[0]).all()
@@ -122,7 +122,7 @@ def test_erf_of_more_than_one_is_not_known():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_near_ties_are_settled_on_their_side(dtype):
-    """g / (1 + e^x) for tiny x lies beside g / 2, which is a midpoint for an odd subnormal g."""
+    """g / (1 + e^x) for tiny x is close to g / 2, which is a midpoint for an odd subnormal g."""
     fmt = FORMATS[dtype]
     root = trace(lambda g, x: g / (1 + exp(x)))
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Formulas as graphs: what tracing keeps, and what it refuses."""
+"""Formulas as graphs: the facts that tracing keeps, and the formulas that it refuses."""
 
 from __future__ import annotations
 

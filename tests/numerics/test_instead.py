@@ -1,4 +1,4 @@
-"""NumPy's functions in a formula: none of them is taken, and what is told to be written instead computes the same."""
+"""NumPy's functions are refused in a formula. The message names a replacement that computes the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_number_of_numpys_is_a_constant_on_either_side(number):
     assert (number >= x) is (x <= 2.5)
 
 
-# Those of real numbers that tell one way to write them; a power's depends on its exponent.
+# Functions of real numbers with one replacement; a power's replacement depends on its exponent.
 NUMERIC = [
     name
     for name in OF_NUMPY | WRITTEN

@@ -1,4 +1,4 @@
-"""Graphs on blocks: the values NumPy gives, no operand changed, no buffer lost; and a device's own arithmetic."""
+"""Graphs on blocks: NumPy's values, no operand changed, no buffer lost; and a device's own arithmetic."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def test_a_choice_gives_the_bits_that_it_takes_whatever_buffer_it_goes_to(size):
     holds = given["x"] < 0.5
     doubled = {name: given[name] * 2 for name in "gx"}
     roots = {
-        where(x < 0.5, g * 2, x): np.where(holds, doubled["g"], given["x"]),  # into what holds
-        where(x < 0.5, g, x * 2): np.where(holds, given["g"], doubled["x"]),  # into what does not
-        where(x < 0.5, g, x): np.where(holds, given["g"], given["x"]),  # into neither
+        where(x < 0.5, g * 2, x): np.where(holds, doubled["g"], given["x"]),  # written into the taken branch
+        where(x < 0.5, g, x * 2): np.where(holds, given["g"], doubled["x"]),  # written into the other branch
+        where(x < 0.5, g, x): np.where(holds, given["g"], given["x"]),  # into neither branch
         where(x < 0.5, g, 0): np.where(holds, given["g"], 0.0),
-        where(b < 2, x, g): given["x"],  # a condition of numbers alone
+        where(b < 2, x, g): given["x"],  # a condition on numbers only
     }
     for root, wanted in roots.items():
         assert np.asarray(program(root)(given, (size,))[0]).tobytes() == wanted.tobytes()
@@ -120,7 +120,7 @@ def test_a_limit_of_0_has_the_sign_that_the_processors_comparison_gives(size):
 
 @pytest.mark.parametrize("size", [3, MANY])
 def test_a_condition_may_have_become_one_of_constants(size):
-    """As a comparison of an optional operand that is absent, and counts as 1."""
+    """An example is a comparison of an absent optional operand, which is 1."""
     w = symbol("w")
     root = substitute(where(equal(w, 1), g * x, x + g), {w: ONE})
     given = {"g": np.full(size, 2.0), "x": np.linspace(0, 2, size)}

@@ -1,4 +1,4 @@
-"""Ziv's test accepts only what it has proved: every number in an accepted interval rounds to what was stored."""
+"""Ziv's test accepts only proved results: every number in an accepted interval rounds to the stored one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
 def midpoints(name: str) -> np.ndarray:
-    """Midpoints of a type around interesting places: ones, subnormals, the overflow threshold."""
+    """Return midpoints of a type around interesting places: ones, subnormals, the overflow threshold."""
     fmt = FORMATS[name]
     k = np.arange(1, 200, 2)
     near_tiny = fmt.tiny - k * fmt.quantum / 2
@@ -152,7 +152,7 @@ def test_sum_and_product_lose_nothing(a, b):
 
 @given(st.integers(-255, 255), st.integers(1, 255), st.integers(1, 8))
 def test_exact_fractions_recognise_ties_and_only_ties(a, b, count):
-    """a / (b count): an exact tie of bfloat16 is given as certain, anything else keeps its interval."""
+    """a / (b count): an exact tie of bfloat16 is reported as certain; every other value keeps its interval."""
     value = np.array([a / (b * count)])
     exact = Fraction64(np.array([float(a)])) / Fraction64(np.array([float(b)])) / Fraction64(np.array([float(count)]))
     got, low, high = refined(value, exact, ml_dtypes.bfloat16, np.abs(value) * 1e-15)
@@ -164,7 +164,7 @@ def test_exact_fractions_recognise_ties_and_only_ties(a, b, count):
 
 
 def zero_of(a: float, b: float) -> tuple[np.ndarray, Fraction64]:
-    """a b - b a in float64 and as a fraction."""
+    """Return a b - b a in float64 and as a fraction."""
     one, other = Fraction64(np.array([a])), Fraction64(np.array([b]))
     return np.array([a]) * b - np.array([b]) * a, one * other - other * one
 
@@ -192,7 +192,7 @@ def test_what_rounds_up_to_the_smallest_normal_number_may_be_a_tie():
 
 
 def test_equal_elements_are_settled_once() -> None:
-    """Signed zeros are not equal; what ``alike`` finds changes no element."""
+    """Signed zeros are not equal; the result of ``alike`` changes no element."""
     values = np.tile([0.0, -0.0, 1.5, 1 + 2**-11], 50).astype(np.float64)
     asked: list[int] = []
 

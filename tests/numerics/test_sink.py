@@ -1,4 +1,4 @@
-"""The strict bound's roundings: every result that a right kernel and the host's two roundings can give is within it."""
+"""The strict bound's roundings: it includes every result of a right kernel followed by the host's two roundings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = list(product(FLOATS, (*FLOATS, "float64")))
 
 
 def twice(values: np.ndarray, kernel: str, out: str) -> np.ndarray:
-    """Round to the kernel type, then to the output's; as float64."""
+    """Return the values rounded to the kernel type, then to the output's, as float64."""
     rounded = widen(round_to(values, kernel))
     return rounded if out == "float64" else widen(round_to(rounded, out))
 

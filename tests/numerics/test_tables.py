@@ -1,4 +1,4 @@
-"""Parts of graphs read from tables: bit for bit what their programs give."""
+"""Parts of graphs read from tables: the same bits as their programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPE = (2, programs.VALUES // 2)
 
 @pytest.fixture(params=[np.float16, ml_dtypes.bfloat16])
 def given(request):
-    """Every value of a type, in an order of its own, beside gradients."""
+    """Return every value of a type in random order, and gradients."""
     rng = np.random.default_rng(0)
     every = programs.every_value(np.dtype(request.param))
     return {"g": rng.normal(size=SHAPE).astype(request.param), "x": rng.permutation(every).reshape(SHAPE)}

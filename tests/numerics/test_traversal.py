@@ -1,4 +1,4 @@
-"""Walking graphs, and what is known of one whatever its operands are."""
+"""Walking graphs, and the facts about a graph that hold for all operands."""
 
 from __future__ import annotations
 

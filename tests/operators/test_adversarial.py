@@ -1,4 +1,4 @@
-"""Laws over all elementwise operators on hard elements: next to ties, infinite attributes, zeros of both signs."""
+"""Laws for all elementwise operators on hard elements: next to ties, infinite attributes, zeros of both signs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_gradients_that_bring_the_result_next_to_a_midpoint(slug: str, dtype: st
         assert wrong(result, truth) == 0, attributes
 
 
-# An infinite attribute decides comparisons as the type's largest number does: the goldens are the same, bit for bit.
+# In comparisons an infinite attribute acts as the type's largest number: the goldens are the same, bit for bit.
 INFINITE: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("softplus_backward", {"beta": 1.0, "threshold": np.inf}, ("threshold",)),
     ("softplus_backward", {"beta": 1e-30, "threshold": np.inf}, ("threshold",)),

@@ -1,4 +1,4 @@
-"""Whose rules the pages hold: what a document tells of, and what the host alone refuses or accepts."""
+"""The authority of the pages' rules: rules that a document states, and refusals or acceptances of the host alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def f16(*shape: int) -> TensorSpec:
 
 
 def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
-    """Return on whose authority a call is refused."""
+    """Return the authority for the refusal of a call."""
     result = decision(name, soc, None, given)
     assert result is not None
     assert result.status is not None
@@ -30,7 +30,7 @@ def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
 
 
 def accepted_by(name: str, **given: Any) -> str:
-    """Return on whose authority a call is accepted."""
+    """Return the authority for the acceptance of a call."""
     op, result = operator(name), decision(name, SOC, None, given)
     assert result is None or result.status is None or result.status.ok
     assert op.demands is not None
@@ -103,7 +103,7 @@ def test_the_documents_lists_of_types_and_ranks_are_theirs() -> None:
     f64, i32 = TensorSpec((3,), "float64"), TensorSpec((3,), "int32")
     l1 = "aclnnL1LossBackward"
     for (g, x, out), authority in (
-        ((f16(3), f32(3), f16(3)), DOCUMENT),  # which promotes
+        ((f16(3), f32(3), f16(3)), DOCUMENT),  # the document promotes
         ((f32(3), f32(3), f64), SOURCE),
         ((i32, f32(3), f32(3)), SOURCE),
         ((f32(), f32(), f32()), SOURCE),

@@ -1,4 +1,4 @@
-"""What changed with CANN's version: which answers of a SoC's kernel are right under each."""
+"""Changes between CANN's versions: the right answers of a SoC's kernel under each version."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SOC = "ascend950"
 
 
 def asked(name: str, cann: str, dtype: Any = np.float32, soc: str = SOC, **given: Any) -> Call:
-    """A call of lists for the inputs."""
+    """Return a call with lists as inputs."""
     arrays = {n: np.array(given[n]).astype(dtype) for n in operator(name).names("input")}
     return call_of(name, soc, cann, **{**given, **arrays})
 
 
 def answers(call: Call) -> list[float]:
-    """Return what the SoC's public kernel answers."""
+    """Return the answers of the SoC's public kernel."""
     return np.asarray(compute(call), np.float64).reshape(-1).tolist()
 
 
 def accepts(call: Call, value: float) -> bool:
-    """Whether a verdict accepts a value at the first element."""
+    """Return whether a verdict accepts a value at the first element."""
     result = reference(call)
     if result.unspecified.reshape(-1)[0]:
         return True
@@ -40,7 +40,8 @@ def accepts(call: Call, value: float) -> bool:
 
 
 def versions_of(name: str, value: float, dtype: Any = np.float32, **given: Any) -> list[str]:
-    """Return the versions of CANN under which a verdict on ascend950 accepts a value; its own kernel's always."""
+    """Return the versions of CANN under which a verdict on ascend950 accepts a value. Its own kernel's value must
+    pass."""
     for cann in CANN:
         call = asked(name, cann, dtype, **given)
         assert accepts(call, answers(call)[0]), cann
@@ -53,7 +54,7 @@ def test_a_kernels_name_is_narrowed_to_a_soc_and_dated_by_the_last_version_that_
     assert result.pop(SOC) == [3, 3, 3, 2, 2]
     assert result.pop("ascend910_93") == [4] * 5
     assert all(every == [1] * 5 for every in result.values())
-    assert named(forms, "950") == 2  # of no version: the newest
+    assert named(forms, "950") == 2  # without a version: the newest
     assert [is_public(name) for name in ("950", "950@9.1", "tbe", "tbe_a2_a3", "quotient")] == [True] * 4 + [False]
 
 

@@ -53,7 +53,7 @@ def log_probabilities(x: np.ndarray) -> list[list[Any]]:
 
 
 def losses(lp: list[list[Any]], given: Given, s: Any) -> list[tuple[Any, Any]]:
-    """Of each sample the loss and the weight."""
+    """Return the loss and the weight of each sample."""
     w, result = rationals(given["weightOptional"]), []
     for row, t in zip(lp, given["target"], strict=True):
         every = -sum(a * b for a, b in zip(row, w, strict=True))
@@ -129,7 +129,7 @@ def test_a_loss_is_that_of_the_logarithms_of_the_softmax() -> None:
     for reduction, word in enumerate(WORDS):
         result = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
         other = oracle.golden("aclnnNLLLoss", self=lp, **common, reduction=reduction)["out"]
-        # Each is rounded once, and all logarithms were, by 2^-24 of themselves: all terms are positive.
+        # Each result is rounded once. All logarithms have a relative error of 2^-24, and all terms are positive.
         assert (np.abs(result - other) <= 2.0**-22 * np.abs(result)).all(), word
 
 
@@ -144,13 +144,13 @@ def test_the_gradient_is_the_derivative_of_the_loss(word: str, smoothing: float)
         "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=one, logProb=x, **classes, **asked(word, smoothing)
     )["out"]
     slopes = slopes_of({**given, **asked(word, smoothing), "returnZloss": False})
-    # The logarithms that the gradient gets are rounded, by 2^-24 of themselves, and so is the result; k and q * sum(w)
+    # The gradient's logarithms are rounded, with a relative error of 2^-24, and so is the result; k and q * sum(w)
     # together are below 16.
     room = 2.0**-24 * (16 * np.exp(x.astype(float)) * np.abs(x) + 2 * np.abs(result)) + 2.0**-149
     assert (np.abs(result - slopes) <= room).all()
 
 
-# A step's value and slope from those of its operands.
+# A step's value and slope, from its operands' values and slopes.
 STEPS: dict[str, Any] = {
     "+": lambda a, da, b, db, c, dc: (a + b, da + db),
     "-": lambda a, da, b, db, c, dc: (a - b, da - db),
@@ -171,7 +171,7 @@ STEPS: dict[str, Any] = {
 
 
 def slopes_of(given: Given) -> np.ndarray:
-    """The derivative of a loss of one number by its input, from the formula's graph: of each step the value, in
+    """Return the derivative of a scalar loss by its input, from the formula's graph. Each step has its value, in
     float64, and its slope by each element of the input, along a last axis."""
     op = operator_named("cross_entropy_loss")
     operands = {**formula_operands(op, given), "length": given["input"].shape[1]}

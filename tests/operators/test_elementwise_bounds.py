@@ -63,7 +63,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
             operands = formula_operands(op, {**given.inputs, **given.attrs})
             for name, form in (op.computes.orders or {}).items():
                 if name in ("tbe_a2", "tbe_910", "tbe") or getattr(form, "departs", False):
-                    continue  # what another SoC's kernel does
+                    continue  # these belong to another SoC's kernel
                 for flushing in dict.fromkeys((frozenset[str](), PLATFORMS[soc].flushes)):
                     with np.errstate(all="ignore"):
                         values = strict.kernel(op.computes, operands, name, np.float32, flushing)
@@ -72,7 +72,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                     assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {summary(judged, given, actual, wrong)}"
 
 
-# What PyTorch is known to do otherwise in float32, and for which inputs.
+# Known deviations of PyTorch in float32, and their inputs.
 OTHERWISE: dict[str, Any] = {
     "gelu_backward": lambda t: t["self"] < -2,  # 1 + tanh loses the tail
     "gelu_backward_v2": lambda t: np.abs(t["self"]) > 2,  # 1 + erf, 1 + tanh in single steps
@@ -81,7 +81,7 @@ OTHERWISE: dict[str, Any] = {
     "softplus_backward": lambda t: np.abs(t["gradOutput"]) > 1e25,  # gradOutput * e^b overflows
     "threshold_backward": lambda t: np.abs(t["self"]) < 2.0**-22,  # a small threshold is not zero
     "hardshrink_backward": lambda t: t["self"] == 0,  # a negative lambd is not zero
-    "hardswish_backward": lambda t: np.abs(t["self"]) == 3,  # the edges count as outside
+    "hardswish_backward": lambda t: np.abs(t["self"]) == 3,  # the edges belong to the outside
 }
 
 

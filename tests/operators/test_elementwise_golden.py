@@ -1,4 +1,4 @@
-"""Every element of the elementwise operators' goldens is what MPFR says, by formulas written a second time."""
+"""Every element of the elementwise operators' goldens agrees with MPFR, by formulas written a second time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truth import TYPES, wrong
 import oracle
 from oracle.operators.answers.registry import OPERATORS
 
-# Elements per operator and dtype; `.ci/full` asks for 100,000.
+# Elements per operator and dtype; `.ci/full` takes 100,000.
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "1500"))
 NAMES = {op.slug: op.name for op in OPERATORS.values()}
 

@@ -1,4 +1,4 @@
-"""aclnnGluBackward: the strict bounds of one kernel and of a chain that rounds steps."""
+"""aclnnGluBackward: the strict bounds of one kernel and of a chain of operators that rounds intermediate steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "aclnnGluBackward"
 
 
 def data(dtype: str, size: int = 1500) -> dict[str, np.ndarray]:
-    """Operands a, b and g: ordinary and saturated gates, every binade, cancelling and tiny values."""
+    """Return operands a, b and g: ordinary and saturated gates, every binade, cancelling and tiny values."""
     r = np.random.default_rng(list(dtype.encode()))
     kind = TYPES[dtype]
     gates = [r.normal(size=size) * 3, r.uniform(-20, 20, size), r.uniform(-110, 110, size), np.zeros(size)]
@@ -72,7 +72,7 @@ def test_pytorch_in_float32_stays_within_the_bound(dtype: str) -> None:
 
 
 def test_a_chain_in_bfloat16_may_lose_the_gate_and_one_kernel_may_not() -> None:
-    """a = 2, b = 8: s rounds to 1 in bfloat16 and gb to 0, which is right where the host chains operators."""
+    """a = 2, b = 8: s rounds to 1 in bfloat16 and gb to 0. This is right if the host chains operators."""
     given = {"g": np.ones(1), "a": np.full(1, 2.0), "b": np.full(1, 8.0)}
     given = {n: v.astype(TYPES["bfloat16"]) for n, v in given.items()}
     lost = np.array([1, 0], TYPES["bfloat16"])

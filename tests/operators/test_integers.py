@@ -1,4 +1,4 @@
-"""Integer operands: cast to the kernel's float type where that is one, else computed in integers."""
+"""Integer operands: cast to the kernel's type if that is a float type, otherwise computed as integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oracle.verdict import compare
 
 I32, I64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
-# Operator, operands and attributes, and the answer, made by hand or by Python's integers.
+# Operator, operands and attributes, and the answer, computed by hand or with Python's integers.
 WHOLE: list[tuple[str, dict[str, Any], list[int]]] = [
     ("Relu", {"self": np.array([-128, 0, 127], np.int8)}, [0, 0, 127]),
     ("Relu", {"self": np.array([2**53 + 1, I64.min], np.int64)}, [2**53 + 1, 0]),

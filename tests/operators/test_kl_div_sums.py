@@ -1,4 +1,4 @@
-"""aclnnKlDivBackward where target is larger than self: the terms that share an element of self are summed."""
+"""aclnnKlDivBackward with a target larger than self: the terms that share an element of self are summed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_float16_kernel_gets_the_means_factor_from_the_host() -> None:
         half = np.ones(count, np.float16)
         given = {"gradOutput": half * np.float16(60000), "self": half, "target": half}
         call = call_of(NAME, reduction=1, logTarget=False, **given)
-        wanted = np.float16(-60000) * np.float16(factor)  # of count alone float16 would make an infinity, and 0 of that
+        wanted = np.float16(-60000) * np.float16(factor)  # with only count, float16 would make inf, and then 0
         assert (compute(call) == wanted).all(), count
 
 

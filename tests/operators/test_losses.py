@@ -1,4 +1,4 @@
-"""Forward losses: every golden is what MPFR says, reduced ones too; gradients are the derivatives of their forwards."""
+"""Forward losses: every golden agrees with MPFR, also reduced ones; gradients are the derivatives of their forwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from truth import TYPES, rationals, rounded, wrong
 
 import oracle
 
-# Elements per loss and dtype; `.ci/full` asks for more.
+# Elements per loss and dtype; `.ci/full` takes more.
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "300"))
 SUMMED = 15  # terms of each reduced golden
 Term = Callable[[mpq, mpq], mpq]
@@ -26,8 +26,8 @@ LOSSES: dict[str, Term] = {
 
 
 def pair(name: str, dtype: str, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """self and target: ordinary, extreme and neighbouring values, some equal."""
-    row = Row(lambda *a: None, ("", "self", "target"), near=(1, 0), largest=1e18)  # sums stay inside float32
+    """Return self and target: ordinary, extreme and neighbouring values, some equal."""
+    row = Row(lambda *a: None, ("", "self", "target"), near=(1, 0), largest=1e18)  # sums stay within float32's range
     _, x, t = hard(row, dtype, size, [*name.encode()])
     return x, t
 

@@ -1,4 +1,4 @@
-"""A golden needs at most 64 MiB beyond its inputs and its output, whatever the size, the layout and the values."""
+"""A golden needs at most 64 MiB beyond its inputs and its output, for any size, layout and values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE = 1 << 22  # a float64 copy would be 32 MiB, so two of them, or one and its
 
 
 def extra(op, **params) -> int:
-    """Peak traced allocation (NumPy reports its own to tracemalloc) less the output."""
+    """Return the peak traced allocation (NumPy reports its own to tracemalloc) minus the output."""
     oracle.golden(op, **params)  # a compiler's own memory does not grow with the data
     tracemalloc.start()
     (out,) = oracle.golden(op, **params).values()
@@ -26,7 +26,7 @@ def extra(op, **params) -> int:
 
 @pytest.fixture(autouse=True, params=["numpy", pytest.param("compiled", marks=in_full_alone)])
 def engine(request, monkeypatch):
-    """Which engine answers: left to itself, a process comes to the second one after some large calls."""
+    """The engine that answers. By default a process switches to the second one after some large calls."""
     monkeypatch.setenv("ACLNN_ORACLE_ENGINE", request.param)
 
 
@@ -82,7 +82,7 @@ def test_nll(data, classes, reduction):
 
 @in_full_alone
 def test_exact_ties_everywhere(data):
-    """Every element is doubtful at first and settled as an exact fraction."""
+    """Every element is first in doubt, and then settled as an exact fraction."""
     g = data[:SIZE].astype(np.float16)
     x, y = np.full(SIZE, 0.5, np.float16), np.round(g)
     assert extra("aclnnBinaryCrossEntropyBackward", gradOutput=g, self=x, target=y, reduction=0) < LIMIT

@@ -1,4 +1,4 @@
-"""A bound is narrow where a formula only chooses, and wide where right kernels lose all."""
+"""A bound is narrow if a formula only chooses, and wide if right kernels lose everything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oracle.operators.answers.registry import operator
 A_FEW_ULPS = 2.0**-19  # 32 float32 roundings: what the longest of these formulas may lose
 LARGEST = 3.4028235e38
 ONE = {"alpha": 1.0}
-# Operator, attributes, operands that a branch or a limit decides: kernels answer them, a factor of them, or 1.
+# Operator, attributes, operands that a branch or a limit decides: kernels return the operand, a multiple of it, or 1.
 CHOSEN: tuple[tuple[str, dict[str, Any], tuple[float, ...]], ...] = (
     ("aclnnGelu", {}, (20, 100, 1205.5, 1e20)),
     ("aclnnGeluV2", {"approximate": 0}, (23, 1000, 1e15, 1e30)),
@@ -50,7 +50,7 @@ def test_far_operands_of_logits_lose_a_few_roundings() -> None:
         t = np.full_like(x, target)
         (reference,) = oracle.reference("aclnnBinaryCrossEntropyWithLogits", self=x, target=t, reduction=0).values()
         assert not reference.unspecified.any()
-        assert (reference.bound <= 4 * A_FEW_ULPS * x).all()  # e^-x of a rounded x is far off, beside 1
+        assert (reference.bound <= 4 * A_FEW_ULPS * x).all()  # e^-x of a rounded x is wrong, but tiny next to 1
 
 
 def test_zeros_and_beta_0_are_no_doubt() -> None:
@@ -64,7 +64,7 @@ def test_zeros_and_beta_0_are_no_doubt() -> None:
 @pytest.mark.parametrize("count", [3, 24, 48, 300])
 @pytest.mark.parametrize("number", [10.1, 1000.1])
 def test_a_row_of_equal_numbers_has_the_variance_that_its_mean_leaves(soc: str, count: int, number: float) -> None:
-    """x - mean is exactly 0 and computed as what the mean lost: its square is all there is beside epsilon."""
+    """x - mean is exactly 0, but computed as the error of the mean: only its square is added to epsilon."""
     x, epsilon = np.full((1, count), number, np.float32), np.float32(1e-5)
     total = variance = np.float32(0)
     for value in x[0]:
@@ -78,7 +78,8 @@ def test_a_row_of_equal_numbers_has_the_variance_that_its_mean_leaves(soc: str, 
 
 
 def test_a_radicand_that_may_be_negative_is_unspecified() -> None:
-    """ascend910b's variance in one pass, mean of x^2 less the square of the mean, of rows with a large mean."""
+    """ascend910b computes the variance in one pass, as mean of x^2 minus the squared mean; these rows have a large
+    mean."""
     x = (1000.1 + 0.01 * np.random.default_rng(1).standard_normal((20, 2, 5))).astype(DTYPES["float32"].numpy)
     call = call_of("aclnnGroupNorm", self=x, N=20, C=2, HxW=5, group=1, eps=1e-5)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""aclnnNLLLoss, aclnnNLLLoss2d and aclnnNLLLossBackward against MPFR, and what is particular to them."""
+"""aclnnNLLLoss, aclnnNLLLoss2d and aclnnNLLLossBackward against MPFR, and their special properties."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def data(kind: str, dtype: str, n: int, classes: int = 7) -> tuple[np.ndarray, n
     x, w, t = r.normal(size=(n, classes)), r.uniform(0.25, 3, classes), r.integers(0, classes, n)
     if kind == "magnitudes":
         x, w = np.ldexp(x, r.integers(-12, 10, x.shape)), np.ldexp(w, r.integers(-3, 4, classes))
-    if kind == "cancelling":  # pairs that cancel, but for little
+    if kind == "cancelling":  # pairs that almost cancel
         x[n // 2 : 2 * (n // 2)] = -x[: n // 2] * (1 + 2.0**-9)
         t[n // 2 : 2 * (n // 2)] = t[: n // 2]
         w *= np.where(r.random(classes) < 0.4, -1, 1)
@@ -147,7 +147,7 @@ def test_gradients_are_exact_rationals_rounded_once(dtype: str, reduction: int) 
 
 
 def test_float16_is_computed_in_float32_before_ascend950() -> None:
-    """g * w = 1 + 2^-11 + 2^-25: a tie for float16 once float32 has dropped the last bit."""
+    """g * w = 1 + 2^-11 + 2^-25: a tie for float16 after float32 has dropped the last bit."""
     g, w = np.float16([1 + 2.0**-10]), np.float16([1 - 2.0**-11])
     given = {"gradOutput": g, "weight": w, "target": np.zeros(1, np.int64), "totalWeight": np.float16([1])}
     exact = -float(g[0]) * float(w[0])

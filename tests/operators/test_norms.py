@@ -1,4 +1,4 @@
-"""Norms: groups are rows, statistics and gradients have any shape, and a mask says which outputs are written."""
+"""Norms: groups are rows, statistics and gradients may have any shape, and a mask selects the written outputs."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ F, H = np.float32, np.float16
     ],
 )  # fmt: skip
 def test_a_tie_behind_a_root_that_is_a_number_goes_to_the_even_one(op, arguments, value):
-    """1 / sqrt(25), say, is no number of float64: no enclosure tells the tie."""
+    """For example, 1 / sqrt(25) is no float64 number: no enclosure shows the tie."""
     assert float(next(iter(oracle.golden(op, **arguments).values())).flat[0]) == value
 
 

@@ -1,4 +1,4 @@
-"""Calls in which a step overflows: one golden, and whatever a right kernel answers is accepted."""
+"""Calls with a step that overflows: there is one golden, and every answer of a right kernel is accepted."""
 
 from __future__ import annotations
 

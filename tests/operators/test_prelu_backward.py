@@ -1,4 +1,4 @@
-"""aclnnPreluBackward: the golden of both outputs against MPFR, and what a failure of one of two outputs says."""
+"""aclnnPreluBackward: the golden of both outputs against MPFR, and the message if one of two outputs fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASE = CASES["prelu_backward/channels[float32-4x5x6-each]"]
 
 
 def given(dtype: str, own: tuple[int, ...], weight: tuple[int, ...], way: str, seed: int) -> dict[str, Any]:
-    """Operands; ``cancel``: opposite terms but for one, ``coarse``: few digits, so that sums are ties and zeros."""
+    """Return operands; ``cancel``: terms in opposite pairs, ``coarse``: few digits, so that sums are ties and zeros."""
     r = np.random.default_rng([seed, *dtype.encode(), *own, *weight, *way.encode()])
     x, g = r.normal(size=own) - 0.5, r.normal(size=own) * 2.0 ** r.integers(-9, 4, own)
     if way == "coarse":
@@ -52,7 +52,7 @@ def given(dtype: str, own: tuple[int, ...], weight: tuple[int, ...], way: str, s
 
 
 def truth(a: dict[str, Any], dtype: str) -> dict[str, np.ndarray]:
-    """The sheet's formula, element by element, in rationals."""
+    """Return the results of the sheet's formula, element by element, in rationals."""
     x, g, w = (a[n].astype(np.float64) for n in ("self", "gradOutput", "weight"))
     shared, sums = w.size == 1, {}
     first = np.empty(x.shape)

@@ -1,4 +1,4 @@
-"""What a right kernel answers is accepted by every layer, where kernels may differ by more than a rounding."""
+"""Every layer accepts the answers of right kernels, also if kernels differ by more than a rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772  # SELU's constants
 
 
 def layers(op: str, actual: Any, soc: str = "ascend910b", **params: Any) -> dict[str, bool]:
-    """Which layers accept an answer to a call with one output."""
+    """Return, by layer, whether it accepts an answer to a call with one output."""
     (reference,) = oracle.reference(op, soc=soc, **params).values()
     answer = np.asarray(actual, reference.golden.dtype).reshape(reference.golden.shape)
     result = verdict.compare(reference, answer)
@@ -71,7 +71,7 @@ def test_every_layer_accepts_both_sides_of_what_rounding_decides(answer: Answer)
 
 
 def selu_fused(g: Any, y: Any) -> Any:
-    """fma(g, y, g * scale * alpha): float64 holds the product of two float32 numbers."""
+    """Return fma(g, y, g * scale * alpha): the product of two float32 numbers is exact in float64."""
     return np.where(y <= 0, g.astype(float) * y + g * SINGLE(SCALE * ALPHA), g * SINGLE(SCALE))
 
 

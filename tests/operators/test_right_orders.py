@@ -1,4 +1,4 @@
-"""Orders of operations that a right kernel may have, on the cases that once flagged them."""
+"""Orders of operations that a right kernel may use, on the cases that once flagged them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oracle.settings.settings import Settings
 
 
 class WeightFirst:
-    """The weight divided by totalWeight before the gradient is multiplied to it, in float32."""
+    """The weight is divided by totalWeight before the multiplication by the gradient, in float32."""
 
     name = "weight-first"
 
@@ -33,7 +33,7 @@ class WeightFirst:
 
 
 class SquareFused:
-    """self - self * self for the divisor, which is NaN at an infinity."""
+    """The divisor is self - self * self, which is NaN at an infinity."""
 
     name = "square-fused"
 
@@ -83,7 +83,7 @@ def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():
             assert known.unspecified is not None
             odd.append(np.diag(known.unspecified))
             assert (error <= np.diag(known.bound))[~odd[-1]].all()
-        assert not np.all(odd) or exponent == -140  # of which a right kernel's reciprocal is infinite
+        assert not np.all(odd) or exponent == -140  # there a right kernel's reciprocal is infinite
 
 
 def sigmoid(x):
@@ -94,7 +94,7 @@ N = np.float32(3)  # the mean's divisor: the elements of a call below
 LOGITS = "aclnnBinaryCrossEntropyWithLogitsBackward"
 LOGITS_OF = "gradOutput", "self", "target", "weightOptional", "posWeightOptional"
 INPUTS = LOGITS_OF[:3]
-# Orders of factors, with operands at which a product leaves float32's normal numbers, or is NaN.
+# Orders of factors, with operands for which a product leaves float32's normal numbers, or is NaN.
 FACTORS = {
     "factor first": (
         "aclnnMseLossBackward", dict(zip(INPUTS, (-1.003e-42, 1.8e19, 1e-7), strict=True)), {"reduction": 1},

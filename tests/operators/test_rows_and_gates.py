@@ -1,5 +1,7 @@
-"""Norms over rows and gated units: every element of every output is what MPFR says, by formulas written a second time;
-and the gradients are the derivatives of the forwards."""
+"""Norms over rows and gated units: every element of every output agrees with MPFR, by formulas written a second time.
+
+The gradients are the derivatives of the forward operators.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,15 @@ PRECISION = 500
 ROWS, LENGTH = 64, 66  # 4,224 elements, or half of them
 EPSILON = 1e-5
 Given = dict[str, np.ndarray]
-Columns = dict[str, list[Any]]  # a row's operands, exactly; of one value per row a list of equal ones
+Columns = dict[str, list[Any]]  # a row's operands, exactly; one value per row is repeated
 
 
 class Truth(NamedTuple):
     """``inputs``: their names with the kind of each: ``x`` a value per element, ``half`` one per two, ``w`` one per
-    column, ``r`` one per row. ``outputs``: by name the values of one row, of its columns and the float32 epsilon; one
-    value where the output has one per row. ``float32``: the outputs that have this dtype whatever the inputs have.
-    ``summed``: the outputs that add rows up, by name the terms of one row. ``grouped``: a row is a group of three
-    channels, two groups a sample, and a parameter has one value per channel; the sums are taken per channel."""
+    column, ``r`` one per row. ``outputs``: by name the values of one row, from its columns and the float32 epsilon; one
+    value if the output has one per row. ``float32``: the outputs that always have this dtype. ``summed``: the outputs
+    that add rows up, by name the terms of one row. ``grouped``: a row is a group of three channels, two groups a
+    sample, and a parameter has one value per channel; the sums are taken per channel."""
 
     name: str
     inputs: dict[str, str]
@@ -89,7 +91,7 @@ def centred(k: Columns) -> list[Any]:
 
 
 def centred_by(k: Columns) -> list[Any]:
-    """Centred and scaled by the statistics that a gradient is given."""
+    """Return values that are centred and scaled by the statistics that a gradient gets."""
     return [(v - m) * r for v, m, r in zip(k["input"], k["mean"], k["rstd"], strict=True)]
 
 
@@ -171,7 +173,7 @@ TRUTHS = (
 
 
 def operands(truth: Truth, dtype: str) -> Given:
-    """Rows of several sizes, some far from 0."""
+    """Return rows of several sizes, some far from 0."""
     r = np.random.default_rng([*truth.name.encode(), *dtype.encode()])
     scale, offset = (r.choice(values, (ROWS, 1)) for values in ([1, 1, 20, 100, 1e-3], [0, 0, 0, 3, 100]))
     result = {}
@@ -187,7 +189,7 @@ def operands(truth: Truth, dtype: str) -> Given:
 
 
 def shaped(truth: Truth, given: Given) -> Given:
-    """The operands as the operator takes them."""
+    """Return the operands in the operator's shapes."""
     if not truth.grouped:
         return given
     shapes = {"x": (32, 6, 11, 2), "r": (32, 2), "w": (6,)}
@@ -196,7 +198,7 @@ def shaped(truth: Truth, given: Given) -> Given:
 
 
 def columns(truth: Truth, given: Given, row: int) -> Columns:
-    """A row's operands, exactly, each as long as the row."""
+    """Return a row's operands, exactly, each as long as the row."""
     result = {}
     for name, array in given.items():
         kind, values = truth.inputs[name], array.astype(np.float64)
@@ -209,7 +211,7 @@ def columns(truth: Truth, given: Given, row: int) -> Columns:
 
 
 def added_up(truth: Truth, terms: list[list[Any]]) -> list[Any]:
-    """The sums of the rows' terms: per column, or of groups per channel."""
+    """Return the sums of the rows' terms: per column, or, for groups, per channel."""
     if not truth.grouped:
         return [sum(column, mpq(0)) for column in zip(*terms, strict=True)]
     part = LENGTH // 3

@@ -1,4 +1,4 @@
-"""aclnnSigmoidBackward, the model of a page: its types, its checks, its special values."""
+"""aclnnSigmoidBackward, the model page: its types, its checks, its special values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_result_is_rounded_to_the_common_type_before_the_cast():
 def test_special_values_follow_the_formula(g, y, expected):
     got = golden(NAME, gradOutput=np.float32([g]), output=np.float32([y]))["gradInput"][0]
     if np.isfinite(expected) and expected:
-        assert got == pytest.approx(expected, rel=1e-6)  # the operands are float32's nearest to what is written here
+        assert got == pytest.approx(expected, rel=1e-6)  # the operands are rounded to float32
     else:
         np.testing.assert_array_equal(got, np.float32(expected))
         assert np.isnan(got) or np.signbit(got) == np.signbit(expected)

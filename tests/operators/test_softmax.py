@@ -1,4 +1,4 @@
-"""aclnnSoftmax and aclnnLogSoftmax: what SoCs' kernels do differently, and what the host casts first."""
+"""aclnnSoftmax and aclnnLogSoftmax: differences between SoCs' kernels, and the host's casts before them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_difference_of_float16_is_rounded_before_ascend950(soc: str, kept: b
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_log_softmax_computes_in_the_type_of_out(dtype: type) -> None:
-    """The host casts self to out's type first, where Softmax rounds its result to self's."""
+    """The host first casts self to out's type. Softmax instead rounds its result to self's type."""
     x = np.random.default_rng(3).normal(0, 5, (6, 33)).astype(dtype)
     same = x.astype(np.float32)
     for name, wanted in (("aclnnLogSoftmax", same), (NAME, x)):

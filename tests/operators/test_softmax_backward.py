@@ -25,7 +25,7 @@ def golden(name: str, g: Any, y: Any, dim: int = -1) -> np.ndarray:
 
 
 def data(name: str, dtype: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Gradients and outputs of rows: ordinary ones, and those that are hard."""
+    """Return gradients and outputs of rows: ordinary and hard ones."""
     r = np.random.default_rng([*name.encode(), *dtype.encode()])
     logits = r.normal(size=(20, 50)) * 3
     tiny = 2.0**-24 if dtype == "float16" else 2.0**-133
@@ -71,7 +71,7 @@ def data(name: str, dtype: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("name", TRUTHS)
 def test_golden_is_correctly_rounded(name: str, dtype: str) -> None:
     for kind, (g, y) in data(name, dtype).items():
-        step = 97 if y.size > 5000 else 1  # of a long row some elements
+        step = 97 if y.size > 5000 else 1  # only some elements of a long row
         result, expected = golden(name, g, y), TRUTHS[name](g, y, dtype, step)
         assert truth.wrong(result[:, ::step], expected) == 0, kind
 
@@ -86,7 +86,7 @@ def test_axes_views_and_ranks_give_the_same() -> None:
 
 
 def test_real_cancellation_is_bounded_by_what_is_subtracted() -> None:
-    """A row whose gradients cancel: the golden keeps every digit, and a right float32 kernel may lose many."""
+    """The gradients of a row cancel: the golden keeps every digit, and a right float32 kernel may lose many."""
     g, y = np.float32([[1, -1 + 2.0**-22, 2.0**-40]]), np.float32([[0.5, 0.25, 0.125]])
     judged = reference(call_of(LOG_SOFTMAX, "ascend950", gradOutput=g, output=y, dim=-1))
     assert truth.wrong(judged.golden, truth.log_softmax(g, y, "float32")) == 0
@@ -95,7 +95,7 @@ def test_real_cancellation_is_bounded_by_what_is_subtracted() -> None:
 
 
 def spoiled(g: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same with NaN, infinities and zeros here and there."""
+    """Return the same arrays with NaN, infinities and zeros at some places."""
     g, y = g.copy(), y.copy()
     g[1::5, 3], y[2::5, 4] = np.resize([NAN, INF], g[1::5, 3].shape), -INF
     g[3::5], y[3::5, 5] = 0, INF
@@ -137,6 +137,6 @@ def test_special_values_follow_the_formula() -> None:
 
 
 def test_a_power_that_float64_does_not_hold_times_zero_is_zero():
-    """e^720 is a number, although float64 has none for it."""
+    """e^720 is a finite number, although it is beyond float64."""
     g, y = np.array([[1, -1]], np.float32), np.array([[720, 1]], np.float32)
     assert oracle.golden("aclnnLogSoftmaxBackward", gradOutput=g, output=y, dim=1)["out"].tolist() == [[1, -1]]

@@ -16,7 +16,7 @@ EPS = float(np.float32(1e-12))
 
 
 def same(actual, expected) -> bool:
-    """Equal values, NaN for NaN, zeros of the same sign."""
+    """Return whether values are equal, NaN to NaN, and zeros have the same sign."""
     a, b = np.asarray(actual).astype(np.float64), np.asarray(expected, np.float64)
     return bool(np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0])))
 
@@ -256,7 +256,7 @@ ONE_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000}
 
 @pytest.mark.parametrize("dtype", list(TYPES))
 class TestEveryNan:
-    """A NaN of a golden has the bits of np.nan on every machine, wherever it comes from."""
+    """A golden's NaN has the bits of np.nan on every machine, from any source."""
 
     def bits(self, golden) -> set[int]:
         return {int(code) for code in golden[np.isnan(golden)].view(f"u{golden.itemsize}")}

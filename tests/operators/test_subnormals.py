@@ -1,4 +1,4 @@
-"""What a SoC's instructions flush is allowed there, and nowhere else."""
+"""Flushing is allowed where the SoC's instructions flush, and nowhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLUSHES = PLATFORMS["ascend950"].flushes
 
 
 class Flushing:
-    """The SoC's own kernel, whose exp and division answer 0 for subnormal results."""
+    """The SoC's own kernel with an exp and a division that return 0 for subnormal results."""
 
     name = "flushing"
 
@@ -35,7 +35,7 @@ class Flushing:
 
 
 def cases():
-    """Those whose e^self or quotient is subnormal in float32."""
+    """Return the cases with subnormal e^self or quotients in float32."""
     result = [
         c for c in load(default_dir() / f"{SLUG}.yaml") if c.id.startswith(f"{SLUG}/float32_sweep[float32-131072")
     ]
@@ -47,9 +47,9 @@ def cases():
     ("soc", "rule", "device", "passes"),
     [
         ("ascend950", "", Flushing(), True),
-        ("ascend950", "", Cpu(numerics="kernel"), True),  # which flushes there
+        ("ascend950", "", Cpu(numerics="kernel"), True),  # it flushes there
         ("ascend950", "keep", Flushing(), False),
-        ("ascend950", "keep", Cpu(numerics="kernel"), True),  # which keeps then
+        ("ascend950", "keep", Cpu(numerics="kernel"), True),  # it keeps them then
         ("ascend910b", "", Flushing(), False),
         ("ascend910b", "", Cpu(numerics="kernel"), True),
         ("ascend910b", "flush", Flushing(), True),
@@ -90,7 +90,7 @@ def test_what_cancels_is_not_taken_for_flushed():
     call = call_of("aclnnGeluBackwardV2", "ascend950", gradOutput=np.ones_like(x), self=x, approximate="none")
     (result,) = references(call).values()
     assert result.unspecified is None or not np.any(result.unspecified)
-    assert (result.bound < 1e-6).all()  # what 1 + erf loses, times |x|
+    assert (result.bound < 1e-6).all()  # the loss of 1 + erf, times |x|
 
 
 def test_only_ascend950_flushes_unless_a_run_says_otherwise():

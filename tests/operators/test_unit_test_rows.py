@@ -1,6 +1,6 @@
-"""Every status that an upstream unit test asserts is what ``validate`` answers.
+"""``validate`` returns every status that an upstream unit test asserts.
 
-The rows are data beside a checkout (``shared/data/ut``, one JSON file per operator), and are skipped without it.
+The rows are data next to a checkout (``shared/data/ut``, one JSON file per operator). Without it they are skipped.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ SLUGS = sorted(op.slug for op in OPERATORS.values() if (FOLDER / f"{op.slug}.jso
 SOCS = {
     "ASCEND910B": "ascend910b", "ASCEND910_93": "ascend910_93", "ASCEND950": "ascend950", "DAV_3510": "ascend950",
 }  # fmt: skip
-# Rows of tiling alone: they call the tiling function itself, so that the API's own checks never see the arguments. A
-# call that those checks refuse before says nothing about tiling.
+# Rows that only test tiling: they call the tiling function itself, so the API's own checks never see the arguments. If
+# those checks refuse the call, the row cannot test tiling.
 TILED_ON = {"Ascend950": "ascend950", None: "ascend910b"}
 BEFORE_TILING = CODES["ACLNN_ERR_PARAM_INVALID"]
-# NCHW counts as ND for the generated function, which sets the format before tiling looks. The other row is in a file
-# that cannot have been compiled, since it calls a function that is declared nowhere.
+# The generated function sets the format before tiling looks, so NCHW is the same as ND. The other row is in a file that
+# cannot have been compiled, since it calls an undeclared function.
 NOT_BY_A_CALL = {"rms_norm_grad_regbase_err_invalid_format", "l2_gelu_v2_test_023_dim_gt_8"}
-MISNAMED = {"dims": "dim"}  # in one row of aclnnSwiGlu, whose test gives the attribute by a name it does not have
+MISNAMED = {"dims": "dim"}  # one row of aclnnSwiGlu names the attribute wrongly
 SCALARS = {"ACL_FLOAT16": np.float16, "ACL_UINT8": np.uint8, "ACL_INT8": np.int8, "ACL_INT32": np.int32}
 WORDS = ("inf", "-inf", "nan")
 
 
 def tensor(row: dict[str, Any] | None) -> Any:
-    """The tensor of a row; one without an aclDataType as an array that has none."""
+    """Return the tensor of a row; without an aclDataType it is an array of a type without one."""
     if row is None:
         return None
     if row["dtype"] not in NAMES:
@@ -50,7 +50,7 @@ def tensor(row: dict[str, Any] | None) -> Any:
 
 def arguments(op: Operator, row: dict[str, Any]) -> dict[str, Any]:
     kernel = op.kernel.attributes if tiled(row) and op.kernel is not None else {}
-    names = MISNAMED | {name: own for name, (own, _) in kernel.items()}  # tiling knows the kernel's names
+    names = MISNAMED | {name: own for name, (own, _) in kernel.items()}  # tiling has the kernel's names
     result = {n: tensor(v) for n, v in (*row["inputs"].items(), *row["outputs"].items())}
     for name, value in row["attrs"].items():
         kind = row.get("attr_dtypes", {}).get(name)
@@ -65,7 +65,7 @@ def tiled(row: dict[str, Any]) -> bool:
 
 
 def asserted(row: dict[str, Any]) -> dict[str, str]:
-    """The status per SoC: the harness's own SoC unless the row tells more."""
+    """Return the status per SoC: for the harness's own SoC unless the row states more."""
     if tiled(row):
         return {TILED_ON[row["effective_soc_in_harness"]]: row["expected_status"]}
     by_soc = dict(row.get("expected_status_by_soc") or {})

@@ -1,4 +1,4 @@
-"""Elements of which the kernels of some SoCs are not known, or known to differ: there alone is nothing demanded."""
+"""Elements on which the kernels of some SoCs are unknown, or known to differ: only there no value is required."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ JUST_BELOW = float(np.nextafter(np.float32(1e-6), np.float32(0)))
 def unspecified(
     name: str, soc: str, attrs: dict[str, Any] | None = None, output: str = "", **inputs: Any
 ) -> list[bool]:
-    """Return which elements of an output are."""
+    """Return which elements of an output are unspecified."""
     arrays = {n: np.atleast_1d(np.array(v, np.float32)) for n, v in inputs.items()}
     return reference(call_of(name, soc, **arrays, **(attrs or {})), output).unspecified.reshape(-1).tolist()
 
 
 def test_what_a_sigmoid_that_ascend910_clamps_makes_of_nan_is_not_known() -> None:
     x, t = [-105, -105, -88.6, 40, NAN], [0, 1, 0, 1, 0]
-    for soc in BEFORE_950:  # which flushes such a sigmoid
+    for soc in BEFORE_950:  # they flush such a sigmoid
         result = unspecified(
             "aclnnBinaryCrossEntropyWithLogitsBackward", soc, {"reduction": 0},
             gradOutput=np.full(5, 1e30), self=x, target=t,
@@ -65,7 +65,7 @@ def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_compari
         assert unspecified("aclnnPreluBackward", soc, weight=[2], **x) == wanted, soc
         assert unspecified("aclnnPreluBackward", soc, output="gradWeight", weight=[2], **x) == wanted[:1], soc
         assert unspecified("aclnnLeakyReluBackward", soc, {"negativeSlope": 0.1, "selfIsResult": False}, **x) == wanted
-        masked = [soc in ("ascend910", "ascend950"), False]  # the latter in every release
+        masked = [soc in ("ascend910", "ascend950"), False]  # ascend950 in every release
         assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == masked, soc
         assert unspecified("aclnnHardtanhBackward", soc, {"min": 0.0, "max": 2.0}, **x) == wanted, soc
 
@@ -87,7 +87,7 @@ def test_ascend950_rounds_one_number_to_hardsigmoids_edge() -> None:
 
 
 def test_an_infinite_target_without_a_weight_of_positives_is_not_known() -> None:
-    """PyTorch and ascend950 multiply by posWeight only where it is given: infinity, where the formula gives NaN."""
+    """PyTorch and ascend950 multiply by posWeight only if it is given, and return infinity; the formula gives NaN."""
     x, t = np.array([1, -1], np.float32), np.full(2, np.inf, np.float32)
     for weight, known in ((None, False), (np.full(2, 2, np.float32), True)):
         answer = oracle.reference(

@@ -1,4 +1,4 @@
-"""What a float32 sum may lose: enough for every order of additions, and too little to hide a term."""
+"""The possible error of a float32 sum: its bound covers every order of additions, and is too small to hide a term."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def clusters(random: np.random.Generator, n: int) -> np.ndarray:
 
 
 def in_turn(random: np.random.Generator, n: int, period: int) -> np.ndarray:
-    """Whole numbers that sum to between 2^24 and 2^25, where odd ones are halfway between two float32 numbers."""
+    """Return whole numbers with a sum between 2^24 and 2^25. There odd numbers are halfway between two float32
+    numbers."""
     least = 2 ** math.ceil(24 - math.log2(1.5 * n))
     return np.resize(random.integers(least, 2 * least, period), n)
 
@@ -96,13 +97,13 @@ def test_a_short_sum_may_lose_what_the_worst_order_does(length):
 
 @pytest.mark.parametrize("length", [SHORT, SHORT + 1, 1000, 20_000])
 def test_no_bound_hides_a_term_of_average_size(length):
-    """Of terms that differ; where many are equal, or close together, a right sum may lose one."""
+    """This holds for terms that differ; if many are equal, or close together, a right sum may lose one."""
     terms = np.random.default_rng(0).uniform(1, 2, length).astype(np.float32)
     assert bound(terms) < np.mean(terms)
 
 
 def test_partial_sums_that_are_exact_leave_the_share_of_other_orders():
-    """Whole numbers whose sum is below 2^24 lose nothing; hardly one occurs twice."""
+    """Whole numbers with a sum below 2^24 lose nothing; no number occurs twice."""
     terms = np.random.default_rng(0).permutation(np.arange(1, 4000))[:2000].astype(np.float32)
     assert bound(terms) == pytest.approx(UNIT * np.sqrt(terms.size) * terms.sum(dtype=np.float64), rel=1e-12)
 

@@ -1,4 +1,4 @@
-"""What stands for a slack's steps is no less, and the numbers in it are gathered."""
+"""A slack's cheaper form is never smaller than its steps, and its numbers are gathered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_what_stands_for_steps_of_a_slack_is_no_less():
         cheap = windows.cheap(root, e)
         assert "expm1" not in text(cheap)
         assert "min" not in text(cheap)
-        assert windows.cheap(root, root) is root  # a value's own is computed anyway
+        assert windows.cheap(root, root) is root  # a value's own steps are computed anyway
         for value in (0.0, 1e-300, -1e-16, 0.1, 0.999, 1.0, -1.5, 700.0, np.nan):
             with np.errstate(over="ignore"):
                 (least,), (result,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
@@ -34,10 +34,10 @@ def test_numbers_gathered_into_one_per_term_leave_the_value():
     a, b = symbol("a"), symbol("b")
     for root, multiplications in (
         (3 * (2 * abs(a) + 5 * (7 * abs(b))), 2),
-        (3 * (abs(a) + 2 * abs(b)), 2),  # a term without a number: nothing is gained by multiplying both
-        (3 * ((2 * abs(a)) * (5 * abs(b))), 3),  # each factor keeps its own
+        (3 * (abs(a) + 2 * abs(b)), 2),  # a term without a number: multiplying both gains nothing
+        (3 * ((2 * abs(a)) * (5 * abs(b))), 3),  # each factor keeps its number
         (3 * where(a < b, 2 * a, 5 * b), 3),
-        (2 * abs(a) + (5 * abs(b) + 3 * abs(a)), 2),  # terms that differ in their number alone
+        (2 * abs(a) + (5 * abs(b) + 3 * abs(a)), 2),  # terms that differ only in their number
     ):
         result = windows.gathered(root, set())
         assert sum(node.op == "*" for node in walk(result)) <= multiplications, text(result)

@@ -1,4 +1,4 @@
-"""Bounds of a block, and of a cell of float32: never below what any element gives."""
+"""Bounds of a block, and of a cell of float32 numbers: never below the bound of any element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derived bounds against MPFR: never violated."""
+"""Derived error bounds against MPFR: no result violates them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FORMULAS = {
 
 
 def data(rng) -> tuple[np.ndarray, np.ndarray]:
-    """Gradients of every size, and arguments around zeros, cancellations and thresholds, all float32 numbers."""
+    """Return gradients of every size, and arguments around zeros, cancellations and thresholds, all float32 numbers."""
     special = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 2.9999998, 1e-30, -0.7517916, -1.2784645, -1.1924312, 16.64, -17.0]
     x = np.concatenate([special, rng.normal(0, 3, 150), rng.uniform(-80, 80, 80), rng.normal(0, 1e-3, 40)])
     x = x.astype(np.float32).astype(np.float64)
@@ -57,7 +57,7 @@ def data(rng) -> tuple[np.ndarray, np.ndarray]:
 
 
 def distance(computed, root, names, values) -> float:
-    """|computed - exact|, rounded up a little."""
+    """Return |computed - exact|, rounded up a little."""
     result = exact(root, dict(zip(names, values, strict=True)))
     if isinstance(result, type(mpq())):
         return float(abs(mpq(float(computed)) - result))
@@ -85,7 +85,7 @@ def test_an_evaluation_stays_within_its_bound(arithmetic, name):
             single = {n: v.astype(np.float32) for n, v in operands.items()}
             computed = simulate(root, single, np.float32).astype(np.float64)
     assert arithmetic is FLOAT32 or np.isfinite(computed).all()
-    for k in np.flatnonzero(np.isfinite(computed)):  # an overflow on the way is another matter (elementwise.py)
+    for k in np.flatnonzero(np.isfinite(computed)):  # elementwise.py handles an overflow on the way
         lost = distance(computed[k], root, names, [float(operands[n][k]) for n in names])
         assert lost <= bound[k], (name, {n: operands[n][k] for n in names}, lost, bound[k])
 
@@ -95,7 +95,7 @@ def test_products_of_exact_operands_cost_nothing_absolute(arithmetic):
     for name, units in {"sigmoid": 0, "tanh": 0, "log_sigmoid": arithmetic.accuracy["exp"]}.items():
         (lost,) = losses([trace(FORMULAS[name])], arithmetic)
         assert lost.absolute is ZERO is lost.scaled
-        assert lost.relative < (units + 4) * arithmetic.unit  # what e^x costs, and up to four roundings
+        assert lost.relative < (units + 4) * arithmetic.unit  # the cost of e^x, and up to four roundings
 
 
 def test_a_comparison_of_exact_operands_is_never_in_doubt():
@@ -106,7 +106,7 @@ def test_a_comparison_of_exact_operands_is_never_in_doubt():
 
 
 def test_the_smallest_types_are_operands_like_any_other():
-    """A running bound is evaluated on values that were widened exactly."""
+    """A running bound is evaluated on exactly widened values."""
     x = np.arange(-300, 300, dtype=np.float32).astype(ml_dtypes.bfloat16)
     (value,) = program(trace(gelu))({"g": np.ones_like(x), "x": x}, x.shape)
     assert np.isfinite(value).all()

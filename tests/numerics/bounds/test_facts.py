@@ -1,4 +1,4 @@
-"""What is known of a node holds for all operands."""
+"""The known facts of a node hold for all operands."""
 
 from __future__ import annotations
 

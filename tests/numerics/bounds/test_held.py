@@ -1,4 +1,4 @@
-"""Where a formula is said to be held, no step of it is rounded: its value is the exact one."""
+"""Exact steps: if a formula is claimed to be exact in a window, no step is rounded and its value is the exact one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMULAS = (
 
 @st.composite
 def operand(draw, name: str, least: int | None) -> float:
-    """A number of a type, often of all digits and at one of the ends of a window."""
+    """Return a number of a type, often one of all digits at one of the ends of a window."""
     if least is None or draw(st.booleans()):
         return float(np.uint16(draw(st.integers(0, 0xFFFF))).view(TYPES[name]))
     fmt, exponent = FORMATS[name], draw(st.sampled_from([least, exact_steps.LARGEST - 1]))
@@ -81,10 +81,10 @@ def test_what_may_be_rounded_is_not_held(formula, formats):
 
 
 def steps_are_exact(root, chosen: dict[str, float], fmt) -> bool:
-    """As :func:`held.is_exact_in` for one element, on rationals."""
+    """Return the answer of :func:`exact_steps.is_exact_in` for one element, on rationals."""
 
     def value(node):
-        """The rational value of a node, or its truth, and whether every step on its way is exact."""
+        """Return the rational value of a node, or its truth, and whether every step up to it is exact."""
         if node.op == "where":
             (holds, known), branches = value(node.args[0]), node.args[1:]
             result, rest = value(branches[0] if holds else branches[1])
@@ -122,7 +122,7 @@ def test_steps_are_exact_where_rationals_say_so(formula, name, numbers):
         result = exact_steps.is_exact_in([formula], given, FORMATS[name])
     try:
         wanted = steps_are_exact(formula, chosen, FORMATS[name])
-    except TypeError:  # something divided by zero is no number, nor is what follows from it
+    except TypeError:  # a division by zero gives no number, here or in later steps
         wanted = False
     assert result[0] == wanted
 
@@ -133,6 +133,6 @@ def test_a_step_that_is_irrational_or_whose_order_rounds_is_not_exact():
     assert not exact_steps.is_exact_in([g + x, g * ratio(1, 3)], two, FORMATS["float32"])
     assert exact_steps.is_exact_in([g + x, g * ratio(1, 2)], two, FORMATS["float32"])
     assert exact_steps.is_exact_in([where(x < 1, g, g * exp(x))], two, FORMATS["float32"])
-    for small in (2.0**-60, 2.0**-20):  # float64 loses the first as float32 does, and holds the second
+    for small in (2.0**-60, 2.0**-20):  # float64 loses the first as float32 does, and represents the second
         assert not exact_steps.is_exact_in([g + x], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])
         assert not exact_steps.is_exact_in([x + g], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])

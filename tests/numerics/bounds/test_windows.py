@@ -1,4 +1,4 @@
-"""In its window no step of a formula leaves float32's normal numbers, and its bound loses nothing that counts."""
+"""In its window no step of a formula leaves float32's normal numbers, and its bound omits nothing that matters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slack_of(value: Expression) -> Expression:
 
 
 def given_in(names: tuple[str, ...], dtype: str, ends: tuple[float, float], size: int = 400) -> dict[str, np.ndarray]:
-    """Operands of all digits in a window, both ends and zeros among them."""
+    """Return operands of all digits in a window, including both ends and zeros."""
     r = np.random.default_rng(len(names))
     result = {}
     for name in names:
@@ -88,6 +88,6 @@ def test_operands_reach_as_far_as_every_step_is_finite():
     assert reaching((exp(x),), ("x",)) == 64
     assert reaching((exp(x * x),), ("x",)) == 8
     assert reaching((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
-    assert reaching((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0, which is finite, and far from exact
+    assert reaching((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0: finite, but far from exact
     assert reaching((1 / x,), ("x",)) is None
     assert within(8.0, ("x",), (("beta", 10.0),)) == (("x", (-8.0, 8.0)), ("beta", (10.0, 10.0)))

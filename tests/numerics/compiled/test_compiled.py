@@ -1,4 +1,4 @@
-"""The compiled engine gives the bits of the NumPy road, which tests/operators/ compares with MPFR."""
+"""The compiled engine gives the bits of the NumPy engine, which tests/operators/ compares with MPFR."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZE = 1 << (17 if FULL else 14)
 
 
 def patterns(dtype: str, seed: int) -> np.ndarray:
-    """Random bit patterns, NaN and infinities included, every fourth element an ordinary number."""
+    """Return random bit patterns, with NaN and infinities; every fourth element is an ordinary number."""
     r = np.random.default_rng(seed)
     kind = np.uint32 if dtype == "float32" else np.uint16
     values = r.integers(0, np.iinfo(kind).max, SIZE, kind, endpoint=True).view(TYPES[dtype])
@@ -41,7 +41,7 @@ FAMILIES = ("patterns", "plain", "wide", "subnormal", "ties")
 
 
 def families(dtype: str) -> dict[str, list[np.ndarray]]:
-    """Operands by threes: bit patterns, plain numbers, results among the subnormals, ties."""
+    """Return operands in groups of three: bit patterns, plain numbers, subnormal results, ties."""
     r = np.random.default_rng(3)
     tiny = 2.0**-20 if dtype == "float16" else 2.0**-130
     plain = [r.normal(size=SIZE), r.uniform(0.001, 0.999, SIZE), r.uniform(size=SIZE)]
@@ -56,7 +56,7 @@ def families(dtype: str) -> dict[str, list[np.ndarray]]:
 
 
 def bits(array: np.ndarray) -> bytes:
-    """Bytes in which the payload of NaN, which is nobody's, is not seen."""
+    """Return the bytes, with every NaN the same: its payload is unspecified."""
     return (
         array.tobytes() if array.dtype.kind == "b" else np.where(array != array, array.dtype.type(0), array).tobytes()
     )
@@ -98,7 +98,7 @@ def test_rows(dtype, family, length, monkeypatch):
         same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
 
 
-# To compile one formula of one type takes seconds.
+# Compiling one formula of one type takes seconds.
 COMPILED = TYPES if FULL else ["bfloat16"]
 
 ROWS = {
@@ -134,7 +134,8 @@ def test_every_formula_with_reductions_has_a_loop(op, dtype, monkeypatch):
 @pytest.mark.parametrize("op", ["aclnnLogSigmoidBackward", "aclnnGeluBackward", "aclnnSigmoidBackward"])
 @pytest.mark.parametrize("dtype", COMPILED)
 def test_chunks_in_a_window_partly_and_not_at_all(dtype, op, monkeypatch):
-    """Some chunks of ordinary numbers, some with few outside of any window, some with many, the last one short."""
+    """Some chunks of ordinary numbers, some with few numbers outside every window, some with many; the last one is
+    short."""
     r = np.random.default_rng(8)
     g, x = (r.normal(size=20 * CHUNK + 77) * scale for scale in (1, 2))
     for k, share in enumerate((0, 0.01, 0.5, 1)):
@@ -189,7 +190,7 @@ def test_a_rows_zeros_have_the_sign_of_the_formula(dtype, monkeypatch):
 
 
 def test_products_below_float32s_numbers_are_not_taken_for_ties(monkeypatch):
-    """2^-134 less 2^-194 rounds to bfloat16's 0; what float32 has of it is the midpoint."""
+    """2^-134 - 2^-194 rounds to 0 in bfloat16; rounded to float32 it is the midpoint."""
     g, y = np.zeros((6, 200)), np.zeros((6, 200))
     for k, low in enumerate((-60, -61, -70, -80, -90, -100)):
         y[k, k], g[k, k] = 2.0**low, 2.0 ** (-134 - low)

@@ -1,4 +1,4 @@
-"""e^x of compiled loops stays within its bounds (MPFR)."""
+"""e^x in compiled loops stays within its bounds (MPFR)."""
 
 from __future__ import annotations
 

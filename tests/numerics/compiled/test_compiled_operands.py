@@ -1,4 +1,4 @@
-"""Chunks of operands: what lies in a window, what is in doubt, and what is picked."""
+"""Chunks of operands: the elements inside a window, in doubt, and selected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_places_in_doubt_are_listed_behind_those_before(size):
     r = np.random.default_rng(size)
     doubt = np.zeros(1024, np.bool_)
     doubt[:size] = r.random(size) < 0.1
-    doubt[size:] = True  # of an earlier, longer chunk: nobody's
+    doubt[size:] = True  # left by an earlier, longer chunk
     places = np.full(2048, -1)
     places[0] = 77
     count = elements.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)

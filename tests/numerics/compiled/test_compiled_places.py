@@ -1,4 +1,4 @@
-"""One value per row in a compiled pass: the bits of the NumPy road, and its refusals."""
+"""One value per row in a compiled pass: the bits of the NumPy engine, and its refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oracle.numerics.compiled import loops
 
 pytestmark = pytest.mark.slow
 
-COMPILED = TYPES if FULL else ["float16"]  # to compile one formula of one type takes seconds
+COMPILED = TYPES if FULL else ["float16"]  # compiling one formula of one type takes seconds
 ROWS, CLASSES = 4000, 24
 
 
@@ -72,7 +72,7 @@ def test_large_outputs_one_sample_and_maps_of_samples(monkeypatch):
     maps = call("float32", 0, self=np.zeros((2, CLASSES, 30, 20), np.float32))
     shape = (2, 30, 20)
     maps |= {"target": r.integers(0, CLASSES, shape), "gradOutput": r.normal(size=shape).astype(np.float32)}
-    both("aclnnNLLLoss2dBackward", monkeypatch, asked=False, **maps)  # classes are not the last axis there
+    both("aclnnNLLLoss2dBackward", monkeypatch, asked=False, **maps)  # their classes are not on the last axis
 
 
 @pytest.mark.parametrize("shape", [(300, CLASSES, 1, 1), (1, CLASSES, 1, 1), (3, 1, 4, 5), (1, 1, 1, 7)])

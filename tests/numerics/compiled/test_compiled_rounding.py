@@ -1,4 +1,4 @@
-"""What a compiled loop's tests of rounding do not doubt is rounded right; what they take for exact is."""
+"""A compiled loop's rounding tests: undoubted values are rounded right, and values classified as exact are exact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oracle.numerics.compiled import elements
 @given(*[st.floats(width=32, allow_nan=False, allow_infinity=False)] * 2, st.booleans())
 @example(2.0**-149, 2.0**-149, True)
 def test_what_is_taken_for_exact_is(a, b, few):
-    if few:  # digits, so that quotients and sums are exact too
+    if few:  # few digits, so that quotients and sums are exact too
         a, b = (float(np.float32(x).astype(ml_dtypes.bfloat16)) for x in (a, b))
         a, b = (x if np.isfinite(x) else 1.0 for x in (a, b))
     assert not elements.sum_is_exact(a, b) or mpq(a + b) == mpq(a) + mpq(b)
@@ -30,7 +30,7 @@ def test_what_is_taken_for_exact_is(a, b, few):
 
 
 def quick(name: str, held: bool = False):
-    """The quick test of a value that is exact, or need not be."""
+    """Return the quick test of a value that is exact (``held``), or need not be."""
 
     def encode(value, slack):
         code, doubt = elements.quick(name)(value, value - slack, value + slack, held)
@@ -44,7 +44,7 @@ def quick(name: str, held: bool = False):
 @example(1 + 2.0**-8, "bfloat16")
 @example(1 + 3 * 2.0**-8, "bfloat16")
 @example(2.0**-25 * 3, "float16")
-@example(1 + 2.0**-11 + 2.0**-40, "float16")  # float32's rounding makes a tie of what is none
+@example(1 + 2.0**-11 + 2.0**-40, "float16")  # a double rounding through float32 makes this a tie
 def test_a_tie_of_a_value_that_is_exact_goes_to_even(value, name):
     shortened = np.uint32(
         np.float32(value).view(np.uint32) & np.uint32(0xFFFF8000 if name == "bfloat16" else 0xFFFFF000)
@@ -58,7 +58,7 @@ def test_a_tie_of_a_value_that_is_exact_goes_to_even(value, name):
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-6), st.sampled_from(list(TYPES)))
-@example(1.0, 5.4377604581636665e-08, "float32")  # the midpoint below a power of two lies twice as close
+@example(1.0, 5.4377604581636665e-08, "float32")  # the midpoint below a power of two is half as far away
 @example(1 + 2.0**-8, 2.0**-50, "bfloat16")
 @example(2.0**-25 * 3, 2.0**-50, "float16")
 def test_what_a_test_does_not_doubt_is_right_in_the_whole_interval(value, share, name):
@@ -79,7 +79,7 @@ def test_midpoints_overflow_and_special_values_are_doubted(name):
     for encode in (elements.encoder(name), quick(name)):
         for value in (middle, -middle, fmt.quantum / 2, 3 * fmt.quantum / 2, fmt.overflow, np.inf, -np.inf, np.nan):
             assert encode(value, abs(value) * 1e-15)[1]
-        assert encode(1e-300, 2e-300)[1]  # which zero is not known
+        assert encode(1e-300, 2e-300)[1]  # the sign of the zero is not known
         assert not encode(0.0, 0.0)[1]
         assert not encode(-0.0, 0.0)[1]
         assert encode(-0.0, 0.0)[0] & 0xFFFF == (0 if name == "float32" else 0x8000)

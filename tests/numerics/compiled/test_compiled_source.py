@@ -1,4 +1,4 @@
-"""Formulas written as Python for numba: operations, and the ends of what a value may be."""
+"""Formulas written as Python for numba: operations, and the ends of a value's interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from oracle.numerics.compiled import source  # noqa: E402
 
 
 def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
-    """One compiled function of all; a NaN is left to the NumPy road, so only minimum and maximum must pass it on."""
+    """One compiled function has all operations. The NumPy engine handles NaN, so only minimum and maximum must
+    propagate it."""
     names = [op for op in UFUNCS if op not in ("and", "or", "not", *ROUNDINGS)]
     arity = {op: UFUNCS[op].nin if isinstance(UFUNCS[op], np.ufunc) else 1 for op in names}
     written = [source.written(op, ["a", "b"][: arity[op]]) for op in names]
@@ -28,7 +29,7 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
         for op, result in zip(names, run(a, b), strict=True):
             with np.errstate(all="ignore"):
                 wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
-            rtol = compiled.EXP_RELATIVE if op == "exp" else 1e-14  # the others are the C library's, or one rounding
+            rtol = compiled.EXP_RELATIVE if op == "exp" else 1e-14  # the others are from the C library, or round once
             np.testing.assert_allclose(result, wanted, rtol=rtol, err_msg=f"{op} of {a}, {b}")
     at = {op: k for k, op in enumerate(names)}
     for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
@@ -41,6 +42,6 @@ def test_ends_that_are_shares_of_a_value_enclose_what_it_may_be(value, negative,
     low, high, unsigned = source.ends(symbol("v"), slack)
     assert unsigned == "False"  # less than the value itself
     first, last = sorted(mpq(eval(end, {"v": v})) for end in (low, high))
-    off = mpq(value) * (units - 2) / 2**53  # a slack counts 2u for what the ends themselves lose
+    off = mpq(value) * (units - 2) / 2**53  # a slack adds 2u for the loss at the ends themselves
     assert first <= mpq(v) - off < mpq(v) + off <= last
     assert source.ends(symbol("v"), slack + 1) == ("v - slack", "v + slack", "(abs(v) < slack)")

@@ -1,4 +1,4 @@
-"""NumPy's float64 exp stays within the 2 ULP (4 u) that docs/proof-details.md allows it, on every SIMD level."""
+"""NumPy's float64 exp stays within the 2 ULP (4 u) that docs/proof-details.md allows, on every SIMD level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ np.exp(x).tofile({path!r} + ".out")
 
 
 def arguments() -> np.ndarray:
-    """x of both signs over every binade that matters, dense near 0, and the neighbourhoods of multiples of ln 2 / 2."""
+    """Return x of both signs over every relevant binade, dense near 0, and the neighbours of multiples of ln 2 / 2."""
     r = np.random.default_rng(11)
     steps = np.arange(0, 2042) * (np.log(2) / 2)
     parts = [r.uniform(0, 1, 20000), r.uniform(0, 708, 20000), np.exp2(r.uniform(-60, 9.4, 20000)), steps,

@@ -1,4 +1,4 @@
-"""Compiled loops are read from the user's cache, where it is theirs alone; without it everything works."""
+"""Compiled loops are read from the user's cache if it belongs to the user alone; everything works without the cache."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from oracle.numerics.compiled import loops, rows  # noqa: E402
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """The folder of machine code, in a cache of this test's own."""
+    """The folder of machine code, in a cache of the test's own."""
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(loops, "code_is_as_loaded", lambda: True)  # whoever edits the package meanwhile
+    monkeypatch.setattr(loops, "code_is_as_loaded", lambda: True)  # somebody may edit the package meanwhile
     return loops.folder()
 
 
 def doubled(description: str = "double", number: float = 3.0) -> int:
-    """Compile or read a function, see that it works, and return how often it was read."""
+    """Compile or read a function, check that it works, and return how often it was read."""
     function = loops.keep(numba.njit(lambda x: x + x), description)
     assert function(number) == 2 * number
     return sum(function.stats.cache_hits.values())
@@ -49,7 +49,7 @@ def test_code_that_has_changed_since_it_was_loaded_neither_reads_nor_keeps_any(k
 
 @in_full_alone
 def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_taken_for_each_other(kept):
-    """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
+    """Names in machine code consist of a Python name and numba's count. Both are the same in both processes."""
     script = """if True:
         import sys, numba
         from oracle.numerics.compiled import loops

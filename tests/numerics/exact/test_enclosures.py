@@ -1,4 +1,4 @@
-"""Exact values: rationals exactly, everything else between ends that MPFR rounds outwards and that shrink."""
+"""Exact values: rationals exactly, all others between ends that MPFR rounds outwards and that converge."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_enclosures_hold_the_value_and_shrink(name, value):
     for low, high, above, below in ends:
         assert low <= expected + abs(expected) / mpq(2) ** 1900
         assert high >= expected - abs(expected) / mpq(2) ** 1900
-        if abs(value) < 8:  # else 2000 bits do not tell erf from 1
+        if abs(value) < 8:  # else 2000 bits do not separate erf from 1
             assert not (above and low == expected)
             assert not (below and high == expected)
     widths = [e.high - e.low for e in ends]
@@ -102,7 +102,7 @@ def test_a_comparison_of_irrational_values_is_decided_with_as_many_bits_as_it_ta
 
 
 def test_a_rounding_that_no_precision_settles_is_an_error_not_a_loop():
-    hidden = erf(x) + erfc(x)  # exactly 1, which nothing here knows
+    hidden = erf(x) + erfc(x)  # exactly 1, but no rule here finds it
     with pytest.raises(OracleError, match="bits do not show"):
         list(exact(hidden, {"x": 1.0}))
 
@@ -125,7 +125,7 @@ BESIDE = {
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("side", BESIDE)
 def test_a_value_beside_a_midpoint_is_told_from_it_without_the_bits_that_hold_both(dtype, side):
-    """e^-200 beside a number takes 300 bits to see, and none to know of."""
+    """A number plus e^-200 needs 300 bits; the sign of e^-200 alone needs none."""
     fmt = FORMATS[dtype]
     tie = 1 + 2.0 ** -(fmt.mant + 1)
     for root in BESIDE[side]:
@@ -135,14 +135,14 @@ def test_a_value_beside_a_midpoint_is_told_from_it_without_the_bits_that_hold_bo
 
 
 def test_what_touches_a_number_may_be_that_number():
-    """The ends of min(1, e^x / e^x) meet the value: it is 1, and known to be nothing else."""
+    """The upper end of min(1, e^x / e^x) meets the value: the value may be 1 itself."""
     first = next(exact(minimum(1, exp(x) / exp(x)), {"x": 1.0}))
     assert first.high == 1
     assert not first.below
 
 
 def test_a_sign_loses_no_bits():
-    """Python's minus rounds to the precision of the current context, 53 bits."""
+    """Python's minus would round to the precision of the current context, 53 bits."""
     positive, negative = (enclose(root, {"x": 1.0}, 128) for root in (exp(x), -exp(x)))
     assert mpq(negative.low) == -mpq(positive.high)
     assert mpq(negative.high) == -mpq(positive.low)

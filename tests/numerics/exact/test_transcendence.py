@@ -1,4 +1,4 @@
-"""A formula with functions is found to be rational where they cancel, and a value that is then halfway has a golden."""
+"""A formula is found to be rational if its functions cancel, and a value that is then halfway has a golden."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))
 
 GIVEN = {"x": 15.0625, "t": 0.5, "w": 3.0}
 
-SAME = {  # value at x = 15.0625, t = 0.5, w = 3, whatever e^x is
+SAME = {  # value at x = 15.0625, t = 0.5, w = 3, independent of e^x
     "two sigmoids": (w * (SIGMOID + MIRRORED), 3),
     "with weights that happen to agree": (t * SIGMOID + (1 - t) * MIRRORED, mpq(1, 2)),
     "a quotient": (exp(x) / exp(x), 1),
@@ -90,7 +90,7 @@ def test_enclosures_end_with_the_value():
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_a_gradient_of_logits_that_is_rational_is_rounded_as_the_rational_is(dtype):
-    """Where posWeight * target is target - 1 the gradient is gradOutput * weight * (1 - target) for every self."""
+    """If posWeight * target is target - 1, the gradient is gradOutput * weight * (1 - target) for every self."""
     given = np.random.default_rng(0)
     size = 400
     g, w, x = (given.uniform(-2, 2, size).astype(dtype) for _ in range(3))
@@ -100,7 +100,7 @@ def test_a_gradient_of_logits_that_is_rational_is_rounded_as_the_rational_is(dty
         gradOutput=g, self=x, target=t, weightOptional=w, posWeightOptional=p, reduction=0,
     )["out"]  # fmt: skip
     products = [Fraction(float(a)) * Fraction(float(b)) / 2 for a, b in zip(g, w, strict=True)]
-    exactly = np.asarray([float(each) for each in products])  # 48 bits: float64 holds them
+    exactly = np.asarray([float(each) for each in products])  # 48 bits: exact in float64
     assert [Fraction(each) for each in exactly] == products
     assert result.tobytes() == exactly.astype(dtype).tobytes()
 
@@ -120,7 +120,7 @@ HALFWAY = 1 + 2.0**-11  # between two numbers of float16
 @pytest.mark.parametrize("far", [20000.0, 65504.0, 1e30])
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_value_that_is_next_to_one_between_two_numbers_is_rounded_by_its_side(far, side):
-    root = HALFWAY + w / (1 + exp(x)) * side  # w e^-x, which no precision tells beside 1
+    root = HALFWAY + w / (1 + exp(x)) * side  # w e^-x, too small next to 1 for any precision
     assert nearest(root, {"x": far, "w": 3.0}) == (mpq(HALFWAY), side)
     assert nearest(root, {"x": -far, "w": 0.0}) == (mpq(HALFWAY), 0)
     assert nearest(root, {"x": 15.0625, "w": 3.0}) is None
@@ -133,8 +133,8 @@ def test_a_value_that_is_next_to_one_between_two_numbers_is_rounded_by_its_side(
 @pytest.mark.parametrize("x", [20000.0, -20000.0])
 @pytest.mark.parametrize("t", [2.0, -1.0])
 def test_a_gradient_of_logits_far_out_is_rounded_as_40000_bits_say(dtype, x, t):
-    """Its limit is gradOutput * weight * (s - target), s 0 or 1, an odd multiple of half an ULP, and what is beside it
-    is e^-20000."""
+    """The limit is gradOutput * weight * (s - target), with s 0 or 1: an odd multiple of half an ULP. The difference
+    from it is about e^-20000."""
     bits = 7 if dtype is ml_dtypes.bfloat16 else {2: 10, 4: 23}[np.dtype(dtype).itemsize]
     g, w = np.asarray([1 + 2.0**-bits], dtype), np.asarray([1.5], dtype)
     result = oracle.golden(
@@ -156,7 +156,7 @@ def test_other_operands_make_no_other_graphs():
     assert known[0] == known[-1]
 
 
-SUMS = {  # of x, the terms' numbers and arguments
+SUMS = {  # the formula in x, numbers and arguments of the terms, the sum
     "what cancels": (w * exp(x), [(2, 0.5), (-3, 0.5), (1, 0.5)], 0),
     "what is left": (w * exp(x) + w, [(1.5, 2), (-1.5, 2), (4, -40), (-4, -40), (7, 0)], 14),
     "expm1 and products": ((expm1(x) - exp(x)) * w / 4, [(3, 1), (5, 2)], -2),
@@ -175,7 +175,7 @@ def test_a_sum_is_told_where_the_terms_of_every_argument_cancel(name):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_a_sum_that_is_halfway_is_rounded_to_even(dtype):
-    """Terms with e^target cancel, and what a target of 0 leaves lies between two numbers."""
+    """Terms with e^target cancel, and the remaining terms with target 0 sum to a value between two numbers."""
     bits = {2: 10, 4: 23}[np.dtype(dtype).itemsize] if dtype is not ml_dtypes.bfloat16 else 7
     g = np.asarray([1, -1, 1, 2.0 ** -(bits + 1)], dtype)
     result = oracle.golden(

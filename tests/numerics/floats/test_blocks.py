@@ -1,4 +1,4 @@
-"""Work on blocks is shared between threads that wait for the next call."""
+"""Work on blocks is shared between threads that stay alive for the next call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_block_is_done_once_and_threads_are_not_started_anew():
         def work(index, done=done, threads=threads, gate=gate):
             if threading.get_ident() not in threads:
                 threads.add(threading.get_ident())
-                gate.wait(10)  # until three of them are at work
+                gate.wait(10)  # until three threads are at work
             done.append(index)
 
         blocks.run_blocks(iter([(k,) for k in range(30)]), work)
@@ -39,11 +39,11 @@ def test_an_error_on_any_thread_is_the_callers(fails_here):
         if (threading.current_thread() is threading.main_thread()) == fails_here:
             begun.set()
             raise ValueError(f"block {index}")
-        begun.wait(10)  # the thread that fails has a block
+        begun.wait(10)  # the failing thread has a block
 
     with pytest.raises(ValueError, match="block"):
         blocks.run_blocks(iter([(k,) for k in range(1000)]), work)
-    blocks.run_blocks(iter([(k,) for k in range(30)]), lambda index: None)  # nothing is left of it
+    blocks.run_blocks(iter([(k,) for k in range(30)]), lambda index: None)  # no trace of the failure is left
 
 
 @pytest.mark.parametrize(

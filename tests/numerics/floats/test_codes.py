@@ -1,4 +1,4 @@
-"""Floats as integers: NaN and infinities are seen in every type, of either sign, also in an array of nothing."""
+"""Floats as integers: NaN and infinities are found in every type, with either sign, also in an empty array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goldens and verdicts are the same bits whatever a library has done to the arithmetic of the process."""
+"""Goldens and verdicts have the same bits after any change that a library makes to the process's arithmetic."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).with_name("hostile.c")
 
-# Goldens, bounds and verdicts of data that shows a wrong state: subnormal numbers, ties, specials; large enough for
-# threads in the last call. How the process is spoiled stands in front, and in the place of the gap.
+# Goldens, bounds and verdicts of data that shows a wrong state: subnormal numbers, ties, specials; the last call is
+# large enough for threads. The code that spoils the process comes before it, or after it.
 GOLDENS = """
 def digest():
     import hashlib
@@ -74,7 +74,8 @@ THREADS = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
 
 
 def process(code: str, *, compiled: bool = True, **variables: str) -> str:
-    """Return what a process of its own prints. Unless ``compiled``, nothing is before: constants are its own."""
+    """Return the output of code in its own process. Unless ``compiled``, it uses no cached bytecode and computes
+    constants itself."""
     own = {} if compiled else {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
     done = processes.python("-c", code, **{**own, **THREADS, **variables})
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
@@ -88,7 +89,7 @@ def right() -> str:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """Return ``library(*flags)``: the hostile library's path, compiled with them."""
+    """Return ``library(*flags)``: the path of the hostile library, compiled with the flags."""
     compiler = shutil.which(os.environ.get("CC", "gcc"))
     if compiler is None:
         pytest.skip("no C compiler (CC, gcc) to build the hostile library with")
@@ -164,7 +165,7 @@ def test_settings_of_libraries_change_no_golden(right, spoil, monkeypatch):
         monkeypatch.setenv(name, value)
     result: dict[str, Any] = {}
 
-    def in_a_thread() -> None:  # these settings are a thread's own
+    def in_a_thread() -> None:  # these settings belong to a thread
         exec(f"{GOLDENS}\n{spoil}\nsaid = digest()", result)
 
     with warnings.catch_warnings():
@@ -197,7 +198,7 @@ def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computi
     monkeypatch.setattr(environment, "is_right", lambda: not start.wrong())
     monkeypatch.setattr(environment, "write", lambda state: None)
     monkeypatch.setattr(environment, "righted", lambda state: state)
-    monkeypatch.setattr(start, "LITTLE", 2.0**-50)  # to this arithmetic, rounding goes astray
+    monkeypatch.setattr(start, "LITTLE", 2.0**-50)  # with this arithmetic, rounding goes wrong
     x = np.ones(4, np.float32)
     with pytest.raises(OracleError, match="rounds in another direction than to nearest"):
         oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)

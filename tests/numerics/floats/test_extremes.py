@@ -1,4 +1,4 @@
-"""What stands for NumPy's reductions answers as they do: of every layout, with NaN, an empty mask too."""
+"""The replacements of NumPy's reductions return the same: for every layout, with NaN, and for an empty mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""e^x, logarithms, tanh and erf: as exact as the proofs take them to be, and the same bits on every machine."""
+"""e^x, logarithms, tanh and erf: as exact as the proofs assume, and the same bits on every machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BITS = "c4d301ed56b11ffa280d9ff299009e5a18a826e3feb22b8c8aa00fdf7ae7d43f"
 
 
 def arguments(name: str, count: int = 2000) -> np.ndarray:
-    """Numbers of both signs and every binade that matters, dense where a function changes its way."""
+    """Return numbers of both signs and every relevant binade, dense where a function changes its method."""
     bits = np.random.Philox(key=3).random_raw(4 * count)
     unit = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     one, two, three, four = np.split(unit, 4)

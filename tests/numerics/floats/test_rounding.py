@@ -15,7 +15,7 @@ STORED = ("float16", "bfloat16", "float32")
 
 
 def table(name: str) -> np.ndarray:
-    """Every finite value of a narrow type, in order, zero once."""
+    """Return every finite value of a narrow type, in order, zero once."""
     dtype = DTYPES[name].numpy
     kind = np.uint8 if dtype.itemsize == 1 else np.uint16
     with np.errstate(invalid="ignore"):
@@ -78,7 +78,7 @@ def test_round_to_gives_the_dtype_and_the_shape(name):
 
 
 def test_bfloat16_is_rounded_once():
-    """ml_dtypes goes through float32 and answers 1.0."""
+    """ml_dtypes rounds through float32 and returns 1.0."""
     assert float(round_to(np.array(1 + 2.0**-8 + 2.0**-40), "bfloat16")) == 1 + 2.0**-7
 
 
@@ -110,5 +110,5 @@ def test_widen_is_exact(name):
 
 
 def test_ml_dtypes_still_rounds_twice():
-    """The reason for quantize; when this fails, ml_dtypes has been mended and the detour may go."""
+    """The reason for quantize. If this fails, ml_dtypes is repaired and the workaround can be removed."""
     assert float(np.array(1 + 2.0**-8 + 2.0**-40).astype(ml_dtypes.bfloat16)) == 1.0

@@ -1,4 +1,4 @@
-"""What is done to 16-bit floats before a cast changes neither a number nor where it lies."""
+"""The preparation of 16-bit floats for a cast changes neither a number nor its place in memory."""
 
 from __future__ import annotations
 

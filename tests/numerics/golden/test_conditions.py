@@ -56,7 +56,7 @@ def test_where_a_kernel_may_not_find_the_way_around_an_overflow_it_may_answer_na
     assert [value(formula, "float32", g=1, x=x)[1] for x in (60, 500, 2000)] == [False, True, True]
 
 
-# They divide by a number of the caller's, of any size: the slow ways decide them.
+# They divide by a number of any size from the caller, so the slow methods decide them.
 DIVIDED = {"aclnnCelu", "aclnnSoftplus"}
 
 
@@ -95,7 +95,7 @@ def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
         (lambda g, x: g * (maximum(x, 0) - exp(x)), -800, True),
         (lambda g, x: g * (exp(x) - maximum(x, 0)), -800, False),
         (lambda g, x: g * (exp(x) * exp(x) - 2 * exp(x)), -1000, True),
-        (lambda g, x: g * (maximum(x, 0) - minimum(x, 0) * 0), -800, False),  # exactly zero: IEEE arithmetic's
+        (lambda g, x: g * (maximum(x, 0) - minimum(x, 0) * 0), -800, False),  # exactly zero: IEEE arithmetic's sign
     ],
 )
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -122,7 +122,8 @@ def test_a_sum_may_lose_its_sign_where_a_term_underflows_and_neither_is_far_from
 
 
 def test_exact_ties_of_a_branch_without_functions_are_proved_together(monkeypatch):
-    """One in ten float32 numbers times 1.25 lies between two others; an Elu of a million had 24 s of them."""
+    """One in ten float32 numbers times 1.25 lies between two others; an Elu of a million elements spent 24 s on
+    them."""
     looked_at = []
     exact = enclosures.exact
     monkeypatch.setattr(enclosures, "exact", lambda root, operands: looked_at.append(root) or exact(root, operands))

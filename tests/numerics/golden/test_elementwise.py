@@ -1,4 +1,4 @@
-"""Elementwise operators: what follows from a formula and its orders."""
+"""Elementwise operators: the consequences of a formula and its orders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_overflow_of_float64_from_finite_operands_is_settled_exactly():
     ],
 )
 def test_a_function_outside_its_domain_takes_no_exact_arithmetic(formula, monkeypatch):
-    """It took 0.2 ms an element, which a tensor of wrong values has a million of."""
+    """Exact arithmetic took 0.2 ms per element, and a tensor of wrong values has a million of them."""
     monkeypatch.setattr(elementwise._Work, "exact", lambda self, index: pytest.fail(f"{index} was looked at"))
     x = -np.linspace(0.5, 9, 50, dtype=np.float32)
     for judged in (False, True):
@@ -43,7 +43,7 @@ def test_a_function_outside_its_domain_takes_no_exact_arithmetic(formula, monkey
 
 
 def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
-    """What underflows is looked at element by element, for few elements alone, or not at all: all the same number."""
+    """The search for underflow is element by element, for a few elements only, or omitted: the bound is the same."""
 
     def bound(g, x):
         sink = Sink(np.empty(g.shape, np.float32), "float32", judged=True)
@@ -52,7 +52,7 @@ def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
 
     g, x = np.linspace(1, 2, 200, dtype=np.float32), np.linspace(-3, 3, 200, dtype=np.float32)
     plain = bound(g, x)
-    for tiny in (5, 150):  # few elements, most of them
+    for tiny in (5, 150):  # few elements, most elements
         g[:tiny] = np.float32(2.0**-120) * np.arange(tiny, dtype=np.float32)
         whole = bound(g, x)
         np.testing.assert_array_equal(whole[tiny:], plain[tiny:])
@@ -63,7 +63,7 @@ def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
 
 @pytest.mark.parametrize("stored", ["float32", "bfloat16"])
 def test_what_cancels_in_pairs_of_float64_too_reaches_the_verdict_with_its_bound(stored):
-    """t * log 2 + (1 - t) * log 2 is log 2, whatever t: 10^37 leaves nothing of it in 106 bits."""
+    """t * log 2 + (1 - t) * log 2 is log 2 for any t: 10^37 leaves none of it in 106 bits."""
 
     def formula(t, x):
         return t * log1p(exp(-x)) + (1 - t) * log1p(exp(x))

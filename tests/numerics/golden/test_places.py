@@ -1,4 +1,4 @@
-"""Formulas that know an element's place along the axis: computed at one place of each row, or densely."""
+"""Formulas that use an element's place along the axis: computed at one place of each row, or densely."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def chosen(g, t, w, ignore):
 def data(dtype):
     r = np.random.default_rng(5)
     g, w = r.normal(size=(ROWS, 1)).astype(TYPES[dtype]), r.normal(size=(1, LENGTH)).astype(TYPES[dtype])
-    t = r.integers(-2, LENGTH + 2, (ROWS, 1))  # some are no place
+    t = r.integers(-2, LENGTH + 2, (ROWS, 1))  # some are outside the row
     return {"g": g, "t": t, "w": w, "ignore": 3}
 
 
 @pytest.mark.parametrize(
     ("engine", "axis"), [("numpy", 0), ("numpy", 1), ("compiled", 1), pytest.param("compiled", 0, marks=in_full_alone)]
 )
-@pytest.mark.parametrize("dtype", TYPES if FULL else ["bfloat16"])  # to compile a formula takes seconds
+@pytest.mark.parametrize("dtype", TYPES if FULL else ["bfloat16"])  # compiling a formula takes seconds
 def test_the_value_stands_at_the_place_of_each_row_that_counts(dtype, axis, engine, monkeypatch):
     if engine == "compiled":
         pytest.importorskip("numba")

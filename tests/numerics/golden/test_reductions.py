@@ -1,4 +1,4 @@
-"""Formulas with reductions against MPFR: goldens are right, and float32 sums in any order keep the bound."""
+"""Formulas with reductions against MPFR: goldens are right, and float32 sums in any order satisfy the bound."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ SCHEMES = {formula: Formula(formula, over="dim") for formula in FORMULAS}
 def operands(
     formula: Callable[..., Any], kind: Any, rows: int, n: int, scale: float, seed: int
 ) -> dict[str, np.ndarray]:
-    """Random rows; statistics are one value per row, gamma is the same in all rows."""
+    """Return random rows; statistics are one value per row, gamma is the same in all rows."""
     r = np.random.default_rng([seed, n])
     result = {}
     for name in SCHEMES[formula].symbols:
@@ -179,7 +179,7 @@ def test_a_row_of_minus_infinities_and_finite_numbers_is_exact():
 
 
 def test_a_product_of_minus_infinity_is_left_out_of_a_maximum_too():
-    """Half of a number is exact, so that the softmax of the halves is the same to the bit."""
+    """Half of a float16 number is exact here, so the softmax of the halves has the same bits."""
 
     def scaled(x, s):
         e = exp(x * s - max_over(x * s))
@@ -196,8 +196,8 @@ def test_a_product_of_minus_infinity_is_left_out_of_a_maximum_too():
 
 
 def test_a_tie_behind_a_rational_root_is_seen():
-    """A row of two values has a rational root, and (x - mean) / root is 1 or -1: the sum with b lies halfway between
-    two bfloat16 numbers, and both go to the even one. No enclosure of the root tells."""
+    """A row of two values has a rational root, and (x - mean) / root is 1 or -1. The sum with b lies halfway between
+    two bfloat16 numbers, and must round to even. No enclosure of the root decides this."""
 
     def normalized(x, b):
         d = x - mean_over(x)
@@ -219,7 +219,7 @@ def judged(formula: Callable[..., Any], given: dict[str, np.ndarray]) -> Sink:
 
 
 def test_an_infinite_factor_next_to_a_root_is_unspecified():
-    """A mean of equal numbers may be an ulp off; infinity times the difference is then no NaN."""
+    """A mean of equal numbers may be wrong by an ulp; then infinity times the difference is no NaN."""
     x, w = np.full((1, 81), 0.3, np.float32), np.ones((1, 81), np.float32)
     w[0, 2] = np.inf
     sink = judged(lambda x, w: (x - mean_over(x)) * w, {"x": x, "w": w})
@@ -247,7 +247,7 @@ def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
         mean = stored(mean_over(x * x), x) if place == "after the sum" else mean_over(stored(x * x, x))
         return x / sqrt(mean)
 
-    x = np.array([[200, 210], [300, 310]], np.float16)  # the squares of the second row are beyond 65504
+    x = np.array([[200, 210], [300, 310]], np.float16)  # the squares of the second row are above 65504
     sink = Sink(np.empty(x.shape, np.float16), "float16", judged=True)
     formula = Formula(lambda x: x / sqrt(mean_over(x * x)), {"kernel": Form(kernel, departs=True)}, over="dim")
     reductions.evaluate(formula, {"x": x}, (1,), sink, soc="kernel")
@@ -256,7 +256,7 @@ def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
 
 @pytest.mark.parametrize(("formula", "answer"), [(log_softmax, 0.0), (softmax, 1.0)])
 def test_rows_of_one_number_are_proved_together(formula: Callable[..., Any], answer: float, monkeypatch) -> None:
-    """Exact arithmetic takes a third of a millisecond for a row: only those without a number may need it."""
+    """Exact arithmetic takes a third of a millisecond per row, so only rows without a number may use it."""
     looked_at = []
     exact = reductions.ExactRow.value
     monkeypatch.setattr(reductions.ExactRow, "value", lambda row, k: looked_at.append(row) or exact(row, k))

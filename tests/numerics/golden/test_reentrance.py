@@ -1,4 +1,4 @@
-"""A golden that begins inside another's, in a signal handler or a finaliser, disturbs it in nothing."""
+"""A golden that begins inside another one, in a signal handler or a finaliser, does not disturb it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from oracle.model.dtypes import DTYPES
 
 @pytest.fixture
 def interrupted():
-    """Call a function each time that a module's function returns, but not within itself."""
+    """Yield a function that makes a profiler call ``do`` whenever a function of a module returns, but not within
+    ``do``."""
     yield lambda module, do: sys.setprofile(_profiler(module, do))
     sys.setprofile(None)
 
@@ -35,7 +36,7 @@ CALLS = {
 }
 
 
-# Every call with every type, and two calls compiled, which takes seconds each; all three together in the full run.
+# Every call with every type, and two calls compiled (seconds each); the full run takes all combinations.
 EVERY = list(product(CALLS, ["float32", "float16", "bfloat16"], ["numpy", "compiled"]))
 FEW = [
     ("softmax", "float32", "numpy"),

@@ -1,7 +1,7 @@
-"""The same bytes on every machine: SIMD level, block size, thread count and NumPy version never show.
+"""The same bytes on every machine: SIMD level, block size, thread count and NumPy version have no effect.
 
-GOLDENS was computed once; whoever runs this test compares with it, so machines and NumPy versions compare with each
-other. The catalogue's own inputs and goldens change with the catalogue: their digest is compared between environments.
+GOLDENS was computed once and every run compares with it, so machines and NumPy versions are compared with each other.
+The catalogue's own inputs and goldens change with the catalogue: their digest is compared between environments.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ print(digest.hexdigest())
 
 
 def digests(part: int = 1, **environment: str) -> tuple[str, str, str]:
-    """Return the digests of the catalogue's smoke tier, of the fixed goldens (or of a part of them), and of what
-    verdicts measure errors from and in, computed in a process of its own."""
+    """Return the digests of the catalogue's smoke tier, of the fixed goldens (or of a part of them), and of the values
+    and units of a verdict's errors, computed in a separate process."""
     done = processes.python("-c", SCRIPT, str(part), **environment)
     assert done.returncode == 0, done.stderr
     catalogue, goldens, measures = done.stdout.split()
@@ -99,7 +99,7 @@ def here() -> tuple[str, str, str]:
 
 
 def dispatched() -> str:
-    """The SIMD features that NumPy chose at run time on this machine."""
+    """Return the SIMD features that NumPy chose at run time on this machine."""
     try:
         from numpy._core import _multiarray_umath as core
     except ImportError:

@@ -1,4 +1,4 @@
-"""What float32 does of 16-bit results has the bits of float64's evaluation, and it leaves what it cannot prove."""
+"""16-bit results computed in float32 have the bits of float64's evaluation; unproved elements are left to float64."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALLS = {
 
 
 def numbers(dtype: str, family: str) -> list[np.ndarray]:
-    """Three operands: ordinary ones, with one in a hundred of any kind, results among subnormals, ties, any bits."""
+    """Return three operands: ordinary ones, some with 1 % special values, subnormal results, ties, any bits."""
     r = np.random.default_rng(2)
     plain = [r.normal(size=SIZE), r.uniform(0.001, 0.999, SIZE), r.uniform(size=SIZE)]
     odd = r.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-7, 3e4, FORMATS[dtype].tiny], SIZE)
@@ -73,7 +73,7 @@ def test_nearly_every_ordinary_element_is_proved_in_float32(dtype, monkeypatch):
         left.clear()
         oracle.golden(op, **params(*numbers(dtype, "plain")))
         assert left, op
-        assert sum(each.size for each in left) < 0.02 * SIZE, op  # ties, and one in a thousand beside them
+        assert sum(each.size for each in left) < 0.02 * SIZE, op  # ties, and about one in a thousand others
 
 
 def plan(op: str, given: dict, dtype: str = "bfloat16"):
@@ -89,4 +89,4 @@ def test_what_has_no_plan():
     assert plan("aclnnLogSigmoidBackward", {"g": single, "x": bf16}) is None
     assert plan("aclnnMseLossBackward", {"g": bf16, "x": bf16, "t": bf16}) is not None
     assert plan("aclnnMseLossBackward", {"g": bf16, "x": bf16, "t": bf16, "n": 3.0}) is not None
-    assert plan("aclnnMseLossBackward", {"g": bf16, "x": bf16, "t": bf16, "n": 2.0**24 + 1}) is None  # not of float32
+    assert plan("aclnnMseLossBackward", {"g": bf16, "x": bf16, "t": bf16, "n": 2.0**24 + 1}) is None  # not in float32

@@ -1,4 +1,4 @@
-"""The stages of a row in pairs of float64 numbers: sums are within what they say they may be off."""
+"""The stages of a row in pairs of float64 numbers: sums are within their stated errors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_a_sum_is_within_its_error(length, spread):
 
 
 def test_a_sum_of_one_large_and_small_terms_is_exact():
-    """The softmax of a row with one large number, whose logarithm is all that is left."""
+    """In the softmax of a row with one large number, only the logarithm of this sum is left."""
     high = np.array([[0, 2.0**-300, 1, 0]])
     (one, other), lost = pair_sum(high, np.zeros((1, 4)))
     assert (one[0, 0], other[0, 0], lost[0, 0] <= 2.0**-350) == (1, 2.0**-300, True)
-    row = np.array([60, 0, 0], np.float32)  # 2 e^-60, which no sum in float64 has
+    row = np.array([60, 0, 0], np.float32)  # 2 e^-60, which is lost in any float64 sum
     (first, *_) = oracle.golden("aclnnLogSoftmax", self=row, dim=0)["out"]
     assert first == np.float32(-2 * np.exp(-60.0))

@@ -1,4 +1,4 @@
-"""Sums of a formula's values where single terms have none, or float64 does not hold them."""
+"""Sums of a formula's values if single terms have no value, or no float64 number represents them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oracle.operators import reference
 
 
 def summed(formula: Any, g: list[float], x: list[float]) -> float:
-    """The golden of one sum in float16."""
+    """Return the golden of one sum in float16."""
     operands = {"g": np.array([g], np.float32), "x": np.array([x], np.float32)}
     out = np.zeros(1, np.float16)
     sums.evaluate(Formula(formula), operands, ((1, len(g)), (1, 1)), Sink(out, "float16", judged=True))
@@ -26,7 +26,7 @@ def summed(formula: Any, g: list[float], x: list[float]) -> float:
 
 @pytest.mark.parametrize("formula", [lambda g, x: g / (1 / x), lambda g, x: g * exp(log(x))])
 def test_a_term_without_a_value_is_what_ieee_arithmetic_gives(formula):
-    """The sum of the others, 1 + 2^-11, is a tie, which only exact values decide."""
+    """The sum of the others, 1 + 2^-11, is a tie; only exact values decide it."""
     assert summed(formula, [1, 2.0**-11, 3], [1, 1, 0]) == 1
 
 
@@ -38,7 +38,7 @@ def test_a_term_beyond_float64_is_found_beside_one_without_a_value():
 
 
 def test_sums_whose_terms_cancel_are_exact() -> None:
-    """No number of bits shows that: log 2 - log 2, or losses of equal elements with opposite weights."""
+    """No number of bits shows this: log 2 - log 2, or losses of equal elements with opposite weights."""
     zeros, halves = np.zeros(5, np.float32), np.array([2, 0.5, 0.5, 0.5, 0.5], np.float32)
     assert oracle.golden("aclnnKlDiv", self=zeros, target=halves, logTarget=False, reduction=2)["out"] == 0
     two, weight = np.array([0.3, 0.3], np.float32), np.array([1, -1], np.float32)
@@ -58,7 +58,7 @@ def test_sums_whose_terms_cancel_are_exact() -> None:
 
 
 def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
-    """100 times the weight is infinite in every order, although a hundredth of it is not."""
+    """100 times the weight is infinite in every order, although a hundredth of that is finite."""
     weight = np.ones(200, np.float32)
     weight[:2] = 1.7e38, -1.7e38
     inputs = {"self": np.ones(200, np.float32), "target": np.full(200, 2, np.float32), "weight": weight}
@@ -69,7 +69,8 @@ def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
 
 
 def test_what_a_mean_may_lose_is_what_its_sum_may_lose():
-    """Every term loses 1 where the partial sum is above 2^25: a kernel adds them, and multiplies the factor to that."""
+    """Every term loses 1 if the partial sum is above 2^25: a kernel adds the terms and then multiplies by the
+    factor."""
     terms = np.concatenate([[2.0**25], 4 * np.random.default_rng(0).permutation(4000)[:2999] + 1]).astype(np.float32)
     total = np.add.accumulate(terms, dtype=np.float32)[-1]
     for reduction, kernel in ((2, total), (1, total / np.float32(terms.size))):

@@ -1,4 +1,4 @@
-"""A function in the place of a formula: rounded once, and judged by structure and the standard alone."""
+"""A function instead of a formula: rounded once, and judged only by structure and the standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a single SoC's kernel does otherwise counts on that SoC alone."""
+"""The deviation of a single SoC's kernel applies to that SoC only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def judged(op: str, soc: str, attributes: dict | None = None, out: str = "", **i
 
 
 def undecided(reference) -> np.ndarray:
-    """The elements on which two answers count."""
+    """Return a mask of the elements with two accepted answers."""
     return np.zeros(reference.golden.shape, bool) if reference.undecided is None else reference.undecided
 
 
@@ -73,16 +73,16 @@ def test_a_threshold_rounded_to_float16_leaves_its_neighbourhood_open() -> None:
 
 
 def test_a_tie_that_no_right_kernel_rounds_on_its_way_has_one_answer() -> None:
-    """Also where the output's type makes it one, and where another branch or another type's arithmetic rounds."""
+    """This also holds if the output's type makes it a tie, or if another branch or another type's arithmetic rounds."""
     wide = np.full(2, 1 + 3 * 2.0**-11, np.float32)  # halfway between two numbers of float16
     softplus = ("aclnnSoftplusBackward", {"beta": 1.0, "threshold": 20.0})
     slope = (LEAKY, {"negativeSlope": 0.5, "selfIsResult": False})
     for (op, attributes), x in ((softplus, [24, 1]), ((SHRINK, {"lambd": 0.5}), [1, 0.25]), (slope, [-1, 2])):
         inputs = {"gradOutput": wide, "self": np.array(x, np.float32)}
         reference, _ = judged(op, "ascend910b", attributes, "float16", **inputs)
-        assert reference.exact.tolist() == [True, op == LEAKY]  # the others second results are no ties
+        assert reference.exact.tolist() == [True, op == LEAKY]  # the second results of the others are no ties
         assert reference.golden[0] == np.float16((1 + 2**-9) * (0.5 if op == LEAKY else 1))  # the even one
-    subnormal = np.array([3 * 2.0**-24, 1], np.float16)  # times 0.5 a tie, which float16's own arithmetic rounds
+    subnormal = np.array([3 * 2.0**-24, 1], np.float16)  # times 0.5 a tie that float16's own arithmetic rounds
     for soc, exact in (("ascend950", True), ("ascend910b", False)):
         reference, _ = judged(LEAKY, soc, slope[1], gradOutput=subnormal, self=-subnormal)
         assert (reference.exact is not None and reference.exact[0]) == exact

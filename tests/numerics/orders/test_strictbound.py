@@ -1,4 +1,4 @@
-"""The strict bound beside the ones that used to be derived by hand: about as tight."""
+"""The strict bound is about as tight as the bounds that were formerly derived by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNIT, QUANTUM = 2.0**-24, 2.0**-149
 
 
 def log_sigmoid_by_hand(g, x, v):
-    """What a right float32 kernel may lose: the 910's form goes through log, absolute error ~ x * u."""
+    """Return the possible error of a right float32 kernel: the 910's form uses log, absolute error ~ x * u."""
     relative = (16 + 4 * np.minimum(np.maximum(x, 0.0), 104.0)) * UNIT
     lost = np.where(x > 88.72, np.abs(v), np.abs(g) * (2 * QUANTUM))
     return np.abs(v) * relative + lost + QUANTUM
@@ -36,7 +36,7 @@ def cross_entropy_by_hand(g, x, y, w, v, count, rank):
 
 
 def derived(op, operands, value):
-    """The package's own bound, before the final roundings."""
+    """Return the package's own bound, before the final roundings."""
     computes = OPERATORS[op].computes
     assert is_elementwise(computes)
     mean = (4 + 2 * value.ndim) * UNIT if "n" in operands else 0.0
@@ -74,7 +74,7 @@ def test_cross_entropy_is_at_most_four_times_wider_than_by_hand(count):
     assert (bound[known] <= 4 * cross_entropy_by_hand(g, x, y, w, v, count, 1)[known]).all()
 
 
-# Operators whose formula is 0 somewhere, where their operand ``x`` is, and the others'.
+# Operators with a root of the formula: the root in ``x``, and the attributes.
 ROOTS = {
     "aclnnSiluBackward": (-1.2784645, {}),
     "aclnnSwishBackward": (-1.2784645, {"betaOptional": 1.0}),
@@ -88,7 +88,7 @@ ROOTS = {
 
 @pytest.mark.parametrize(("name", "root", "attributes"), [(n, *v) for n, v in ROOTS.items()], ids=ROOTS)
 def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(name, root, attributes):
-    """Within the error of what the gradient multiplies right kernels answer infinities of both signs, and NaN."""
+    """Within the error of the gradient's factor, right kernels return infinities of both signs, and NaN."""
     op = OPERATORS[name]
     x = (np.float32(root).view(np.int32) + np.arange(-3000, 3000)).astype(np.int32).view(np.float32)
     known = {}
@@ -106,7 +106,7 @@ def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(nam
 
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
 def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
-    """Of an exact zero, or of what is one in every order: no rounding gives that a sign."""
+    """An exact zero, or a value that is zero in every order, gets no sign from any rounding."""
     x = np.array([-np.inf, -1000, 0, 3, 1000, np.inf], np.float32)
     whole = np.stack([np.full_like(x, np.inf), x])
     known = reference(call_of("aclnnGluBackward", soc, gradOut=np.zeros((1, x.size), np.float32), self=whole, dim=0))
@@ -127,6 +127,6 @@ def test_a_formula_that_cancels_has_the_bound_of_its_orders(monkeypatch):
         computes = Formula(formula, {"950": stable, "tbe": stable})
         monkeypatch.setitem(OPERATORS._all(), "aclnnTanh", replace(OPERATORS["aclnnTanh"], computes=computes))
         bounds.append(reference(call_of("aclnnTanh", self=x)).bound)
-    # Where float64 has some digits of the value left, the bound has its error too.
+    # If float64 has only some digits of the value, the bound includes its error.
     assert (bounds[0] >= bounds[1] * (1 - 2.0**-18)).all()
     assert (bounds[0] <= bounds[1] * (1 + 2.0**-18))[x > 20].all()

@@ -1,4 +1,4 @@
-"""Whatever a call holds, the public functions answer or raise OracleError: no other exception ever comes out."""
+"""For any call, the public functions answer or raise OracleError, and no other exception."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import oracle
 from oracle.operators import OPERATORS
 from oracle.standards import STANDARDS
 
-# Calls per operator, and per standard; `.ci/full` asks for many more.
+# Calls per operator, and per standard; `.ci/full` takes many more.
 CALLS = int(os.environ.get("ACLNN_TEST_CALLS", "60"))
-MOST = 300  # where none of these is accepted yet
+MOST = 300  # if none of these is accepted yet
 SHAPES = [
     (),
     (1,),
@@ -70,7 +70,7 @@ def attribute(draw: Random, parameter: Any) -> Any:
 
 
 def usual(draw: Random, op: Any) -> dict[str, Any]:
-    """A call that an operator's declaration describes, but for attributes and one operand: most are accepted."""
+    """Return a call that fits the declaration except for attributes and one operand: most are accepted."""
     shape, kind = draw.choice(SHAPES[1:]), draw.choice(TYPES[:3])
     attributes = op.usual(shape)
     given: dict[str, Any] = {**attributes, **{p.name: attribute(draw, p) for p in op.attributes if draw.random() < 0.3}}
@@ -86,7 +86,7 @@ def usual(draw: Random, op: Any) -> dict[str, Any]:
 
 
 def call(draw: Random, op: Any) -> dict[str, Any]:
-    """A call whose tensors are often alike, so that many calls are accepted."""
+    """Return a call with tensors that are often alike, so that many calls are accepted."""
     if draw.random() < 0.5:
         return usual(draw, op)
     shapes = draw.choice([SHAPES, [draw.choice(SHAPES)], [draw.choice(SHAPES), (1,)]])
@@ -137,7 +137,7 @@ BAD = [None, "x", -1, math.nan, math.inf, 10**400, [1, [2]], object(), True, 1e3
 
 
 class Tensor:
-    """As a framework's tensor that NumPy cannot take: it requires a gradient, or is of a type that NumPy lacks."""
+    """A stand-in for a framework's tensor that NumPy cannot take: it requires a gradient, or NumPy lacks its type."""
 
     def __init__(self, error: type[Exception]) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""The first calls of a process may come from several threads: each gets the answer that it gets alone."""
+"""The first calls of a process may come from several threads: each gets the same answer as alone."""
 
 from __future__ import annotations
 

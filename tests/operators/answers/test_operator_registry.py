@@ -1,4 +1,4 @@
-"""Pages from outside: what cannot work is refused with what is wrong, before a case is run."""
+"""Pages from outside: an unusable page is refused with a reason, before a case runs."""
 
 from __future__ import annotations
 

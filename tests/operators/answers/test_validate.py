@@ -30,7 +30,7 @@ T = TensorSpec
 
 
 def right(op: str, dtype: str = "float32") -> dict:
-    """A call every SoC accepts (for float32 and float16)."""
+    """Return a call that every SoC accepts (for float32 and float16)."""
     t = T((4, 3), dtype)
     return {
         BCE: {"gradOutput": t, "self": t, "target": t, "weightOptional": t, "reduction": 0, "out": t},
@@ -99,7 +99,7 @@ class TestEveryOperator:
 
 
 def each(name: str, *shapes: tuple[int, ...], dtype: str = "float32") -> list[dict]:
-    """Changes of one tensor to the shapes."""
+    """Return changes of one tensor to the shapes."""
     return [{name: T(shape, dtype)} for shape in shapes]
 
 
@@ -119,7 +119,7 @@ NO_ROW = {**alike(("self", "out"), (0, 3)), "gradOutput": T((0,), "float32")}
 HALVES, AXES = ("float16", "float32"), range(-10, 11)
 OF_SAMPLES, OF_ONE = ((4,),), ((1,), ())
 GRADIENTS = (*OF_SAMPLES, *OF_ONE, (4, 1), (1, 1), (3,), (0,))
-# Of a right call, changes that are right too, and changes that are refused.
+# A right call's changes that are right too, and changes that are refused.
 RULES: dict[str, tuple[str, list[dict], list[dict]]] = {
     "dtypes are promoted": (
         BCE,
@@ -369,7 +369,8 @@ def test_a_generated_interface_finds_no_row_for_other_formats(op, shapes, attrib
 
 @pytest.mark.parametrize("soc", SOCS)
 def test_the_dtype_of_a_bfloat16_scalar_is_looked_up(soc):
-    """As any other scalar's: products without bfloat16 refuse it (forward_elementwise.md, piecewise.md)."""
+    """It is treated like any other scalar: products without bfloat16 refuse it (forward_elementwise.md,
+    piecewise.md)."""
     wanted = OK if PLATFORMS[soc].bfloat16 else INVALID
     one, t = ml_dtypes.bfloat16(1), TensorSpec((2,), "float32")
     calls = [

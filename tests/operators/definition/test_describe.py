@@ -1,4 +1,4 @@
-"""What an operator takes is found out from its checks."""
+"""The accepted inputs of an operator are derived from its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages from outside: what cannot work is refused when the operator is registered, with what is wrong."""
+"""Pages from outside: an unusable page is refused with a reason when the operator is registered."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The functions of a page from outside: what is wrong with them is one message, with the operator, the field, the line.
+"""Functions of a page from outside: a fault gives one message with the operator, the field and the line.
 
-Each row is a page with one function that is wrong; most are told when the operator is registered.
+Each row is a page with one wrong function. Most are reported when the operator is registered.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def ending(a, platform):
 
 
 def yielding(*made):
-    """Checks of the page, and one more."""
+    """Return checks that yield those of the page, and one more."""
 
     def wrong(a, platform):
         yield from checks(a, platform)
@@ -199,7 +199,7 @@ def test_dtypes_that_are_none_are_told(made, message):
 
 
 def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
-    """Its cases would be left out without a word: the page's shape and its checks do not agree."""
+    """Its cases would be omitted silently: the page's shape and its checks do not agree."""
 
     def scalar_under_a_reduction(a, platform):
         yield not_null(a, "self", "gradOutput")
@@ -218,7 +218,7 @@ def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
 
 
 def test_checks_that_fail_at_a_null_attribute_are_told():
-    """The catalogue has a case of every pointer that is null; of this one it would have none."""
+    """The catalogue has a case for every null pointer; for this one it would have none."""
     text = r"its checks failed at .*: TypeError: .*; None, a null pointer, in this call: .*alpha"
     with pytest.raises(OracleError, match=text):
         accepted(replace(PAGE, checks=yielding(lambda a: check("alpha", None if a["alpha"] > 0 else "no"))))

@@ -1,4 +1,4 @@
-"""A call cut along an axis computes what the whole call does."""
+"""The parts of a call that is cut along an axis give the result of the whole call."""
 
 from __future__ import annotations
 
