@@ -1,7 +1,7 @@
-"""What the ordinary run of the tests takes of a law over all operators; ``.ci/full`` takes them all.
+"""The share of a law over all operators that the ordinary run of the tests takes; ``.ci/full`` takes all operators.
 
-ACLNN_TEST_FULL=1 stands for the whole of each. A test of one operator that is slow to build, to compile or to search
-shows in the ordinary run what it shows of one operator of each kind.
+ACLNN_TEST_FULL=1 runs the whole of each law. Some tests build, compile or search for each operator, which is slow. The
+ordinary run has such a test for one operator of each kind, which stands for the others.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NAMES = {*KINDS, *(f"aclnn{name}" for name in KINDS.values())}
 
 
 def one_of_each_kind(operators: Iterable[Value]) -> list[Value]:
-    """Return those of some operators, by slug, by name or as they are, that stand for the others."""
+    """Return those operators, given by slug, by name or as they are, that stand for the others."""
     return [op for op in operators if FULL or getattr(op, "name", op) in _NAMES]
 
 
 def some(values: Sequence[Value], count: int) -> list[Value]:
-    """Return the first of some values; all of them in the full run."""
+    """Return the first ``count`` values; all of them in the full run."""
     return list(values if FULL else values[:count])

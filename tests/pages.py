@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What a reader sees with scripts off, white space collapsed."""
+        """Return the visible text with scripts off, white space collapsed."""
         return " ".join(" ".join(self.visible).split())
 
     @property

@@ -1,4 +1,4 @@
-"""Programs in a process of their own, as a user starts them: without what this run has set for itself."""
+"""Programs in a process of their own, as a user starts them: without this run's own variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TORCH_NPU_PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executab
 def run(
     *command: str | Path, cwd: Path | None = None, said: str = "", timeout: float = 600, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program that gets ``said`` as its standard input."""
+    """Run a program with ``said`` as its standard input."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     return subprocess.run(
         command, cwd=cwd, input=said, env=kept | variables, capture_output=True, text=True, timeout=timeout, check=False
@@ -38,7 +38,7 @@ def oracle(*words: str, **options) -> subprocess.CompletedProcess[str]:
 
 
 def need_torch_npu() -> None:
-    """Skip the module where torch_npu is neither in this interpreter nor in the one that TORCH_NPU_PYTHON names."""
+    """Skip the module if torch_npu is neither in this interpreter nor in the one that TORCH_NPU_PYTHON names."""
     if sys.executable == TORCH_NPU_PYTHON and importlib.util.find_spec("torch_npu") is None:
         text = "pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)"
         pytest.skip(f"torch_npu is not installed here: {text}", allow_module_level=True)

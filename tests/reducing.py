@@ -1,5 +1,7 @@
-"""Operators from outside whose outputs are sums, for tests of what must work for any operator: a loss that is reduced,
-a scale and a shift per channel, and one slope for all elements."""
+"""Operators from outside with outputs that are sums, for tests that must pass for any operator.
+
+They are a reduced loss, a scale and a shift per channel, and one slope for all elements.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def huber(x, t, delta):
 
 
 def reduced(a):
-    """The shape of the loss."""
+    """Return the shape of the loss."""
     return () if a["reduction"] else tuple(a["self"].shape)
 
 
@@ -50,7 +52,7 @@ def of_shape(a, name, wanted):
 
 
 def common(a, platform, main, *others):
-    """The checks that all of these make first."""
+    """Yield the checks that all of these operators make first."""
     yield not_null(a, main, *others)
     yield dtype_in(a, main, float_types(platform))
     for name in others:
@@ -85,18 +87,18 @@ HUBER = Operator(
 )
 
 
-ENTERING = (tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN))  # what a backward operator begins with
+ENTERING = (tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN))  # the first parameters of a backward operator
 
 
 def gradient_checks(a, platform, parameter, gradients):
-    """The checks of a backward operator with a parameter, whose gradients it has beside the input's."""
+    """Yield the checks of a backward operator with gradients for the input and for a parameter."""
     yield from common(a, platform, "self", "gradOutput", parameter, "gradInput", *gradients)
     yield same_shape(a, "gradOutput", "self")
     yield same_shape(a, "gradInput", "self")
 
 
 def per_channel(a):
-    """The shape of what is summed per channel."""
+    """Return the shape of an output that is summed per channel."""
     return tuple(a["self"].shape)[1:2] or (1,)
 
 

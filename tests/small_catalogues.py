@@ -16,7 +16,7 @@ defaults:
   output: {}
 families:
 """  # 8 lines: a family begins on line 9
-# The operators whose catalogues are whole; those at the lean level generate fewer cases than the standard has points.
+# Operators with whole catalogues; those at the lean level generate fewer cases than the standard has points.
 WHOLE = [
     default_dir() / f"{name}_backward.yaml"
     for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
@@ -40,11 +40,11 @@ def catalogue(folder: Path, families: str, head: str = HEAD, name: str = "c.yaml
 
 
 def cases(folder: Path, families: str, head: str = HEAD) -> list[Case]:
-    """Write and load."""
+    """Write a catalogue and return its cases."""
     return load(catalogue(folder, families, head))
 
 
 def family(**keys: object) -> str:
-    """One family ``f`` in flow style; keys are YAML text."""
+    """Return one family ``f`` in flow style; values are YAML text."""
     written = {"why": "a reason to be", "dtype": "float32", "shape": "[[4, 6]]", **keys}
     return "  f: {" + ", ".join(f"{k}: {v}" for k, v in written.items() if v is not None) + "}\n"

@@ -1,4 +1,4 @@
-"""A folder with one small catalogue, pytest runs in it, and the records that they write."""
+"""A folder with one small catalogue, pytest runs in it, and the records of these runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CATALOGUE = f"""{HEAD}\
 IDS = [f"log_sigmoid_backward/plain[{dtype}-4x5]" for dtype in ("float16", "bfloat16", "float32")]
 LARGER = "log_sigmoid_backward/larger[float32-40x5]"
 WORKERS = [[], ["-n", "2"]]
-# Where what workers add is seen by another test too.
+# With workers only in the full run: another test also covers their behaviour.
 ALONE = [[], pytest.param(["-n", "2"], marks=in_full_alone)]
 
 
 def run(project, *words):
-    """Run pytest here, or in a process of its own where workers must find the devices (xdist passes on sys.path)."""
+    """Run pytest here, or in a separate process if workers must find the devices (xdist passes on sys.path)."""
     return (project.runpytest_subprocess if "-n" in words else project.runpytest)(*words)
 
 

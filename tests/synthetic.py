@@ -1,4 +1,4 @@
-"""Synthetic run records: what the runner writes, without a run."""
+"""Synthetic run records: the runner's records, made without a run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def case(case_id: str, status: str = "pass", **changes: Any) -> dict[str, Any]:
 def failing(
     case_id: str, *, rule: str = "strict: error beyond the bound", pattern: str = "tail from 16384", **changes: Any
 ) -> dict[str, Any]:
-    """A failing case with everything a detail can hold."""
+    """Return a failing case with every possible part of a detail."""
     detail = {
         "rule": rule,
         "output": "out",
@@ -121,14 +121,14 @@ def end(cases: Iterable[dict[str, Any]], **changes: Any) -> dict[str, Any]:
 
 
 def write(path: Path, cases: list[dict[str, Any]], *, died: bool = False, **changes: Any) -> Path:
-    """Write a whole record; ``died`` leaves the last line out."""
+    """Write a whole record; with ``died`` the last line is missing."""
     lines = [header(**{"planned": len(cases), **changes}), *cases, *([] if died else [end(cases)])]
     path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
     return path
 
 
 def grouped(cases: Iterable[CaseRecord]) -> Record:
-    """The record of a run that had these cases, its failures in groups."""
+    """Return the record of a run with these cases, its failures in groups."""
     made = list(cases)
     run = RunHeader.of(parse_object(json.dumps(header(planned=len(made))), "here"))
     record = Record(Path("run.jsonl"), run, made, True, 1.0)
@@ -136,7 +136,7 @@ def grouped(cases: Iterable[CaseRecord]) -> Record:
 
 
 def catalogue(n: int, *, seed: int = 0) -> list[dict[str, Any]]:
-    """``n`` passing cases of all operators, types and families, with durations and budgets that differ."""
+    """Return ``n`` passing cases of all operators, types and families, with different durations and budgets."""
     draw = random.Random(seed)
     cells = [(slug, family, dtype) for slug in OPERATORS.values() for family in FAMILIES for dtype in DTYPES]
     result = []

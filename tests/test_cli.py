@@ -67,7 +67,7 @@ def test_latest_leads_to_what_the_last_run_wrote_wherever_that_is_and_a_refused_
 
 @pytest.mark.parametrize("links", [True, False])
 def test_latest_never_writes_into_what_it_led_to(links, tmp_path, monkeypatch):
-    """Another run's latest.jsonl may be a link at any moment: a new one takes its place in one step."""
+    """Another run's latest.jsonl may appear as a link at any moment: a new link replaces it in one step."""
     if not links:
         monkeypatch.setattr(Path, "symlink_to", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
     for name in ("theirs.jsonl", "ours.jsonl"):
@@ -108,7 +108,7 @@ def test_a_folder_is_no_record_to_go_on_with(tmp_path):
 
 @pytest.mark.slow
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
-    """Where a file system has no links, latest.jsonl is a copy."""
+    """If a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
     assert processes.oracle(*words, cwd=tmp_path).returncode == 0
     record = tmp_path / "reports/latest.jsonl"
@@ -165,7 +165,7 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
 
 
 def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
-    """A dim that is kept from another call explains every wrong value, and no case fails when it is replayed."""
+    """A dim kept from another call explains every wrong value, and no case fails in a replay."""
     words = ["run", "--op", "softmax_backward", "--where", "family:pairs dtype=float32 elements<300"]
     done = processes.oracle(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
     first = next(line for line in done.stdout.splitlines() if " fail " in line)
@@ -383,7 +383,7 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
 
 
 def test_a_run_of_tests_without_a_case_is_refused(tmp_path):
-    """It would be green, and have no record."""
+    """Such a run would be green, and have no record."""
     (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
     done = processes.oracle("run", "test_mine.py", "--record", "r.jsonl", cwd=tmp_path)
     assert done.returncode == 2
@@ -405,7 +405,8 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path, how):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the device looks for the run in /proc")
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
 def test_ctrl_c_answers_130(tmp_path, sent):
-    """As every command: the parser's epilogue says so. What a device raises is no Ctrl-C. Schedulers send SIGTERM."""
+    """This is the same for every command, as the parser's epilogue says. A device's KeyboardInterrupt is no Ctrl-C.
+    Schedulers send SIGTERM."""
     (tmp_path / "interrupting.py").write_text(
         "import os, signal, time\n"
         "class Device:\n"

@@ -83,8 +83,8 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _lean(monkeypatch):
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # it would be imported anew, and slowly
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test belongs to
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # each run would import it anew, and slowly
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_workers_of_another_version_are_named_and_get_no_work(cluster, monkeypat
 
 
 def own() -> str:
-    return str(os.getpid())  # another one on every worker
+    return str(os.getpid())  # differs on every worker
 
 
 KILLS = """\
@@ -150,7 +150,7 @@ def pytest_runtest_logreport(report):
 def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, catalogue, pytester, monkeypatch):
     monkeypatch.setattr(oracle.place, "PART_CASES", 2)
     pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
-    catalogue = catalogue.rename(pytester.path / catalogue.name)  # beside its conftest
+    catalogue = catalogue.rename(pytester.path / catalogue.name)  # next to its conftest
     words = ["--cluster", cluster.address, "--record", "r.jsonl"]
     result = pytester.runpytest(str(catalogue), *words)
     assert result.ret == 0

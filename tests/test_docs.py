@@ -1,6 +1,6 @@
-"""What the documents name exists: files and folders, modules and members, commands and options, words of the code.
+"""Names in the documents exist: files and folders, modules and members, commands and options, words of the code.
 
-And they are read once: short sentences, plain words.
+The documents are also easy to read: short sentences, plain words.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "case
 CHINESE = (*sorted((ROOT / "docs" / "zh").glob("*.md")), ROOT / "README.zh.md")
 SOURCES = ("oracle", "tests", "cases", "benchmarks", "examples")
 SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
-# Other people's, and what a reader makes: documents of CANN, a team's golden, the files of an example.
+# Names of other projects, and of files that a reader makes: CANN's documents, a team's golden, an example's files.
 ELSEWHERE = re.compile(
     r"golden\.py|resolve\.py|my_thing_backward|soft_clip_backward|my_rms_norm_grad|\w+_standard\.md|XPU_Cross_Check\.md|atk_aclnnX\.json"
     r"|info\.txt|npu-smi\.txt|latest\.(html|jsonl)|manifest\.json|~/|\$|reports/|cases/expectations/aclnn\.yaml"
     r"|data_type_utils\.h|(compiler|runtime|lib64|opp)/|torch_npu\.\w"
 )
-FORMED = {"bf16_eb"}  # names that the code puts together
-SERVED = re.compile(r"aclnn(?!\w*Backward)")  # the emulator's arithmetic: its macros put the names together
+FORMED = {"bf16_eb"}  # names that the code composes
+SERVED = re.compile(r"aclnn(?!\w*Backward)")  # the emulator's macros compose its names
 
 
 def prose(page: Path) -> str:
@@ -39,7 +39,7 @@ def prose(page: Path) -> str:
 
 
 def quoted(page: Path) -> Iterator[str]:
-    """Yield what stands between backticks, but for blocks of code."""
+    """Yield the texts between backticks, except blocks of code."""
     yield from re.findall(r"`([^`\n]+)`", prose(page))
 
 
@@ -54,7 +54,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 @cache
 def files() -> tuple[str, ...]:
-    """Every file of the project, with the folders on the way to it, as paths that begin with a slash."""
+    """Return every file of the project, and the folders above it, as paths that begin with a slash."""
     result = {
         p
         for folder in (*SOURCES, "docs")
@@ -90,7 +90,7 @@ def test_modules_and_members_exist(page: Path) -> None:
 
 
 def is_known(text: str) -> bool:
-    """Whether ``oracle.a.b`` can be imported, and ``A.b`` of a class or module A of the package has its member."""
+    """Return whether ``oracle.a.b`` can be imported, or ``A.b`` is a member of a class or module A of the package."""
     if re.match(r"(import )?oracle\.[a-z]", text):
         return is_importable(re.split(r"[( ]", text.removeprefix("import "))[0].replace(":", "."))
     result = re.fullmatch(r"(\w+)\.([a-z_]\w*)(\(.*\))?", text)
@@ -112,7 +112,7 @@ def is_importable(name: str) -> bool:
 
 @cache
 def owners() -> dict[str, set[str]]:
-    """What every class and module of the package has, by its name."""
+    """Return the members of every class and module of the package, by its name."""
     result: dict[str, set[str]] = {}
     for path in (ROOT / "oracle").rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
@@ -154,7 +154,7 @@ def words_of_the_code() -> frozenset[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_names_of_the_code_occur_in_it(page: Path) -> None:
-    """A name with an underscore or a capital inside is one of the code's, unless it is another project's."""
+    """A name with an underscore or an inner capital is a name of the code, unless it belongs to another project."""
     written = r"\w*[a-z0-9](_|[A-Z])\w*|[A-Z]+_[A-Z_]+"
     names = [text for text in {*quoted(page)} if re.fullmatch(written, text) and not ELSEWHERE.match(text)]
     known = words_of_the_code() | FORMED

@@ -1,4 +1,4 @@
-"""The Chinese pages keep step with the English ones: headings, code, tables, numbers and what is named in code."""
+"""The Chinese pages match the English ones: headings, code, tables, numbers and names in code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAIRS = {
 }
 NEEDED = {"reading-a-report.md", "adding-an-operator.md", "adding-a-backend.md", "on-a-real-npu.md", "search.md"}
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-# Numbers of the text: not in a word, an option or a path.
+# Numbers of the text: not inside a word, an option or a path.
 NUMBER = re.compile(r"(?<![A-Za-z0-9_./-])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![A-Za-z0-9_/-])")
 
 

@@ -1,4 +1,4 @@
-"""The examples stay short, say how they are run, and stand in their lists; what needs no package is run."""
+"""The examples are short, say how to run them, and are in their lists; an example without dependencies is run."""
 
 from __future__ import annotations
 

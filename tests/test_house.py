@@ -1,4 +1,4 @@
-"""The house: a room knows those below it, never one above or beside it, and none but its page knows an operator."""
+"""The architecture: a room imports only from lower floors, and only an operator's page knows the operator."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from oracle.operators import OPERATORS
 
 PACKAGE = Path(oracle.__file__).parent
 ARCHITECTURE = PACKAGE.parent / "docs" / "architecture.md"
-MOST_MODULES = 16  # of a room, but for lists of pages
+MOST_MODULES = 16  # per room, except lists of pages
 LISTS = {"operators", "defects/published"}
-# From the ground up: a room imports from rooms of lower floors alone. A nested room is a room of its own.
+# From the ground up: a room imports only from rooms of lower floors. A nested room is a room of its own.
 FLOORS = (
     {"model"},
     {"system", "numerics/expressions"},
@@ -49,9 +49,9 @@ FLOORS = (
     {"cli", "__init__"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-# These hand names on, or import on first use: their arrows say nothing about a room's height.
+# These re-export names, or import on first use: their imports say nothing about a room's floor.
 FACES = {"__init__"}
-OF_ROOMS = {(), ("numerics",)}  # folders of which each module is a room
+OF_ROOMS = {(), ("numerics",)}  # each module of these folders is a room
 
 
 @cache
@@ -60,7 +60,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def room_of(path: Path) -> str:
-    """A module's folder below the package; a module beside folders that are rooms is a room by its own name."""
+    """Return a module's folder below the package; a module directly in a folder of rooms is a room of its own."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return "/".join(parts if parts[:-1] in OF_ROOMS and parts[-1] != "__init__" else parts[:-1]) or parts[0]
 
@@ -79,7 +79,7 @@ def imported(path: Path) -> Iterator[Path]:
 
 @cache
 def arrows() -> dict[Path, set[Path]]:
-    """What every module imports."""
+    """Return the modules that each module imports."""
     return {path: {other for other in imported(path) if other != path} for path in MODULES}
 
 
@@ -89,7 +89,7 @@ def rooms() -> list[str]:
 
 
 def top_of(path: Path) -> str:
-    """A module's folder directly below the package."""
+    """Return a module's folder directly below the package."""
     return room_of(path).partition("/")[0]
 
 
@@ -151,11 +151,11 @@ def test_what_is_kept_between_processes_is_named_by_all_the_code_that_makes_it(k
             assert {top_of(other) for other in arrows()[path]} <= {*named_by}, path.relative_to(PACKAGE)
 
 
-# Knowledge of an operator stands on its page: nobody else knows one, or its parameters, by name -----------------------
+# Knowledge of an operator is on its page: no other module names an operator or its parameters -------------------------
 
-# The pages, what stands with them, and the kernels that the emulated CANN has by hand.
+# The pages, the files that belong to them, and the emulated CANN's hand-written kernels.
 PAGES = {"operators", "emulator"}
-# Parameters' names that are other things' names too, and the rooms in which they are.
+# Parameter names that also name other things, and the rooms that use them so.
 OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
@@ -172,7 +172,7 @@ OTHERWISE = {
 
 
 def texts(path: Path) -> Iterator[ast.Constant]:
-    """Yield a module's strings, but for docstrings and the examples that a command's help ends with."""
+    """Yield a module's strings, except docstrings and the examples at the end of a command's help."""
     tree = tree_of(path)
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -203,7 +203,7 @@ def test_no_operator_or_parameter_is_known_by_name() -> None:
 
 
 def defined(path: Path) -> set[str]:
-    """The names that a module defines or imports, those of its classes too."""
+    """Return the names that a module defines or imports, those of its classes included."""
     result: set[str] = set(dir(builtins))
     for node in ast.walk(tree_of(path)):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -216,7 +216,7 @@ def defined(path: Path) -> set[str]:
 
 
 def is_there(path: Path, reference: str) -> bool:
-    """Whether a module's reference, relative to it as an import is, names a room, a module or something in one."""
+    """Return whether a module's reference, relative like an import, names a room, a module or a name in a module."""
     dots = len(reference) - len(reference.lstrip("."))
     place = path.parents[dots - 1] if dots else PACKAGE.parent if reference.startswith("oracle.") else path
     rest = reference.strip(".").split(".")
@@ -241,11 +241,11 @@ def test_the_tests_have_the_rooms_of_the_package() -> None:
     tests = Path(__file__).parent
     rooms = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")}
     package = {".", *(path.relative_to(PACKAGE).as_posix().removesuffix(".py") for path in PACKAGE.rglob("*"))}
-    assert sorted(rooms - package) == ["docs", "fuzz"]  # documents, and the files that all loaders read
+    assert sorted(rooms - package) == ["docs", "fuzz"]  # documents, and files that all loaders read
 
 
 def test_every_long_proof_has_a_date_or_says_that_it_has_none():
-    """``.ci/full`` writes the rows of this table, and only of proofs that stand in it."""
+    """``.ci/full`` writes the rows of this table, and only for proofs that it has."""
     script = (PACKAGE.parent / ".ci" / "full").read_text()
     table = (PACKAGE.parent / "benchmarks" / "full.md").read_text()
     names = re.findall(r"^proof_(\w+)\(\)", script, re.MULTILINE)

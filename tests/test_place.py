@@ -1,4 +1,4 @@
-"""A child process per backend: a death is a crash, a silence a timeout, and the next case runs all the same."""
+"""A child process per backend: a death is a crash, a hang is a timeout, and the next case still runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _misbehaving_is_importable(monkeypatch):
 
 
 def lines(device, *names, **settings):
-    """The line of a case of each name, on a device of misbehaving.py."""
+    """Return the record of a case of each name, on a device of misbehaving.py."""
     with closing(Bench(Settings(backend=f"misbehaving:{device}", **settings))) as bench:
         return [bench.run_case(log_sigmoid(name)) for name in names]
 
@@ -67,7 +67,7 @@ def test_only_a_case_of_the_run_is_tried_in_a_second_process(monkeypatch):
     monkeypatch.setattr(Process, "__init__", _counting(started, Process.__init__))
     counts = []
     with closing(Bench(Settings(backend="misbehaving:Invents"))) as bench:
-        for run in (bench.run_case, bench.further, bench.run_case):  # of a process' first case none is asked
+        for run in (bench.run_case, bench.further, bench.run_case):  # a process' first case needs no second process
             assert run(log_sigmoid("plain")).status == "fail"
             counts.append(len(started))
     assert counts == [1, 1, 2]

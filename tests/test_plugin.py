@@ -1,4 +1,4 @@
-"""The plug-in in pytest runs of its own: what it collects, and beside other people's plug-ins."""
+"""The plug-in in pytest runs of its own: the cases that it collects, and its options next to other plug-ins."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_broken_catalogue_is_one_message_with_its_line(project, broken, words)
     result.stdout.no_fnmatch_line("*.py:*")
 
 
-# beside others --------------------------------------------------------------------------------------------------------
+# with other plug-ins --------------------------------------------------------------------------------------------------
 
 
 @in_full_alone

@@ -1,4 +1,4 @@
-"""benchmarks/regressions.py fails where something is slower than the baseline, and only there."""
+"""benchmarks/regressions.py fails only where a ratio is worse than the baseline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def regressions(monkeypatch):
 
 
 def measured(regressions, monkeypatch, tmp_path, *ratios: float, machine: str = "") -> int:
-    """Compare with a baseline of 4 what is measured as these ratios, one after the other; return the exit status."""
+    """Compare these ratios, measured in turn, with a baseline of 4; return the exit status."""
     baseline = tmp_path / "baseline.json"
     ours = machine or regressions.machine()
     baseline.write_text(json.dumps({"machine": ours, "ratios": {"golden / peer": 4.0}}))

@@ -1,4 +1,4 @@
-"""Laws of the search: what is drawn is a call, right kernels pass, a wrong one is found, reduced and repeated."""
+"""Laws of the search: drawn calls are valid, right kernels pass, a wrong one is found, reduced and repeated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def drawn(name: str, count: int, seed: int = 0) -> list[Case]:
 
 
 def wrong(holds: Callable[[Call], bool]) -> Then:
-    """Right but where a condition of the call holds; there it answers the golden's double."""
+    """Return a right device that doubles the golden where a condition of the call holds."""
 
     def double(call: Call) -> None:
         for output in call.outputs.values():
@@ -58,7 +58,7 @@ def wrong(holds: Callable[[Call], bool]) -> Then:
 @pytest.mark.parametrize("name", FEW)
 def test_a_drawn_call_is_one_that_the_operator_takes(name: str) -> None:
     cases = drawn(name, 30)
-    assert len(cases) == len({case.id for case in cases}) > 20  # a draw of forty that fails is rare
+    assert len(cases) == len({case.id for case in cases}) > 20  # few of the forty draws fail
     assert all(case.op == name and case.computes(SOC) for case in cases)
 
 
@@ -82,7 +82,7 @@ def test_the_same_seed_draws_the_same_calls_and_another_others() -> None:
 
 
 def has(tensor: str, **wanted: Any) -> Callable[[Case], bool]:
-    """Whether a tensor of a case is planned so."""
+    """Return whether a tensor of a case has a plan with these attributes."""
     return lambda case: (p := case.inputs[tensor]) is not None and all(getattr(p, n) == v for n, v in wanted.items())
 
 
@@ -171,7 +171,7 @@ def test_an_operator_with_enough_failures_is_left() -> None:
 
 
 def test_an_infinity_in_a_row_takes_nothing_from_the_bound_of_the_others() -> None:
-    """What search found first: beside -inf, the bound of Softmax was 0."""
+    """The first find of the search: with -inf in the row, the bound of Softmax was 0."""
     (reference,) = oracle.reference("aclnnSoftmax", self=np.array([1.25, -np.inf, 0], np.float32), dim=0).values()
     assert (reference.bound[[0, 2]] > 2.0**-24 * reference.value[[0, 2]]).all()
 

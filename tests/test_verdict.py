@@ -27,7 +27,7 @@ def reference(value, bound=0.5, dtype=np.float32, **masks):
 
 
 def judged(ref, actual, **options):
-    """(structure passed, strict passed, budget used)"""
+    """Return (structure passed, strict passed, budget used)."""
     actual = np.asarray(actual, ref.golden.dtype)
     result = compare(ref, actual, **options)
     return values_structure(result, actual.shape).passed, strict(result, actual.shape).passed, result.budget_used
@@ -97,7 +97,7 @@ def test_the_threshold_is_where_rounding_turns_to_infinity(name):
 
 
 def test_near_the_threshold_both_sides_are_right():
-    """65519 lies within 2 of 65520, from where float16 rounds to infinity."""
+    """65519 differs by less than 2 from 65520, where float16 begins to round to infinity."""
     near = reference([65519.0, 65521.0], 2.0, np.float16)
     for answer in ([65504.0, 65504.0], [INF, INF], [65504.0, INF]):
         assert judged(near, answer)[:1] == (True,)
@@ -126,7 +126,7 @@ def test_a_saturated_overflow_passes_the_standard_too():
 
 
 def test_an_overflow_of_the_hosts_first_type_is_infinite_for_the_standard_too():
-    """aclnnEluBackward of float16 into bfloat16: 4.9e9 is rounded to float16 before it is cast."""
+    """aclnnEluBackward from float16 into bfloat16: 4.9e9 is rounded to float16 before the cast."""
     grad, scalars = np.array([48672.0, 0.25], np.float16), {"alpha": 1.0, "scale": 1e5, "inputScale": 1.0}
     call = {"gradOutput": grad, "selfOrResult": np.ones_like(grad), "isResult": False, "gradInput": "bfloat16"}
     ref = oracle.reference("aclnnEluBackward", **call, **scalars)["gradInput"]

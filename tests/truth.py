@@ -1,4 +1,4 @@
-"""Truth for the goldens from MPFR alone: exact or 2000-bit arithmetic, and MPFR's own rounding to each format."""
+"""Reference results from MPFR alone: exact or 2000-bit arithmetic, and MPFR's own rounding to each format."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def rounded(exact, dtype: str) -> float:
 
 
 def patterns(dtype: str, shape, r: np.random.Generator) -> np.ndarray:
-    """Random finite bit patterns: every binade alike, subnormals included."""
+    """Return random finite bit patterns: all binades equally likely, subnormals included."""
     word = np.uint32 if dtype == "float32" else np.uint16
     values = r.integers(0, np.iinfo(word).max, shape, word, endpoint=True).view(TYPES[dtype])
-    with np.errstate(invalid="ignore"):  # signalling NaN among the patterns
+    with np.errstate(invalid="ignore"):  # there are signalling NaN among the patterns
         return np.where(np.isfinite(values), values, np.zeros((), TYPES[dtype]))
 
 
@@ -32,7 +32,7 @@ def rationals(array) -> list:
 
 
 def softmax(g, y, dtype, step=1):
-    """Rows along the last axis; every ``step``-th element."""
+    """Return results of rows along the last axis, for every ``step``-th element."""
     out = []
     for row_g, row_y in zip(np.atleast_2d(g), np.atleast_2d(y), strict=True):
         p, q = rationals(row_g), rationals(row_y)
@@ -42,7 +42,7 @@ def softmax(g, y, dtype, step=1):
 
 
 def log_softmax(g, y, dtype, step=1):
-    """Rows along the last axis; every ``step``-th element."""
+    """Return results of rows along the last axis, for every ``step``-th element."""
     out = []
     with gmpy2.context(precision=1200, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for row_g, row_y in zip(np.atleast_2d(g), np.atleast_2d(y), strict=True):
@@ -54,5 +54,5 @@ def log_softmax(g, y, dtype, step=1):
 
 
 def wrong(actual, expected) -> int:
-    """Elements that are not the same number (zeros of either sign are one number here)."""
+    """Return the number of unequal elements (zeros of either sign are equal here)."""
     return int(np.count_nonzero(np.asarray(actual).astype(np.float64) != expected))

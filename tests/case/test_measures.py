@@ -1,4 +1,4 @@
-"""The figures of a case that a record has for pictures: the error map by rows and columns, and the size of the case."""
+"""A record's figures of a case for pictures: the error map by rows and columns, and the size of the case."""
 
 from __future__ import annotations
 

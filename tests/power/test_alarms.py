@@ -1,4 +1,4 @@
-"""The search for false alarms: judging right kernels together finds what judging each by itself does."""
+"""The search for false alarms: judging right kernels together finds the same alarms as judging each by itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_no_right_kernel_is_flagged(op, stated_cases):
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("op", STATED)
 def test_what_is_flagged_alone_is_flagged_among_the_others(op, seed, stated_cases, with_wrong, prepared):
-    """2^-18 above the right result: outside the strict bound wherever float32 and no cancellation are judged."""
+    """2^-18 above the right result: outside the strict bound of every float32 result without cancellation."""
 
     def off(kernel):
         return lambda a, target: kernel(a, target) * F(1 + 2.0**-18)
@@ -74,7 +74,7 @@ def test_every_soc_is_told(stated_cases, with_wrong):
 
 
 def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases, monkeypatch):
-    """A kernel that answers 0 wherever it may flush is found by the same search as one that answers it everywhere."""
+    """The same search finds a kernel that returns 0 wherever it may flush, and a kernel that returns 0 everywhere."""
     op = STATED[0]
     assert [right.id for right in trial.flushing(OPERATORS[op])] == ["right/950 flushing"]
     nothing = Right("right/nothing", op, "", lambda a, target: np.zeros(OPERATORS[op].output_shape(a), F))
@@ -85,7 +85,7 @@ def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases,
 
 @in_full_alone
 def test_right_kernels_compute_in_orders_that_their_page_declares_and_each_soc_s_own_is_right():
-    """Where the page's formula is not an order of a kernel, and where ascend950 decides an edge in its own way."""
+    """Cases on which the page's formula is not an order of a kernel, or ascend950 decides an edge in its own way."""
     for case_id in (
         "soft_margin_loss_backward/ranges[bfloat16-20x33-self_far_above]",
         "gelu_backward/ranges[float32-20x33-self_wide]",
@@ -130,7 +130,7 @@ def test_if_the_worst_passes_all_pass():
         if passes(reference, worst, elementwise(settings)):
             together += 1
             assert all(passes(reference, actual, settings) for actual in answers)
-    assert 30 < together < 270  # both outcomes occur, or nothing was shown
+    assert 30 < together < 270  # both outcomes occur, otherwise the test shows no more than one
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

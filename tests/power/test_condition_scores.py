@@ -1,4 +1,4 @@
-"""The score of the conditions: kernels that know where they are wrong, and what is said of them."""
+"""The score of the conditions: kernels with known conditions, and the conditions that a report states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of kernels whose fault is known: what is claimed of them, and that their scripts fail."""
+"""Failures of kernels with a known fault: the claims about them, and that their scripts fail."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_failures_become_scripts_that_fail(found):
 
 
 def test_a_script_fills_an_output_with_what_it_held_when_the_case_failed(stated_cases):
-    """A kernel that clears by a product with 0 is right on every memory that is finite."""
+    """A kernel that clears by a product with 0 is right on any finite memory."""
     wrong = [d for d in defects(OP) if d.id.endswith("cleared by a product with 0")]
     rate = rate_of(failures(wrong, stated_cases, Settings(), each=1))
     assert (rate.tried, rate.lost) == (len(wrong), [])

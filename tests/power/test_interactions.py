@@ -1,4 +1,4 @@
-"""Which conditions meet: all two and three of them in the built-in catalogue, and a hole is named."""
+"""Combinations of conditions: all pairs and triples occur in the built-in catalogue, and a hole is named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cases(slug: str = "log_sigmoid_backward") -> tuple[Case, ...]:
     return tuple(select(load(default_dir() / f"{slug}.yaml"), tier="standard", soc="ascend910b"))
 
 
-# `.ci/full` asks this of the whole standard tier of four operators, by `coverage --interactions`.
+# `.ci/full` checks this for the whole standard tier of four operators, by `coverage --interactions`.
 @pytest.mark.parametrize(
     "slug",
     [
@@ -65,7 +65,7 @@ def test_a_kernel_that_is_wrong_above_2_20_elements_is_noticed() -> None:
 
 
 def of_axes(conditions: Iterable[Condition]) -> int:
-    """How many conditions are classes of the reduced axis, which meet no classes of shapes."""
+    """Return the number of conditions that are classes of the reduced axis; they meet no classes of shapes."""
     return sum(factor in classes.AXIS_FACTORS for factor, _ in conditions)
 
 

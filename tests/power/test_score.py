@@ -1,4 +1,4 @@
-"""The score: what is noticed, what survives, what is written, and that it does not depend on how it is run."""
+"""The score: noticed and surviving kernels, the written files, and independence of the way it is run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBac
 
 
 def test_workers_know_an_operator_from_outside(tmp_path, monkeypatch):
-    """Processes that are started afresh register what their parent was told of."""
+    """Freshly started processes register their parent's operators."""
     (tmp_path / "elsewhere_backward.py").write_text(OUTSIDE, encoding="utf-8")
     file = tmp_path / "elsewhere_backward.yaml"
     text = stated.CATALOGUES["log_sigmoid_backward"].replace("aclnnLogSigmoidBackward", "aclnnElsewhereBackward")

@@ -1,4 +1,4 @@
-"""Kernels that a user brings: who is noticed, who survives, who is flagged, whatever a kernel is made of."""
+"""A user's kernels, of any kind: noticed kernels, survivors, and flagged right kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = "[float32-"  # cases of one type
 
 
 class Kernel:
-    """A right kernel that spoils its results from its nth computation on; it keeps a count, and a lock."""
+    """A right kernel that spoils its results from its nth computation on; it has a counter and a lock."""
 
     def __init__(self, name, *, wrong=True, spoils_from=1 << 30, op=OP):
         self.name, self.op, self.wrong, self.spoils_from = name, op, wrong, spoils_from
@@ -47,7 +47,7 @@ def scored(kernels, cases, **options):
 
 
 def test_a_wrong_kernel_is_noticed_or_survives_and_a_right_one_is_flagged_or_not(cases):
-    kernels = (Kernel(*args, **options) for args, options in (  # an iterable of no length
+    kernels = (Kernel(*args, **options) for args, options in (  # an iterable without a length
         (("survivor",), {}), (("right",), {"wrong": False}), (("late",), {"spoils_from": 3}),
         (("first",), {"spoils_from": 1}), (("flagged",), {"wrong": False, "spoils_from": 2}),
     ))  # fmt: skip
@@ -113,7 +113,8 @@ KERNELS = {Dies("dies", wrong=False), Alike("spoils", spoils_from=2)}
 
 
 def test_the_command_runs_a_module_in_processes_of_its_own(tmp_path, monkeypatch, stated_files, capsys):
-    """Kernels hold locks, die, and stand in a set: nothing travels, and a death is its own kernel's."""
+    """Kernels hold locks, die, and are in a set: they are not sent to other processes; a death affects one kernel
+    only."""
     (tmp_path / "past_bugs.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.syspath_prepend(str(__file__).rpartition("/")[0])
@@ -136,7 +137,7 @@ def test_options_of_the_registry_are_refused_beside_kernels(capsys):
 
 
 class TakesNoStatus(Kernel):
-    """Computes, and cannot be asked for anything else: it does not say answers_status."""
+    """Computes only: it does not declare answers_status, so it must not be called for a status."""
 
     def run(self, call):
         assert all(isinstance(value, np.ndarray) for value in call.inputs.values()), "no array"

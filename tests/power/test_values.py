@@ -1,4 +1,4 @@
-"""Which binades cases visit: the distances come from the declaration, and a hole is named by dtype and power of two."""
+"""Binades that cases visit: the distances are from the declaration. A hole has its dtype and power of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of shards joined: one run's record, or a refusal that names what differs or what is missing."""
+"""Merged records of shards: one run's record, or a refusal that names the differences or the missing shards."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_is_unusual_about_a_shard_is_told_with_its_file(shard, tmp_path, ca
 
 
 def test_a_shard_that_was_run_again_counts_once(shard, tmp_path, capsys):
-    """`merge parts/*.jsonl` finds the record that a second run of the shard kept beside its own."""
+    """`merge parts/*.jsonl` also finds the record that a second run of the shard kept."""
     older, *parts = shard("1/2", "1of2.20261129123222"), shard("1/2"), shard("2/2")
     whole = tmp_path / "whole.jsonl"
     assert main(["merge", *(str(part.path) for part in (older, *parts)), "-o", str(whole)]) == 1  # a case failed

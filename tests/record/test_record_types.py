@@ -1,4 +1,4 @@
-"""The schema of a record: what is written reads back as the same objects, and its keys are the contract's."""
+"""The schema of a record: written objects read back as the same objects, and its keys are those of the contract."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CASE = CaseRecord(
 )  # fmt: skip
 
 numbers = st.none() | st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
-texts = st.text(max_size=20).map(fit)  # what a record has of a device is text already
+texts = st.text(max_size=20).map(fit)  # a record has a device's text already in this form
 details = st.builds(
     Detail,
     rule=texts,
@@ -172,14 +172,14 @@ def _passed(number: int, **metrics: float) -> CaseRecord:
 @pytest.mark.parametrize(
     ("cases", "unjudged"),
     [
-        ([_passed(0, refused=1)], []),  # an operator that the SoC does not have: refusing is right
+        ([_passed(0, refused=1)], []),  # an operator that the SoC lacks: refusing is right
         ([_passed(0)], ["aclnnAn"]),
         ([_passed(0, refused=1), _passed(1)], ["aclnnAn"]),
         ([dataclasses.replace(_passed(0), status="skip", verdicts={}, reason=f"{NO_GOLDEN}int32")], ["aclnnAn"]),
         (
             [dataclasses.replace(_passed(0), status="skip", verdicts={}, reason="the device has no such operator")],
             ["aclnnAn"],
-        ),  # of a run that skips all
+        ),  # a run that skips all
         ([_passed(0), dataclasses.replace(_passed(1), verdicts={"strict": LayerVerdict(True)})], []),
     ],
 )

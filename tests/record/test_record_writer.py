@@ -1,5 +1,4 @@
-"""The writer of a record: what it knows, that nothing is lost in silence on a full disk or beside another run, and how
-another run goes on."""
+"""The writer of a record: its fields, no silent loss on a full disk or with another run, and resumed runs."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan
 
 
 def written(*cases: tuple[str, str, str]) -> RecordWriter:
-    """A record of (operator, status, reason)."""
+    """Return a writer with cases (operator, status, reason)."""
     writer = RecordWriter(None)
     writer.begin(len(cases), HEADER)
     for number, (op, status, reason) in enumerate(cases):
@@ -77,7 +76,7 @@ def line(number: int) -> str:
 
 @contextmanager
 def full(size: int) -> Iterator[None]:
-    """Files of this process can have so many bytes, as on a disk that is full then; pytest's own output too."""
+    """Limit the files of this process to ``size`` bytes, as on a full disk; this includes pytest's own output."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""Reading a record: everything that was written is counted, and what is not a record is refused with its line."""
+"""Reading a record: every written case is counted, and a file that is no record is refused with the line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_whole_record_reads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_planned_is_the_sum_of_the_statuses(tmp_path: Path, status: str) -> None:
-    """Whatever the status, and however many planned cases have no line."""
+    """This holds for every status, and for any number of planned cases without a line."""
     cases = [synthetic.case("softmax_backward/tails[float32-3]", status), *synthetic.catalogue(4)]
     record = read(synthetic.write(tmp_path / "run.jsonl", cases, planned=7))
     assert sum(record.counts.values()) == record.planned == 7
@@ -191,7 +191,7 @@ def test_unknown_header_fields_are_kept(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_become_escapes(tmp_path: Path) -> None:
-    """JSON can spell them; no UTF-8 file can hold them."""
+    """JSON can represent them; no UTF-8 file can contain them."""
     record = read(
         synthetic.write(tmp_path / "run.jsonl", [synthetic.case("a/b[c]", "error", reason="bad \udc80 byte")])
     )

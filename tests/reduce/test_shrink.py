@@ -1,4 +1,4 @@
-"""Shrinking: what is left still fails with the same rule, is small, and runs as a script of its own."""
+"""Shrinking: the reduced case still fails with the same rule, is small, and runs as a script of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def cases(op: str) -> list[Case]:
-    """Small ones: a script's time is the interpreter's, a case's should be nothing."""
+    """Return small cases, so that a script's time is mostly that of the interpreter."""
     result = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
     return [c for c in result if all(p is None or math.prod(p.shape) <= 2**9 for p in c.inputs.values())]
 
@@ -51,7 +51,7 @@ class ShortSum(Makes):
 
 
 class IgnoresNothing(Makes):
-    """NLLLossBackward writes -1 into rows it should leave alone."""
+    """NLLLossBackward writes -1 into rows that it should leave unchanged."""
 
     def make(self, call, result, held):
         ignored = call.attrs["ignoreIndex"]
@@ -82,7 +82,7 @@ def backend_of(device: type[Device]) -> str:
 
 @cache
 def failing(op: str, device: type[Device]) -> Case:
-    """The first small case of an operator that a device fails."""
+    """Return the first small case of an operator that a device fails."""
     for case in cases(op):
         strided = any(p is not None and p.view != "contiguous" for p in case.inputs.values())
         if strided or device is not ReadsAsContiguous:
@@ -133,7 +133,7 @@ def test_a_layout_stays_only_where_it_matters():
 
 
 def test_a_transposed_operand_is_reduced_although_one_axis_cannot_be_transposed():
-    """The bug: the candidate without the other axis ended the search with an error."""
+    """The former bug: the candidate without the other axis ended the search with an error."""
     wrong = next(d for d in defects("aclnnL1LossBackward") if d.id == "layout/l1_loss_backward/self row strides")
     cases = tuple(select(load(default_dir() / "l1_loss_backward.yaml"), tier="smoke"))
     (result,) = failures([wrong], cases, Settings(), each=1)

@@ -21,7 +21,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The browser process; every page has a context, and so a profile, of its own."""
+    """The browser process; every page has its own context, and so its own profile."""
     if BROWSER is None:
         pytest.skip("no Chromium is installed")
     api = pytest.importorskip("playwright.sync_api", reason="the browser tests need Playwright (extra test)")
@@ -36,7 +36,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 def visit(chromium: Any) -> Iterator[Open]:
-    """Open a file; at the end of the test no page may have said anything in its console or asked for a second file."""
+    """Open a file; at the end of the test the console must be empty, and no page may have requested a second file."""
     contexts, said, asked, opened = [], [], [], set()
 
     def go(path: Path, at: str = "", *, width: int = 1400, language: str = "en-US", **options: Any) -> Any:
@@ -59,7 +59,7 @@ def visit(chromium: Any) -> Iterator[Open]:
 
 @pytest.fixture
 def look(visit: Open, tmp_path: Path) -> Open:
-    """Open the report of some runs, each a list of cases."""
+    """Open the report of some runs, each given as a list of cases."""
 
     def go(*runs: list[dict[str, Any]], at: str = "", written: str = "en", header: dict[str, Any] | None = None,
            **options: Any) -> Any:  # fmt: skip

@@ -24,7 +24,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def everything() -> list[dict[str, Any]]:
-    """A failing run with every status, refused dtypes and expected failures."""
+    """Return a failing run with every status, refused dtypes and expected failures."""
     others = [synthetic.case(f"nll_loss_backward/views[float16-{s}]", s, reason=f"because {s}: {s}")
               for s in ("error", "crash", "timeout", "xpass", "xfail", "skip")]  # fmt: skip
     refused = [synthetic.case(f"softmax_backward/invalid[{d}-2x3]", dtype=d, budget_used=None,
@@ -42,7 +42,7 @@ def found(page: Any) -> str:
 
 
 def shows(page: Any, query: str, count: int) -> None:
-    """Fail unless the list of a page has this many of 121 cases for a filter."""
+    """Fail unless the page's list has this many of 121 cases for a filter."""
     page.evaluate("query => { location.hash = query }", f"q={quote(query)}")
     page.wait_for_function("query => document.getElementById('q').value === query", arg=query)
     assert found(page) == f"{count} of 121 cases", query
@@ -186,7 +186,7 @@ def test_the_browser_chooses_the_language_and_the_switch_is_remembered(look: Any
 
 
 def untranslated(page: Any) -> list[str]:
-    """Texts for people that are still English: i-t elements whose text has three Latin words and no Chinese."""
+    """Return texts that are still English: i-t elements with three Latin words and no Chinese."""
     texts = page.evaluate("[...document.querySelectorAll('i-t')].map((node) => node.textContent)")
     return [text for text in texts if re.search(r"[A-Za-z]{3,} [a-z]{2,} [a-z]{2,}", text)
             and not re.search("[\u4e00-\u9fff]", text)]  # fmt: skip
@@ -235,7 +235,7 @@ def test_with_scripts_off_the_page_reads_in_the_language_it_was_written_in(look:
 # looks ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(  # in the full run every two of them together once
+@pytest.mark.parametrize(  # in the full run every pair of them occurs once
     ("scheme", "language", "width"),
     some([("light", "en-US", 1400), ("dark", "zh-CN", 400), ("dark", "en-US", 1400), ("light", "zh-CN", 400)], 1),
 )
@@ -288,7 +288,7 @@ def test_it_prints(look: Any, tmp_path: Path) -> None:
 
 
 def test_hostile_strings_do_nothing_in_a_browser(look: Any) -> None:
-    """A script that ran would have shown a dialog; markup that was parsed would be an element."""
+    """An executed script would have shown a dialog; parsed markup would be an element."""
     cases = [synthetic.case(f"{i}{HOSTILE}", "fail", reason=HOSTILE, op=HOSTILE, dtype=HOSTILE) for i in range(3)]
     page = look(cases, at=f"#case={quote('1' + HOSTILE)}", language="zh-CN")
     assert page.locator("img").count() == 0

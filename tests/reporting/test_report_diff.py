@@ -1,4 +1,4 @@
-"""Two records are compared case by case; only something newly failing makes the answer no."""
+"""Two records are compared case by case; only a new failure makes the answer no."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compare(tmp_path: Path) -> Any:
 
 
 def ended(case_id: str, status: str) -> dict[str, Any]:
-    """A case as a run leaves it: no layer judges one that is skipped."""
+    """Return a case as a run leaves it: no layer judges a skipped case."""
     return synthetic.case(case_id, status, **({"verdicts": {}} if status == "skip" else {}))
 
 
@@ -62,7 +62,7 @@ def test_every_pair_of_statuses_has_one_answer(compare: Any, old: str | None, ne
 def test_an_operator_that_is_no_longer_judged_makes_the_answer_no(
     compare: Any, old: list[str], new: list[str], lost: bool
 ) -> None:
-    """A device that suddenly skips every case is no fix."""
+    """A device that suddenly skips every case is not a fix."""
     before, after = ([ended(f"{ID}{k}", s) for k, s in enumerate(some)] for some in (old, new))
     result = compare(before, after)
     assert result.no_longer_judged == (["aclnnSoftmaxBackward"] if lost else [])
@@ -71,13 +71,14 @@ def test_an_operator_that_is_no_longer_judged_makes_the_answer_no(
 
 
 def test_cases_that_a_part_leaves_out_are_not_missed(compare: Any) -> None:
-    """The old run judged other cases of the operator than those that the new one chose, and skips as it did."""
+    """The old run judged only cases of the operator that the new run did not choose; the chosen case is a skip in
+    both."""
     old = [ended(f"{ID}0", "pass"), ended(f"{ID}1", "skip")]
     assert compare(old, [ended(f"{ID}1", "skip")], chosen="-k 1").ok
 
 
 def test_totals_do_not_hide_a_swap(compare: Any) -> None:
-    """One fixed and one broken leave every total as it was."""
+    """One fixed and one broken case leave every total unchanged."""
     a, b = "softmax_backward/a[x]", "softmax_backward/b[x]"
     result = compare([synthetic.case(a), synthetic.case(b, "fail")], [synthetic.case(a, "fail"), synthetic.case(b)])
     assert groups(result) == {"newly failing": [a], "fixed": [b]}

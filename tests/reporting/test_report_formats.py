@@ -1,4 +1,4 @@
-"""Markdown, JUnit, CTRF and CSV: nothing lost, nothing green that is not, whatever characters a record holds."""
+"""Markdown, JUnit, CTRF and CSV: no loss, no failure shown as a pass, for any characters in a record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_csv_round_trips(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 @pytest.mark.parametrize("write", [exchange.to_csv, exchange.to_ttk, exchange.to_msprobe])
 def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, start: str, write: Any) -> None:
-    """A spreadsheet runs ``=cmd|...``; numbers may well be negative."""
+    """A spreadsheet would run ``=cmd|...``; negative numbers must stay possible."""
     text = f"{start}cmd|' /C calc'!A0"
     case = synthetic.failing(text, **dict.fromkeys(("reason", "op", "dtype", "device", "rule", "pattern"), text))
     case["detail"]["cause"] = case["detail"]["replay"] = text
@@ -67,7 +67,7 @@ def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, start: str, write: 
 
 
 def test_ttk_reads_its_result_back(tmp_path: Path) -> None:
-    """As TTK's tools do: rows by testcase_name, Python literals in the cells, green only where it says PASS."""
+    """TTK's tools read it so: rows by testcase_name, Python literals in the cells, green only if the cell is PASS."""
     record = record_of(tmp_path)
     rows = {row["testcase_name"]: row for row in csv.DictReader(io.StringIO(exchange.to_ttk([record])))}
     assert len(rows) == record.planned
@@ -85,7 +85,7 @@ def test_ttk_reads_its_result_back(tmp_path: Path) -> None:
     assert next(csv.DictReader(io.StringIO(text)))["precision_status"] == "GOLDEN_FAILURE"
 
 
-# The first line of accuracy_checking_details_*.csv, as msprobe's own regression test of its files spells it.
+# The first line of accuracy_checking_details_*.csv, as in msprobe's own regression test of its files.
 MSPROBE_HEADER = (
     "API Name,Bench Dtype,DEVICE Dtype,Shape,余弦相似度,最大绝对误差,双百指标,双千指标,双万指标,二进制一致错误率,"
     "误差均衡性,均方根误差,小值域错误占比,相对误差最大值,相对误差平均值,inf/nan错误率,相对误差错误率,绝对误差错误率,"
@@ -115,7 +115,7 @@ def test_junit_states_times_with_at_most_three_decimals(tmp_path: Path) -> None:
 
 
 def test_junit_is_valid_by_jenkins_schema(tmp_path: Path) -> None:
-    """Set JUNIT_XSD to a copy of Jenkins' junit-10.xsd to have this checked."""
+    """Set JUNIT_XSD to a copy of Jenkins' junit-10.xsd to run this check."""
     schema = os.environ.get("JUNIT_XSD", "")
     if not Path(schema).is_file():
         pytest.skip("JUNIT_XSD names no copy of Jenkins' junit-10.xsd")
@@ -181,7 +181,7 @@ def test_a_start_that_is_no_time_is_no_error(tmp_path: Path, started: str) -> No
 
 
 def unjudged_of(tmp_path: Path) -> Record:
-    """A run whose device took no case."""
+    """Return a record of a run in which the device took no case."""
     return read(synthetic.write(tmp_path / "skipped.jsonl", [synthetic.case("softmax_backward/a[x]", "skip")]))
 
 
@@ -208,7 +208,7 @@ def test_a_run_that_died_or_judged_nothing_is_green_nowhere(
 
 @pytest.mark.parametrize("text", [NASTY, "`", "``", "a`", "|", "\\", "*x*", "[a](b)"])
 def test_a_markdown_code_span_holds_anything(text: str) -> None:
-    """As CommonMark reads it: a fence longer than any run of backticks within, one line, pipes escaped for a table."""
+    """CommonMark reads it so: a fence longer than any run of backticks within, one line, pipes escaped for a table."""
     span = summary.code(text)
     fence = re.match("`+", span)
     assert fence is not None
@@ -241,7 +241,7 @@ def test_markdown_says_what_matters(tmp_path: Path) -> None:
 
 
 def test_markdown_fits_into_a_pull_request(tmp_path: Path) -> None:
-    """GitHub takes 65,536 characters; a run in which everything fails differently must stay below."""
+    """GitHub accepts 65,536 characters; a run in which every case fails differently must stay below that."""
     cases = [
         synthetic.failing(
             f"softmax_backward/a[float32-{i}]", rule=f"rule {chr(97 + i % 26)}{chr(97 + i // 26)} " + "x" * 500
@@ -252,7 +252,7 @@ def test_markdown_fits_into_a_pull_request(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_is_text_whatever_a_record_holds(tmp_path: Path, capsys: Any) -> None:
-    """A record may come from anybody: nothing in it moves a cursor, changes a title, or hides a line."""
+    """A record may come from anybody: no part of it moves a cursor, changes a title, or hides a line."""
     hostile = "\x1b]0;title\x07\x9b2J\u202e\x00"
     cases = [synthetic.failing(f"softmax_backward/x[{hostile}]", reason=hostile, op=f"op{hostile}", device=hostile),
              synthetic.case("softmax_backward/y[1]", "skip", reason=hostile)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The history of many records: series, trends, first appearances, flaky cases, nothing left out in silence."""
+"""The history of many records: series, trends, first appearances, flaky cases, no silent omission."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(tmp_p
 
 
 def test_a_record_without_a_failing_case_tells_nothing_of_since_when_it_fails(tmp_path: Path) -> None:
-    """Another shard, or a run of a few cases, lies between."""
+    """A record of another shard, or of a run of a few cases, lies between."""
     other = good("softmax_backward/a[float32]")
     for day, cases in enumerate([[good()], [synthetic.failing(ID)], [other], [synthetic.failing(ID)]], 1):
         save(tmp_path, day, cases)

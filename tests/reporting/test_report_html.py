@@ -1,4 +1,4 @@
-"""The HTML report: valid, self-contained, safe whatever a record holds, readable without scripts, small and quick."""
+"""The HTML report: valid, self-contained, safe for any record, readable without scripts, small and quick."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def page(tmp_path: Path) -> Any:
 
 
 def mixed() -> list[dict[str, Any]]:
-    """A run with every status and with full details."""
+    """Return a run with every status and with full details."""
     others = [synthetic.case(f"nll_loss_backward/views[float16-{s}]", s, reason=f"because {s}") for s in STATUSES]
     failed = [synthetic.failing(f"softmax_backward/wide_row[bfloat16-16x{n}-dim=-1]") for n in (20000, 16385)]
     return [*synthetic.catalogue(60), *others, *failed]
@@ -87,7 +87,7 @@ def test_only_the_reports_own_script_may_run(page: Any) -> None:
 
 
 def test_hostile_strings_stay_text(page: Any, tmp_path: Path) -> None:
-    """In every field that a backend, a catalogue or a command line can fill."""
+    """This covers every field that a backend, a catalogue or a command line can fill."""
     everywhere = dict.fromkeys(("rule", "pattern", "reason", "op", "dtype", "device", "worker"), HOSTILE)
     failed = synthetic.failing(f"softmax_backward/{HOSTILE}[x]", **everywhere)
     detail = failed["detail"]
@@ -138,7 +138,7 @@ def test_each_case_that_went_wrong_has_one_full_view(page: Any, tmp_path: Path) 
 
 
 def test_many_failures_share_the_full_views_fairly(page: Any, monkeypatch: Any) -> None:
-    """A cluster of two is not crowded out by a large one."""
+    """A large cluster does not displace a cluster of two."""
     monkeypatch.setattr(html, "FULL_VIEWS", 30)
     large = 2 * html.FULL_VIEWS
     cases = [synthetic.failing(f"softmax_backward/a[float32-{n}]") for n in range(large)]
@@ -176,7 +176,8 @@ def test_runs_with_different_cases_share_one_list(page: Any) -> None:
 
 
 def test_the_page_can_be_walked_without_seeing_it(page: Any) -> None:
-    """One h1, headings without gaps, header cells with a scope, sections with a name, a language."""
+    """A screen reader finds one h1, headings without gaps, header cells with a scope, named sections, and a
+    language."""
     result = page(mixed(), mixed())
     levels = [int(tag[1]) for tag, _ in result.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1
@@ -200,7 +201,7 @@ def relative_luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ink", ["ink", "soft", "link", "good", "bad", "warn"])
 def test_text_has_the_contrast_of_wcag_aa(scheme: str, ink: str) -> None:
-    """4.5 to 1 (WCAG 2.2, 1.4.3) on both backgrounds and on the tint of a cell that went wrong."""
+    """4.5 to 1 (WCAG 2.2, 1.4.3) on both backgrounds and on the tint of a failing cell."""
     style = html.asset("report.css").split("@media print")[0]
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light if scheme == "light" else dark.split("* {")[0]))
@@ -239,7 +240,7 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 @in_full_alone
 def test_thirty_thousand_cases_stay_small(tmp_path: Path) -> None:
-    """Under 6 MB; today a third. What writing costs is measured by benchmarks/reports.py."""
+    """Under 6 MB; today a third of that. benchmarks/reports.py measures the cost of writing."""
     path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(30_000))
     write([read(path, brief=True)], tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
@@ -247,7 +248,7 @@ def test_thirty_thousand_cases_stay_small(tmp_path: Path) -> None:
 
 @in_full_alone
 def test_failures_beyond_the_full_views_cost_a_line_each(tmp_path: Path) -> None:
-    """A run in which everything fails stays openable: with 30,000 failures below 6 MB as well."""
+    """A run in which every case fails can still be opened: also with 30,000 failures it is below 6 MB."""
     sizes = []
     for n in (1000, 3000):
         cases = [synthetic.failing(case["id"], op=case["op"], dtype=case["dtype"]) for case in synthetic.catalogue(n)]

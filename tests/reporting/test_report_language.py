@@ -1,4 +1,4 @@
-"""Both languages say the same: catalogues in step with the sources, places kept, phrases found in what a run says."""
+"""Both languages say the same: catalogues match the sources, placeholders are kept, phrases of a run are found."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def test_every_phrase_has_its_chinese() -> None:
 def test_a_page_in_english_gives_its_script_what_switches_a_sentence_about_names(said: str) -> None:
     page = Bilingual(ENGLISH)
     page.p(said)
-    parts = [said] if shape(said) in page.phrases else said.split(": ")  # as the script takes it apart
+    parts = [said] if shape(said) in page.phrases else said.split(": ")  # the script splits it in the same way
     assert "：".join(page.phrases[shape(p)].format(*FIGURE.findall(p)) for p in parts) == CHINESE.say(Phrase(said))
 
 
 def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
-    """Each finds itself first, with names in its places."""
+    """Each sentence, with names in its placeholders, is matched first by itself."""
     for text in SENTENCES:
         message = re.sub(r"\{\w+\}", "x", text)
         first = next(form for result, form in CHINESE.sentences if result.fullmatch(message))
@@ -129,7 +129,7 @@ def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
 
 @in_full_alone
 def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
-    """All of it: but for names, types and codes no English words are left."""
+    """The whole text is Chinese: no English words are left, except names, types and codes."""
     ops = ("aclnnSoftmaxBackward", "aclnnNLLLossBackward")
     cases = tuple(case for case in select(load_all(tier="smoke"), tier="smoke") if case.op in ops)
     said = [failure.outcome.detail for failure in failures(chosen(ops, 3, 0), cases, Settings(), each=1)]
@@ -142,7 +142,7 @@ def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
 
 
 def masks() -> list[np.ndarray]:
-    """Bad elements that meet every rule of the patterns."""
+    """Return bad elements for every rule of the patterns."""
     result = []
     for where in ((slice(None), slice(5, None)), (slice(1, 2),), (slice(1, 3),), (slice(None, None, 2),),
                   (slice(None), slice(1, None, 3)), (slice(None), slice(2, 3)), ([0, 3, 5],),
@@ -185,9 +185,9 @@ def test_a_long_reason_is_translated_by_parts_in_no_time() -> None:
 
 
 def test_a_reason_of_many_parts_is_taken_apart_once():
-    """Marks by turns: every part is reached in many ways, which took twice as long with each of them."""
+    """Alternating marks: every part is reached in many ways. Each additional part once doubled the time."""
     from oracle.reporting.html.page import _parts
 
     result = _parts("; ".join(f"part {k}: of it" for k in range(200)))
     assert {"part 0", "part 199", "of it", "part 199: of it"} <= result
-    assert len(result) <= 5 * 200  # what begins after a mark, whole and up to either mark
+    assert len(result) <= 5 * 200  # pieces begin after a mark, and end at either mark or at the end

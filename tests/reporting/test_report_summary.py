@@ -1,4 +1,4 @@
-"""What is said about a record: cells add up, failures that look alike are one, holes are seen."""
+"""The statements about a record: cells add up, similar failures are one kind, holes are found."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_expected_failure_does_not_set_the_worst_error(record: Any) -> None:
 
 
 def test_four_hundred_failures_read_as_six(record: Any) -> None:
-    """Same operator and cause are one; without a cause same operator, type and rule, whatever else is said."""
+    """Failures with the same operator and cause are one kind. Without a cause, operator, type and rule decide."""
     kinds = [("float32", "tail from element {} of 20000", ""), ("float32", "every 8th row from {}", "wrong by {}"),
              ("float16", "all", "")]  # fmt: skip
     cases = [
@@ -78,13 +78,13 @@ def test_four_hundred_failures_read_as_six(record: Any) -> None:
 
 
 def caused(case: dict[str, Any], cause: str) -> dict[str, Any]:
-    """A failing case with a likely cause, or none."""
+    """Return a failing case with a likely cause, or none."""
     case["detail"]["cause"] = cause
     return case
 
 
 def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) -> None:
-    """Memory misread through whatever operand, in whatever type, under whatever rule and pattern."""
+    """Misread memory is one kind for any operand, type, rule and pattern."""
     read = "{} is read as if it were contiguous: its strides are ignored"
 
     def clusters_of(names: str) -> Any:
@@ -102,7 +102,7 @@ def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "alike"),  # two failures of one operator as (type, pattern, cause), and what the sentence says
+    ("one", "other", "alike"),  # two failures of one operator as (type, pattern, cause), and words of the sentence
     [
         (("float32", "all", "read as if x"), ("float16", "tail from element 3 of 9", "read as if y"), "likely cause"),
         (("float32", "all", ""), ("float32", "tail from element 3 of 9", ""), "without one, same type and broken rule"),
@@ -111,7 +111,7 @@ def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) ->
     ],
 )
 def test_the_sentence_above_the_kinds_says_what_makes_one(record: Any, one: Any, other: Any, alike: str) -> None:
-    """It names what failures of one kind have in common, and nothing in which they differ."""
+    """It names the common properties of failures of one kind, and no property in which they differ."""
     result = Summary(record([
         caused(synthetic.failing(f"softmax_backward/f[{dtype}-{n}]", pattern=pattern), cause)
         for n, (dtype, pattern, cause) in enumerate((one, other))
@@ -216,7 +216,7 @@ def test_every_layer_is_counted_by_itself(tmp_path: Path) -> None:
 
 
 def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Path) -> None:
-    """Measured figures, types and what the verdict says of the case do not make another group."""
+    """Measured figures, types and the verdict's text on a case do not make another group."""
     reasons = [
         "aten computes in 16 bits (float16 up to 5.39 times): strict: 3 elements of 7 outside the error bound",
         "aten computes in 16 bits (bfloat16 up to 2 times): standard: matched_ratio 0.9 (9 of 10) < 0.99",

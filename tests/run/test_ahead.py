@@ -1,4 +1,4 @@
-"""What is expanded ahead of a run is what the run would expand, and nothing is told where that fails."""
+"""Expansion ahead of a run makes the cases that the run would expand; its failures are left to the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case's report as one string on its way from a worker."""
+"""A case's report as one string, as a worker sends it."""
 
 from __future__ import annotations
 

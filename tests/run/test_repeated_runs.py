@@ -1,4 +1,4 @@
-"""Runs that follow another: of recordings, of shards, resumed, and of the failed cases."""
+"""Runs that follow another run: of recordings, of shards, resumed, and of the failed cases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     again.stderr.fnmatch_lines(["ERROR: --record-outputs *outputs: holds the recording of another run; *"])
     replay = ["--backend", "replay", "--backend-option", "path=outputs", "--record", "b.jsonl"]
     result = run(project, *replay)
-    result.assert_outcomes(failed=4)  # one that the recording lacks is no skip
+    result.assert_outcomes(failed=4)  # a case that is not in the recording is no skip
     result.stdout.fnmatch_lines(["*1  error *outputs: not in the recording: its run did not select this case*"])
     verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
     assert verdicts[0].items() <= verdicts[1].items()
@@ -115,7 +115,7 @@ Bench.run_case = ends
 
 @in_full_alone
 def test_a_case_whose_worker_is_lost_is_not_run_and_resume_repeats_it(project):
-    """A worker that is lost says nothing of the device."""
+    """A lost worker says nothing about the device."""
     project.makeconftest(ENDS_ONCE)
     assert run(project, "-n", "1", "--record", "r.jsonl").ret == 1
     _, cases, counts = record_of(project.path / "r.jsonl")
@@ -127,7 +127,7 @@ def test_a_case_whose_worker_is_lost_is_not_run_and_resume_repeats_it(project):
 
 
 def cut(path: Path, lines: int) -> None:
-    """Leave so many lines and a bit of the next one, as a run that is killed while it writes."""
+    """Keep ``lines`` lines and a part of the next one, as a run leaves them that is killed while it writes."""
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:lines]) + whole[lines][:20])
 
@@ -149,7 +149,7 @@ def test_a_resumed_run_does_what_has_no_line_and_its_record_is_whole(project):
         again = record_of(record)
         assert (again[0], again[2]) == (whole[0], whole[2])
         assert {case["id"] for case in again[1]} == {case["id"] for case in whole[1]}
-    assert run(project, *words).ret == 1  # nothing is left, and three have failed
+    assert run(project, *words).ret == 1  # no case is left, and three have failed
     refused = run(project, *words, "--seed", "5", "--tier", "smoke")
     assert refused.ret == 4
     refused.stderr.fnmatch_lines(["ERROR: --resume *r.jsonl: not the same run: seed: 0 there, 5 here; tier: standard*"])
@@ -191,15 +191,15 @@ def test_a_wrong_id_is_refused_by_a_shard_too(project):
     result = run(project, "--case", "log_sigmoid_backward/typo[x]", "--shard", "1/2")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: no case 'log_sigmoid_backward/typo[[]x]' is planned with the paths and *"])
-    for shard in ("1/2", "2/2"):  # one has the case, the other none
+    for shard in ("1/2", "2/2"):  # one shard has the case, the other has none
         assert run(project, "--case", IDS[0], "--shard", shard).ret == 0
 
 
 def test_a_rerun_of_failed_cases_is_no_part_of_a_whole_run(project, capsys):
-    """Its shard and another one of the whole run have the same options otherwise, and would leave cases out."""
+    """Its shard and another shard of the whole run have otherwise the same options. Merged, they would lack cases."""
     run(project, "--record", "r.jsonl")
     run(project, "--record", "1.jsonl", "--shard", "1/2")
-    run(project, "--record", "2.jsonl", "--shard", "2/2", "--rerun-failed", "r.jsonl")  # nothing failed: it is empty
+    run(project, "--record", "2.jsonl", "--shard", "2/2", "--rerun-failed", "r.jsonl")  # no case failed: it is empty
     assert oracle.cli.main(["merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl"]) == 2
     assert "chosen: none there, --rerun-failed " in capsys.readouterr().err
 

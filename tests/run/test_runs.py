@@ -1,4 +1,4 @@
-"""Whole runs: their records, their exit status, and what was expected."""
+"""Whole runs: their records, their exit status, and expected failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_good_run(project, workers):
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_the_search_for_a_condition_costs_no_verdict(project, monkeypatch, broken):
-    """Neither where failing calls hold null pointers, nor where it fails itself."""
+    """This holds if failing calls have null pointers, and if the search itself fails."""
     if broken:
         monkeypatch.setattr("oracle.explain.groups.Asking.groups", lambda self, record: [][0])
     shutil.copy(default_dir() / "threshold_backward.yaml", project.path)
@@ -95,7 +95,7 @@ def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
 
 @in_full_alone
 def test_a_dying_worker_leaves_what_it_had_reported_and_the_crash_is_of_the_case_it_was_in(project):
-    """Its last reports are still in its pipe when it is gone: the controller takes many at a time."""
+    """Its last reports are still in its pipe after its death: the controller reads many at a time."""
     text = CATALOGUE.replace("[[4, 5]]", f"[{{product: [{[*range(1, 21)]}, 5]}}]").replace("  larger:", "  dies:")
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
     result = run(project, "--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
@@ -107,14 +107,14 @@ def test_a_dying_worker_leaves_what_it_had_reported_and_the_crash_is_of_the_case
 
 @pytest.mark.parametrize("words", some([["--isolate"], ["-n", "1"], [], ["-n", "1", "--isolate"]], 2))
 def test_a_device_that_cannot_be_given_back_fails_the_run_in_one_line(project, words):
-    """The controller of -n closes its own backend before the workers begin; theirs are closed at the end."""
+    """With -n, the controller closes its own backend before the workers begin; theirs are closed at the end."""
     device = "misbehaving:StaysOpenInWorkers" if "-n" in words else "misbehaving:DoesNotClose"
     result = run(project, "--backend", device, "--record", "r.jsonl", *words)
     assert result.ret == 1
     result.assert_outcomes(passed=4)
     (text,) = [line for line in result.outlines if line.startswith("ERROR: ")]
     assert text.endswith("backend device could not be closed: OSError: still busy")
-    record_of(project.path / "r.jsonl")  # it has its last line
+    record_of(project.path / "r.jsonl")  # the record has its last line
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
@@ -239,7 +239,7 @@ def test_an_expected_failure_is_no_failure(project, workers):
     result.assert_outcomes(xfailed=3)
     assert record_of(project.path / "r.jsonl")[2] == {"xfail": 3}
     if not workers:
-        assert run(project, *words).ret == 1  # the fourth is not expected
+        assert run(project, *words).ret == 1  # the fourth failure is not expected
 
 
 def test_an_unexpected_pass_fails_unless_it_may(project):

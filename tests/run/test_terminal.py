@@ -1,4 +1,4 @@
-"""What a run says while it goes and at its end, and that it never replaces another run's record."""
+"""The output of a run during the run and at its end; a run never replaces another run's record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oracle.run.terminal import LINE, MIDDLE, PIPE_S, STRANGERS, Progress, Quiet
 
 
 class Reporter:
-    """What of pytest's terminal reporter a progress uses."""
+    """The parts of pytest's terminal reporter that a progress uses."""
 
     def __init__(self, isatty: bool) -> None:
         self.isatty = isatty
@@ -70,7 +70,7 @@ def test_the_time_left_is_of_the_cases_that_are_left() -> None:
     progress = Progress(1001, Reporter(True), ENGLISH, lambda: costs)  # type: ignore[arg-type]
     assert progress.left(0.0) == pytest.approx(100.0)
     progress.statuses.update({f"small{n}": "pass" for n in range(1000)})
-    assert progress.left(20.0) == pytest.approx(90.0 * 22 / 12)  # half as fast as was known
+    assert progress.left(20.0) == pytest.approx(90.0 * 22 / 12)  # half as fast as estimated
 
 
 def failed(number: int, **changes: Any) -> CaseRecord:

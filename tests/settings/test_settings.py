@@ -1,4 +1,4 @@
-"""Options: one table, wrong values told in one sentence, and spelled again as they were meant."""
+"""Options: one table, wrong values reported in one sentence, and settings written back as options."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_every_option_reaches_the_settings():
     )
     got = settings_of(parsed(*words))
     default = Settings()
-    others = {"cluster", "pairs", "volume"}  # which stand beside none of --isolate, --op and --tier
+    others = {"cluster", "pairs", "volume"}  # not allowed with --isolate, --op or --tier
     set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options"} - others
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")
     assert settings_of(parsed("--gate", "standard")).gate == ("structure", "standard")
-    assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # what it says of itself
+    assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # the emulated CANN's own version
     assert settings_of(parsed("--volume", "L0")).volume == Volume("l0", 5000)
     options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
     assert dict(settings_of(options).standard_options) == {"type": "high_performance"}

@@ -1,4 +1,4 @@
-"""Sharing cases out: every case once, equally long parts, the same on every machine."""
+"""Shards: every case in one shard, parts of equal duration, the same on every machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_no_shard_is_refused(text):
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_workers_begin_with_the_longest_cases_and_end_at_about_the_same_time(workers):
-    """xdist's own way of handing out, with every case as long as it costs."""
+    """xdist distributes the cases in its own way; every case takes its estimated cost."""
     order = [cost(c) for c in longest_first(CASES, workers, cost)]
     assert sorted(order) == sorted(map(cost, CASES))
     block = max(2, len(order) // workers // 4)

@@ -1,4 +1,4 @@
-"""What judge answers to wrong arguments: one message that names the standard, the parameter, the value and the rule."""
+"""Wrong arguments of judge: one message that names the standard, the parameter, the value and the rule."""
 
 from pathlib import Path
 

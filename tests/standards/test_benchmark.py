@@ -1,4 +1,4 @@
-"""The dual benchmark and TTK's cross-check: borders of each ratio, small values, and every triple of states."""
+"""The dual benchmark and TTK's cross-check: limits of each ratio, small values, and every triple of states."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ SMALL = {
     "float16": (np.float16, 2**-11, 2**-16),
     "bfloat16": (ml_dtypes.bfloat16, 2**-8, 2**-16),
     "float32": (np.float32, 2**-14, 2**-30),
-    "float64": (np.float64, 2**-14, 2**-30),  # the float32 row
+    "float64": (np.float64, 2**-14, 2**-30),  # same as float32
     "hifloat32": (np.float32, 2**-12, 2**-28),
     "float8_e4m3fn": (ml_dtypes.float8_e4m3fn, 2**-4, 2**-6),
     "float8_e5m2": (ml_dtypes.float8_e5m2, 2**-3, 2**-5),
@@ -36,7 +36,7 @@ def against(standard, golden, actual, third, dtype="float32", **options):
 
 
 UNIT = 2.0**-8
-# metric: the errors of the device and of the third party that make only this ratio large, and the ratio they make
+# metric: errors of the device and of the third party that make only this ratio large, and the resulting ratio
 SHAPES = {
     "mare": ([1.0] + [0.0] * 4095, [1.0] * 4096, 1.0),
     "mere": ([1.0] * 4, [2.0, 0.0, 2.0, 0.0], 1.0),
@@ -54,7 +54,7 @@ def test_limit_of_every_ratio(level, metric, standard):
     if standard == "dual":
         standard, options, dtype, slack = f"dual-{level}", {}, "float64", 1e-9
     else:
-        options, dtype, slack = {"level": level}, "float32", 1e-3  # float32 outputs hold 2^-8 only to 2^-15
+        options, dtype, slack = {"level": level}, "float32", 1e-3  # float32 represents 2^-8 errors only to 2^-15
     for factor, passed in ((limit * (1 - slack), True), (limit * (1 + slack), False)):
         actual = golden + np.array(ours) * UNIT * factor / ratio
         verdict = against(standard, golden, actual, golden + np.array(theirs) * UNIT, dtype, **options)
@@ -65,7 +65,7 @@ def test_limit_of_every_ratio(level, metric, standard):
 
 @pytest.mark.parametrize(("standard", "metrics"), [("dual-L0", ["mere", "rmse"]), ("dual-L2", ["mare"])])
 def test_a_limit_belongs_to_the_passing_side(standard, metrics):
-    golden = np.ones(4)  # the limits that are powers of two can be met exactly
+    golden = np.ones(4)  # powers of two can be met exactly
     for metric in metrics:
         ours, theirs, _ = SHAPES["mare" if metric == "mare" else "mere"]
         verdict = against(standard, np.ones(len(ours)), 1 + 2 * UNIT * np.array(ours), 1 + UNIT * np.array(theirs))
@@ -78,7 +78,7 @@ def test_small_values_are_counted_and_the_border_is_normal(dtype):
     _, threshold, error = SMALL[dtype]
     below = threshold / 2
     exact = against("dual-L2", [below] * 4, [below + error] * 4, [below] * 4, dtype)
-    assert exact.passed  # an error of exactly the limit is none
+    assert exact.passed  # an error of exactly the limit is accepted
     assert exact.metrics["err_npu"] == 0
     for ours, theirs, passed in ((2, 0, True), (3, 0, False), (4, 2, True), (5, 2, False), (2, 1, True)):
         actual, third = np.full(8, below), np.full(8, below)
@@ -141,7 +141,7 @@ def test_every_triple_of_states(golden, actual, third):
     assert commercial.metrics["special_fail"] == (not right and agree)
     assert commercial.metrics["special_investigate"] == (not right and not agree)
     assert ("INVESTIGATE" in commercial.reason) is (not right and not agree)
-    assert commercial.metrics["mare_ratio"] == 0  # the position has left the statistics
+    assert commercial.metrics["mare_ratio"] == 0  # the statistics omit the position
     strict = against("dual-L0", [golden, 1], [actual, 1], [third, 1], third_special="fail")
     assert strict.passed is cross.passed
 

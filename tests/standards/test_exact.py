@@ -1,4 +1,4 @@
-"""binary, integer and quantized: bits, exact differences in every integer type, and no way through float64."""
+"""binary, integer and quantized: bits, exact differences in every integer type, and no rounding through float64."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Laws over random data: order, memory layout and blocks do not matter, scale where a rule has none, monotonicity."""
+"""Laws on random data: order, memory layout and blocks have no effect, nor scale under relative rules; monotonicity."""
 
 import math
 
@@ -37,7 +37,7 @@ def verdict(standard, golden, actual, third, dtype="float32", **options):
 def same(first, second):
     assert first.passed is second.passed
     assert first.metrics.keys() == second.metrics.keys()
-    for name, value in first.metrics.items():  # sums of another order
+    for name, value in first.metrics.items():  # sums in another order
         assert math.isclose(value, second.metrics[name], rel_tol=1e-12) or value != value
 
 
@@ -48,7 +48,7 @@ def test_order_of_elements_does_not_matter(standard, sample, random):
     shuffled = list(sample)
     random.shuffle(shuffled)
     one, other = verdict(standard, *arrays(sample)), verdict(standard, *arrays(shuffled))
-    if "mixed" in standard:  # of equal largest errors the first gives the limit
+    if "mixed" in standard:  # the first of equal largest errors determines the limit
         golden, actual, _ = arrays(sample)
         finite = np.isfinite(golden)
         errors = np.abs(actual[finite] - golden[finite])
@@ -106,9 +106,9 @@ def test_the_correctly_rounded_golden_passes(standard, sixteenths):
     assert verdict(standard, golden, actual, actual).passed
 
 
-# A larger error never turns fail into pass. The mixed limit follows the golden at the largest error (D3), so there the
-# errors grow together; the other anchors are monotone element by element. single-bm judges the balance of signs and
-# stage 1 the cosine, which a larger error may improve: single-bm's errors all have one sign here, stage 1 is left out.
+# A larger error never turns fail into pass. The mixed limit follows the golden at the largest error (D3), so its errors
+# grow together. The other anchors are monotone element by element. single-bm judges the balance of signs and stage 1
+# the cosine; a larger error may improve either. So single-bm's errors all have one sign, and stage 1 is omitted.
 MONOTONE = [
     ("mere-mare", {}),
     ("ttk-stat", {}),
@@ -172,7 +172,7 @@ def test_scale_does_not_matter_where_a_rule_has_none(standard, options, sample, 
 def test_ulp_is_the_spacing_of_the_dtype(dtype):
     form = FORMATS[dtype]
     kind = np.dtype({"hifloat32": "float32"}.get(dtype, getattr(ml_dtypes, dtype, dtype)))
-    unit = 2.0 ** (23 - form.mant) if dtype == "hifloat32" else 1.0  # its arrays are finer than it is
+    unit = 2.0 ** (23 - form.mant) if dtype == "hifloat32" else 1.0  # its arrays are finer than the format
     values = [0.0, form.quantum, form.tiny, form.tiny * 1.5, 0.75, 1.0, 1.5, form.max / 2]
     for value in values:
         step = float(np.nextafter(kind.type(value), kind.type(form.max))) - value

@@ -1,4 +1,4 @@
-"""The mixed tolerance against its text, element by element in exact arithmetic, and at its borders."""
+"""The mixed tolerance against its text, element by element in exact arithmetic, and at its limits."""
 
 import math
 from fractions import Fraction
@@ -154,7 +154,7 @@ def test_other_anchors(anchor, limit, passed):
     ],
 )
 def test_special_values_agree_after_narrowing_or_fail_the_case(dtype, golden, actual, agrees):
-    n = 1000  # the ratio alone would forgive one position
+    n = 1000  # the ratio alone would allow one position
     verdict = mixed(dtype, [golden] + [1.0] * (n - 1), [actual] + [1.0] * (n - 1))
     assert verdict.passed is agrees
     assert verdict.metrics["special_mismatch"] == (not agrees)
@@ -201,7 +201,7 @@ def test_every_shape(shape):
 
 
 def text(golden, actual, dtype, table):
-    """The standard's text in exact arithmetic: passed, matched, largest error, special mismatches."""
+    """Return the standard's text in exact arithmetic: passed, matched, largest error, special mismatches."""
     form, limits = FORMATS[dtype], row(dtype, table)
     edge = form.overflow
     state = [NAN if math.isnan(g) else math.copysign(INF, g) if abs(g) >= edge else 0 for g in golden]
@@ -225,7 +225,7 @@ def text(golden, actual, dtype, table):
     return passed, matched, largest, special
 
 
-# float16 and float32: NumPy's own narrowing is right, so it may stand for the truth.
+# float16 and float32: NumPy's own narrowing is correct, so it can serve as the reference.
 numbers = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, 2.0**-24, 65504.0, 65519.0, 65520.0, 70000.0, INF, -INF, NAN, 1e39]),
     st.integers(-4096, 4096).map(lambda k: k / 256),

@@ -1,4 +1,4 @@
-"""The recheck over seeds: the least number, the confidence interval's border, repeatability."""
+"""The recheck over seeds: the least number, the limit of the confidence interval, repeatability."""
 
 import math
 

@@ -41,7 +41,7 @@ def test_single_bm_limits_are_inclusive(type, dtype, err, eb):
     for golden in (0.25, 4.0):  # below 1 the error is absolute, above it relative
         step = err * max(1, golden)
         if np.float64(golden + step).astype(TYPES[dtype]).astype(float) != golden + step:
-            continue  # the dtype has no such value
+            continue  # the dtype does not represent the value
         pair = [golden - step, golden + step]  # balanced
         assert judged("single-bm", [golden] * 2, pair, dtype, type=type).passed
         beyond = [golden - 2 * step, golden + 2 * step]

@@ -1,5 +1,7 @@
-"""The published vectors of the accuracy standards, where a checkout has them beside it: run-length arrays, specials as
-strings, the vectors' names for standards and readings."""
+"""The published vectors of the accuracy standards, if a checkout has them.
+
+Arrays are run-length encoded, specials are strings, and standards and readings have the vectors' names.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ READINGS: dict[str, dict[str, Any]] = {
 
 
 def array(vector: dict[str, Any], name: str) -> np.ndarray[Any, Any] | None:
-    """Return golden, actual or third; golden is float64, or the output's dtype where that is an integer."""
+    """Return golden, actual or third; golden is float64, or the output's dtype if that is an integer type."""
     if name not in vector:
         return None
     values = vector[name]
@@ -81,7 +83,7 @@ def apply(vector: dict[str, Any], reading: str | None = None) -> Verdict:
 
 
 def mismatches(expect: dict[str, Any], verdict: Verdict) -> list[str]:
-    """Compare a verdict with what a vector expects; numbers there have 6 significant digits."""
+    """Return the differences between a verdict and a vector's expectation; its numbers have 6 significant digits."""
     result = []
     for key, value in expect.items():
         if key == "pass":

@@ -1,4 +1,4 @@
-"""The sweep sees every pair, proves the golden, finds wrong devices, and goes on where it stopped."""
+"""The sweep covers every pair, proves the golden, finds wrong devices, and resumes at its last row."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_golden_is_proved_on_every_value_of_one_operand(op, dtype):
 
 @pytest.mark.parametrize("op", [op for op in one_of_each_kind(sweepable()) if op not in ALONE])
 def test_a_row_of_every_operator_is_proved(op):
-    progress = run(pairs(op, "float16", "ascend910b"), None, Progress({}, rows_done=1), rows=2)  # of a plain number
+    progress = run(pairs(op, "float16", "ascend910b"), None, Progress({}, rows_done=1), rows=2)  # of an ordinary number
     assert (progress.wrong, progress.pairs) == (0, CODES)
 
 

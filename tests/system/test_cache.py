@@ -1,4 +1,4 @@
-"""What may be trusted among the things that are kept between processes."""
+"""Trust in the files that are kept between processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_path_is_only_ours_where_nobody_else_can_write_it_or_replace_it(tmp_pa
             path.chmod(mode)
             assert only_ours(file) is None, (path, oct(mode))
         path.chmod(before)
-    tmp_path.chmod(0o1777)  # as /tmp: others can add, not move
+    tmp_path.chmod(0o1777)  # as /tmp: others can add files, not move them
     assert only_ours(file) == file.resolve()
 
 
@@ -62,7 +62,7 @@ def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_fi
     assert code_is_as_loaded()
     monkeypatch.setattr(cache, "LOADED", changed)
     page.write_text("new")
-    os.utime(page, (changed - 3600, changed - 3600))  # as cp -p, rsync and tar leave it
+    os.utime(page, (changed - 3600, changed - 3600))  # as after cp -p, rsync and tar
     assert not code_is_as_loaded()
     page.unlink()
     assert not code_is_as_loaded()

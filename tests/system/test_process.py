@@ -1,4 +1,4 @@
-"""What a process is told on a command line, in variables, and how it uses memory."""
+"""A process's command line, variables, and use of memory."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ PAGE, ARRAYS, SIZE, ROUNDS = 4096, 24, 8 << 20, 4  # bytes: 192 MiB a round, as 
 
 
 def faults() -> int:
-    """Return how many pages were handed out while arrays of a case were made and freed, several times."""
+    """Return how many pages were handed out while a case's arrays were made and freed, several times."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(ROUNDS):
         arrays = [np.ones(SIZE // 8) for _ in range(ARRAYS)]

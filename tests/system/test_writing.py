@@ -1,4 +1,4 @@
-"""Files that are written anew: the old content or the whole of the new."""
+"""Files that are written anew: they have either the old content or all of the new."""
 
 from __future__ import annotations
 
