@@ -366,7 +366,7 @@ def expected(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's
     exponents)."""
-    count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean divides by dim 0 only
+    count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # dim 0 of a batch mean is the only axis
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
     result = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):

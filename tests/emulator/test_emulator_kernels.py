@@ -109,7 +109,7 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
         for dtype in FLOATS if PLATFORMS[soc].bfloat16 else ("float16", "float32"):
             for view in ("contiguous", "strided") * 3:
                 params = arguments(op, dtype, rng, view)
-                if op not in (BCE, NLL, SOFTMAX):  # the shapes of their tensors depend on attributes
+                if op not in (BCE, NLL, SOFTMAX):  # their tensors depend on their attributes
                     params |= {p.name: attribute(p, rng) for p in operator.parameters if p.kind == "attr"}
                 shape = operator.output_shape(params)
                 params[operator.output] = poisoned(shape, FLOATS[dtype], view if shape else "contiguous")

@@ -87,9 +87,9 @@ def test_a_choice_gives_the_bits_that_it_takes_whatever_buffer_it_goes_to(size):
     holds = given["x"] < 0.5
     doubled = {name: given[name] * 2 for name in "gx"}
     roots = {
-        where(x < 0.5, g * 2, x): np.where(holds, doubled["g"], given["x"]),  # written into the taken branch
-        where(x < 0.5, g, x * 2): np.where(holds, given["g"], doubled["x"]),  # written into the other branch
-        where(x < 0.5, g, x): np.where(holds, given["g"], given["x"]),  # into neither branch
+        where(x < 0.5, g * 2, x): np.where(holds, doubled["g"], given["x"]),  # into the first branch's buffer
+        where(x < 0.5, g, x * 2): np.where(holds, given["g"], doubled["x"]),  # into the second's
+        where(x < 0.5, g, x): np.where(holds, given["g"], given["x"]),  # into neither
         where(x < 0.5, g, 0): np.where(holds, given["g"], 0.0),
         where(b < 2, x, g): given["x"],  # a condition on numbers only
     }
