@@ -109,8 +109,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def machine() -> str:
-    """Return NumPy's version and vector instructions: they decide how fast its loops are, compared with compiled
-    code."""
+    """Return NumPy's version, the machine and its vector instructions: the speed of NumPy's loops depends on them."""
     chosen = [name for name in core.__cpu_dispatch__ if core.__cpu_features__[name]]
     return f"NumPy {'.'.join(np.__version__.split('.')[:2])}, {platform.machine()}, {' '.join(chosen)}"
 

@@ -11,8 +11,7 @@ from oracle.adapter import Takes, store
 
 
 def softmax(t):
-    """Return the softmax of logits. JAX differentiates from logits; those of a softmax t are log(t), up to a
-    constant."""
+    """Return the softmax of logits. JAX differentiates from logits; those of a softmax t are log(t) + constant."""
     return (lambda x: jax.nn.softmax(x, t["dim"])), jax.numpy.log(t["output"])
 
 

@@ -34,8 +34,7 @@ def fractions(value: mpq, digits: int) -> Iterator[tuple[int, int]]:
 
 
 def near_midpoints(factor: mpq, dtype: str) -> Iterator[float]:
-    """Yield gradients of a type with products with a factor next to its midpoints, of normal and of subnormal
-    numbers."""
+    """Yield gradients of a type: their products with a factor are next to its midpoints, normal or subnormal."""
     digits, low, high = CONTEXTS[dtype]
     size = gmpy2.get_exp(mpfr(factor))  # |factor| is in [2^(size - 1), 2^size)
     least = low - 1  # the exponent of the smallest number

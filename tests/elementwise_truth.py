@@ -364,8 +364,7 @@ ROWS: dict[str, Row] = {
 def expected(
     row: Row, inputs: list[np.ndarray], attributes: dict[str, Any], dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's
-    exponents)."""
+    """Return the correctly rounded results by element, and which are exactly zero (or beyond MPFR's exponents)."""
     count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # dim 0 of a batch mean is the only axis
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
     result = []

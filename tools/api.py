@@ -76,8 +76,7 @@ def _names(module: ModuleType, names: list[str], level: str) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    """Return a constant as text: a role by its words, a table by its keys, a type by its name, any other value as it
-    is."""
+    """Return a constant as text: a role by its words, a table by its keys, a type by its name, others as they are."""
     if hasattr(value, "freedom"):
         return f"role: {value.name}"
     if isinstance(value, dict):

@@ -34,8 +34,7 @@ class Found:
 
 
 def run(op: str, kernels: list[Wrong | Right]) -> list[Found]:
-    """Run an operator's kernels on its standard tier. A case's reference is computed only if a kernel takes the
-    case."""
+    """Run an operator's kernels on its standard tier. A reference is computed only if a kernel takes the case."""
     settings, result = Settings(), [Found(kernel) for kernel in kernels]
     for case in cheap_first(select(load_default([op], tier="standard"), tier="standard", soc=settings.soc)):
         live = [each for each in result if not each.case]

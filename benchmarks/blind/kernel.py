@@ -54,8 +54,7 @@ class Seen:
         return 0 if spec is None else spec.offset
 
     def redo(self, where: Any = None, **changes: Any) -> None:
-        """Answer for a call with other operands or attributes; with ``where``, only at these elements of the first
-        output."""
+        """Answer for a call with other operands or attributes; with ``where``, only at these output elements."""
         changed = replace(
             self.call,
             inputs={n: changes.get(n, v) for n, v in self.call.inputs.items()},

@@ -35,8 +35,7 @@ class Ended(Exception):
 
 
 def seek(kernel: Wrong, minutes: float) -> tuple[float, int, bool]:
-    """Search until a call fails or the time is over; return minutes of processor time, number of calls, whether one
-    failed."""
+    """Search until a call fails or the time is over; return minutes of processor time, calls, whether one failed."""
     settings = replace(Settings(), layers=LAYERS, gate=LAYERS)
     started, failed = time.process_time(), False
 

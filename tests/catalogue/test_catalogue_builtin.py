@@ -81,8 +81,7 @@ def sample(slug: str) -> list[Case]:
 
 
 def partly(cases: list[Case]) -> list[Case]:
-    """Return every refused or empty call and a tenth of the others, which are much alike; in the full run, all
-    cases."""
+    """Return every refused or empty call and a tenth of the others, which are much alike; all in the full run."""
     if FULL:
         return cases
     rare = [case for case in cases if case.expect or any(plan and 0 in plan.shape for plan in case.inputs.values())]

@@ -93,8 +93,7 @@ def test_information_counts_finite_distinct_and_above() -> None:
 
 @in_full_alone
 def test_the_smoke_tiers_goldens_inform() -> None:
-    """A catalogue with constant or vanishing goldens proves nothing. NLL's goldens are zero except one class per
-    row."""
+    """Constant or vanishing goldens prove nothing. NLL's goldens are zero except one class per row."""
     for result in information(select(catalogue(), tier="smoke"), limit=2000):
         share = result.share(result.informative)
         # the least by rule: one class of about 100 per row, some rows ignored; bfloat16's 8 bits repeat in long rows

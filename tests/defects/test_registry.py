@@ -25,8 +25,7 @@ from oracle.operators import OPERATORS
 
 @cache
 def published_of(op: str) -> list[Defect]:
-    """Return an operator's published defects. Tests make its mutants when needed: those of all operators take a
-    minute."""
+    """Return an operator's published defects. Tests make its mutants when needed: all operators' take a minute."""
     result = OPERATORS[op]
     return [d for d in (*_published(result), *api.rows(result)) if isinstance(d, Defect) and d.row]
 

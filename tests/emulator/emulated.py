@@ -117,8 +117,7 @@ def _spec(value: np.ndarray | TensorSpec) -> dict[str, Any]:
 
 @dataclass
 class Answer:
-    """The driver's results: the statuses of both phases and of the synchronisation, and every storage after the
-    call."""
+    """The driver's results: the statuses of both phases and of the synchronisation, and every storage afterwards."""
 
     status: int
     message: str

@@ -133,8 +133,7 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
 
 @pytest.mark.parametrize("soc", PLATFORMS)
 def test_arithmetic_kernels_give_the_bits_of_the_float32_profile(tree, soc):
-    """BCE and NLL use only +, -, * and /, so the public forms leave no choice; the others call exp or sum in some
-    order."""
+    """BCE and NLL use only +, -, *, /, so the public forms leave no choice; others call exp or sum in some order."""
     rng = np.random.default_rng(21)
     dtypes = FLOATS if PLATFORMS[soc].bfloat16 else ("float16", "float32")
     calls = [(op, arguments(op, dtype, rng, "contiguous")) for op in (BCE, NLL) for dtype in dtypes for _ in range(4)]

@@ -323,8 +323,7 @@ def an_asynchronous_fault() -> None:
 
 
 def just_in_time() -> None:
-    """Before Atlas A2, torch_npu compiles operators when they are called, through aclop, unless this is switched
-    off."""
+    """Before Atlas A2, torch_npu compiles operators when they are called, through aclop, unless switched off."""
     y = torch.softmax(torch.randn(SHAPE), 1)
     assert not torch_npu.npu.is_jit_compile_false()
     words = ("aclopCompileAndExecute", "does not have this function")

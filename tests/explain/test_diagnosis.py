@@ -203,8 +203,7 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
 
 
 def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computation():
-    """Computed in float16 and stored as bfloat16, one result in ten is off by one place; computed in bfloat16, most
-    are."""
+    """Computed in float16 and stored as bfloat16, one result in ten is off by one place; in bfloat16, most are."""
     call = call_of("aclnnSiluBackward", (6, 35), dtype="bfloat16")
     for kind, claimed in (("float16", False), ("bfloat16", True)):
         one, g, x = (np.asarray(a).astype(DTYPES[kind].numpy) for a in (1, *call.inputs.values()))

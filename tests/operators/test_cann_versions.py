@@ -40,8 +40,7 @@ def accepts(call: Call, value: float) -> bool:
 
 
 def versions_of(name: str, value: float, dtype: Any = np.float32, **given: Any) -> list[str]:
-    """Return the versions of CANN under which a verdict on ascend950 accepts a value. Its own kernel's value must
-    pass."""
+    """Return CANN's versions under which a verdict on ascend950 accepts a value. Its own kernel's value must pass."""
     for cann in CANN:
         call = asked(name, cann, dtype, **given)
         assert accepts(call, answers(call)[0]), cann

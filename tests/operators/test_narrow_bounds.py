@@ -78,8 +78,7 @@ def test_a_row_of_equal_numbers_has_the_variance_that_its_mean_leaves(soc: str, 
 
 
 def test_a_radicand_that_may_be_negative_is_unspecified() -> None:
-    """ascend910b computes the variance in one pass, as mean of x^2 minus the squared mean; these rows have a large
-    mean."""
+    """ascend910b computes the variance in one pass, mean of x^2 minus squared mean; these rows have a large mean."""
     x = (1000.1 + 0.01 * np.random.default_rng(1).standard_normal((20, 2, 5))).astype(DTYPES["float32"].numpy)
     call = call_of("aclnnGroupNorm", self=x, N=20, C=2, HxW=5, group=1, eps=1e-5)
     with np.errstate(invalid="ignore"):

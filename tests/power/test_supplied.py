@@ -113,8 +113,7 @@ KERNELS = {Dies("dies", wrong=False), Alike("spoils", spoils_from=2)}
 
 
 def test_the_command_runs_a_module_in_processes_of_its_own(tmp_path, monkeypatch, stated_files, capsys):
-    """Kernels hold locks, die, and are in a set: they are not sent to other processes; a death affects one kernel
-    only."""
+    """Kernels hold locks, die, and are in a set: no process sends them; a death affects one kernel only."""
     (tmp_path / "past_bugs.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.syspath_prepend(str(__file__).rpartition("/")[0])

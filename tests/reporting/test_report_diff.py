@@ -71,8 +71,7 @@ def test_an_operator_that_is_no_longer_judged_makes_the_answer_no(
 
 
 def test_cases_that_a_part_leaves_out_are_not_missed(compare: Any) -> None:
-    """The old run judged only cases of the operator that the new run did not choose; the chosen case is a skip in
-    both."""
+    """The old run judged only cases that the new run did not choose; the chosen case is a skip in both."""
     old = [ended(f"{ID}0", "pass"), ended(f"{ID}1", "skip")]
     assert compare(old, [ended(f"{ID}1", "skip")], chosen="-k 1").ok
 

@@ -176,8 +176,7 @@ def test_runs_with_different_cases_share_one_list(page: Any) -> None:
 
 
 def test_the_page_can_be_walked_without_seeing_it(page: Any) -> None:
-    """A screen reader finds one h1, headings without gaps, header cells with a scope, named sections, and a
-    language."""
+    """A screen reader finds one h1, headings without gaps, header cells with a scope, named sections, a language."""
     result = page(mixed(), mixed())
     levels = [int(tag[1]) for tag, _ in result.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1

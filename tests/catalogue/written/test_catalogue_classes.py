@@ -167,8 +167,7 @@ def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> 
 
 
 def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_class_of_shapes() -> None:
-    """The full tier combines every two classes. Neither tier has pairs that are refused, or that leave nothing of the
-    formula."""
+    """The full tier combines every two classes. No tier has pairs that are refused or leave nothing of the formula."""
     cases = [c for c in load(default_dir() / "elu_backward.yaml", tier="standard") if c.family == "shapes_by_class"]
     assert all(case.computes("ascend910b") for case in cases)
     assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)

@@ -24,8 +24,7 @@ def clusters(random: np.random.Generator, n: int) -> np.ndarray:
 
 
 def in_turn(random: np.random.Generator, n: int, period: int) -> np.ndarray:
-    """Return whole numbers with a sum between 2^24 and 2^25. There odd numbers are halfway between two float32
-    numbers."""
+    """Return whole numbers with a sum of 2^24 to 2^25. There odd numbers are halfway between float32 numbers."""
     least = 2 ** math.ceil(24 - math.log2(1.5 * n))
     return np.resize(random.integers(least, 2 * least, period), n)
 

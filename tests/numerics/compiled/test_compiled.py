@@ -134,8 +134,7 @@ def test_every_formula_with_reductions_has_a_loop(op, dtype, monkeypatch):
 @pytest.mark.parametrize("op", ["aclnnLogSigmoidBackward", "aclnnGeluBackward", "aclnnSigmoidBackward"])
 @pytest.mark.parametrize("dtype", COMPILED)
 def test_chunks_in_a_window_partly_and_not_at_all(dtype, op, monkeypatch):
-    """Some chunks of ordinary numbers, some with few numbers outside every window, some with many; the last one is
-    short."""
+    """Some chunks of ordinary numbers, some with few numbers outside every window, some with many; a short last one."""
     r = np.random.default_rng(8)
     g, x = (r.normal(size=20 * CHUNK + 77) * scale for scale in (1, 2))
     for k, share in enumerate((0, 0.01, 0.5, 1)):

@@ -17,8 +17,7 @@ from oracle.numerics.compiled import source  # noqa: E402
 
 
 def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
-    """One compiled function has all operations. The NumPy engine handles NaN, so only minimum and maximum must
-    propagate it."""
+    """One function with all operations. The NumPy engine handles NaN: only minimum and maximum must propagate it."""
     names = [op for op in UFUNCS if op not in ("and", "or", "not", *ROUNDINGS)]
     arity = {op: UFUNCS[op].nin if isinstance(UFUNCS[op], np.ufunc) else 1 for op in names}
     written = [source.written(op, ["a", "b"][: arity[op]]) for op in names]

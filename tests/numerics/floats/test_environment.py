@@ -74,8 +74,7 @@ THREADS = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
 
 
 def process(code: str, *, compiled: bool = True, **variables: str) -> str:
-    """Return the output of code in its own process. Unless ``compiled``, it uses no cached bytecode and computes
-    constants itself."""
+    """Return the output of code in its own process. Unless ``compiled``, it uses no cached bytecode."""
     own = {} if compiled else {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
     done = processes.python("-c", code, **{**own, **THREADS, **variables})
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"

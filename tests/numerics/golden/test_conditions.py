@@ -122,8 +122,7 @@ def test_a_sum_may_lose_its_sign_where_a_term_underflows_and_neither_is_far_from
 
 
 def test_exact_ties_of_a_branch_without_functions_are_proved_together(monkeypatch):
-    """One in ten float32 numbers times 1.25 lies between two others; an Elu of a million elements spent 24 s on
-    them."""
+    """One in ten float32 numbers times 1.25 lies between two others; an Elu of a million elements spent 24 s."""
     looked_at = []
     exact = enclosures.exact
     monkeypatch.setattr(enclosures, "exact", lambda root, operands: looked_at.append(root) or exact(root, operands))

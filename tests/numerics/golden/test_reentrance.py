@@ -15,8 +15,7 @@ from oracle.model.dtypes import DTYPES
 
 @pytest.fixture
 def interrupted():
-    """Yield a function that makes a profiler call ``do`` whenever a function of a module returns, but not within
-    ``do``."""
+    """Yield a function that makes a profiler call ``do`` after each return of a module's function, except in ``do``."""
     yield lambda module, do: sys.setprofile(_profiler(module, do))
     sys.setprofile(None)
 

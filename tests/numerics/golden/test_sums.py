@@ -69,8 +69,7 @@ def test_terms_that_overflow_before_their_mean_are_not_specified() -> None:
 
 
 def test_what_a_mean_may_lose_is_what_its_sum_may_lose():
-    """Every term loses 1 if the partial sum is above 2^25: a kernel adds the terms and then multiplies by the
-    factor."""
+    """Every term loses 1 if the partial sum is above 2^25: a kernel adds the terms, then multiplies by the factor."""
     terms = np.concatenate([[2.0**25], 4 * np.random.default_rng(0).permutation(4000)[:2999] + 1]).astype(np.float32)
     total = np.add.accumulate(terms, dtype=np.float32)[-1]
     for reduction, kernel in ((2, total), (1, total / np.float32(terms.size))):

@@ -369,8 +369,7 @@ def test_a_generated_interface_finds_no_row_for_other_formats(op, shapes, attrib
 
 @pytest.mark.parametrize("soc", SOCS)
 def test_the_dtype_of_a_bfloat16_scalar_is_looked_up(soc):
-    """It is treated like any other scalar: products without bfloat16 refuse it (forward_elementwise.md,
-    piecewise.md)."""
+    """Like any other scalar's: products without bfloat16 refuse it (forward_elementwise.md, piecewise.md)."""
     wanted = OK if PLATFORMS[soc].bfloat16 else INVALID
     one, t = ml_dtypes.bfloat16(1), TensorSpec((2,), "float32")
     calls = [
