@@ -1,4 +1,4 @@
-"""A record's figures of a case for pictures: the error map by rows and columns, and the size of the case."""
+"""A record's figures of a case for its pictures: the error map by rows and columns, and the case's size."""
 
 from __future__ import annotations
 

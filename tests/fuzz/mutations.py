@@ -1,4 +1,4 @@
-"""Malformed inputs: well-formed ones, changed at random in a few places."""
+"""Damaged inputs: well-formed ones, changed at random in a few places."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_the_first_wish_holds_for_every_meeting_that_it_lets_be() -> None:
 
 def test_nothing_accepted_leaves_nothing() -> None:
     assert covering_accepted((3, 2), lambda row: False) == []
-    assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # an axis without values is skipped
+    assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # with an empty axis it is not called
 
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])
