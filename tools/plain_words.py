@@ -55,7 +55,8 @@ def prose(source: str) -> str:
             else:
                 result.append(text)
             last = token.start[0]
-    text = re.sub(r"^ {4}.*$", "", "\n\n".join(result), flags=re.M)  # examples and tables
+    text = re.sub(r"^ {4}.*$|^.*\S {2,}\S.*$", "", "\n\n".join(result), flags=re.M)  # examples and tables
+    text = text.replace("; ", "\n\n")  # docstrings list facts in this way
     return re.sub(r"``.*?``", "`code`", text, flags=re.S)
 
 

@@ -1,4 +1,4 @@
-"""Cases as data: expand YAML families to cases, and generate the data of each case from its names and the seed."""
+"""Cases as data: families in YAML become cases, and names and seed give the data of each case."""
 
 from .data.case import TIERS, Case, make_inputs, spec_of_plan
 from .loader import default_dir, digest, files, is_catalogue, load, load_all, of_unknown_operator, operator_of, select

@@ -1,8 +1,9 @@
 """The failures of a run in few groups, and as expectations of the next run.
 
 The failures of an operator are contrasted with its passing cases (:mod:`.conditions`). If one condition does not cover
-them all, smaller sets are contrasted: first the failures with the same cause, then those that no condition covers
-so far. Finally, groups of several operators are merged if they have the same cause, or no cause and the same condition.
+them all, smaller sets are contrasted: first the failures with the same cause, then the failures without a
+condition. Finally, groups of several operators are merged if they have the same cause, or no cause and the same
+condition.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from .floats.rounding import Arithmetic, quantize
 from .traversal import walk
 
 Pair = tuple[Any, Any]
-# Relative errors: + and * below 2^-102, a root below 2^-101, a quotient below 2^-99. e^x below 2^-90 (reduction 2^-96,
-# doublings 2^-94). e^x - 1 below 2^-88 (four times that of e^x, beyond the reduction's first step). tanh below 2^-86
-# (twice that, and a quotient). log below 2^-96 (its series: a quotient and its square, a product; twice that next to k
-# ln 2). erf of up to 1 below 2^-98 (its series: e units of terms with a sum of at least 0.74, two products). erfc,
+# Relative errors: + and * below 2^-102, a root below 2^-101, a quotient below 2^-99; e^x below 2^-90 (reduction 2^-96,
+# doublings 2^-94); e^x - 1 below 2^-88 (four times that of e^x, beyond the reduction's first step); tanh below 2^-86
+# (twice that, and a quotient); log below 2^-96 (its series: a quotient and its square, a product; twice that next to k
+# ln 2); erf of up to 1 below 2^-98 (its series: e units of terms with a sum of at least 0.74, two products); erfc,
 # which is at least 0.15 there, below 2^-95.
 ARITHMETIC = Arithmetic(
     2.0**-102,

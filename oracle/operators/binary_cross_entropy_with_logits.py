@@ -12,7 +12,7 @@ compared after the kernel is created; with a reduction never: an out of more tha
 self fills out with NaN for a mean, with 0 for a sum, and with no value without a reduction.
 
 No kernel has log1p, so that losses below 2^-24 are lost. An infinite self gives NaN if a factor of a logarithm is 0. An
-infinite target gives NaN; but for a posWeight of 1 PyTorch and ascend950 give an infinity: unspecified.
+infinite target gives NaN. With a posWeight of 1, PyTorch and ascend950 give an infinity: unspecified.
 """
 
 from __future__ import annotations

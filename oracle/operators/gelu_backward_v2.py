@@ -6,7 +6,7 @@ op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The off
 computed as erfc(-self / sqrt 2) / 2: kernels by 1 + erf lose the tail below -3, within their own rounding.
 
 Document and source differ, and the source wins: there is no limit of rank; integer inputs pass together with a floating
-one (not served by the golden), bfloat16 passes on every product if the common dtype is float32. Inputs that broadcast
+one, bfloat16 passes on every product if the common dtype is float32. Inputs that broadcast
 are cast to their common dtype, which gradInput must have.
 
 The order of ascend910_93 is not known, because the copies do not name this product. The orders of ascend910b and of the

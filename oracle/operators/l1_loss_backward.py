@@ -6,7 +6,7 @@ comes from comparisons, so that neighbouring numbers differ. A mean divides by t
 the host broadcasts first. No sum is ever computed.
 
 Document and source differ, and the source wins: the dtypes can differ, and only the common one is tested. So integers
-pass together with a floating operand (the golden does not serve them), and gradInput can have any type that the common
+pass together with a floating operand, and gradInput can have any type that the common
 one casts to; rank 0 is accepted. Inputs are cast to the common dtype, and the result is rounded to it before the cast
 to gradInput.
 

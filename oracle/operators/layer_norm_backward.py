@@ -144,7 +144,7 @@ def written_as(a: Mapping[str, Any], platform: Platform) -> str:
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """PyTorch's own in float64: in float32 it expands (x - mean) * rstd, which cancels, and it reads statistics of 16
-    bits beside 16 alone."""
+    bits only with inputs of 16 bits."""
     g, x, m, r = (t[name].double().contiguous() for name in (*INPUTS, *STATISTICS))
     shape, w = t["normalizedShape"], t["weightOptional"]
     rows = (*x.shape[: x.dim() - len(shape)], *(1 for _ in shape))

@@ -8,8 +8,8 @@ Document and source differ, and the source wins: each output can have any dtype 
 have any shape with one element. With reduction none it is not written, and not judged.
 
 A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it. Special values are IEEE's: a mean
-of no sample, or of weights that add up to 0, is NaN or infinite. ascend950 computes the mean of a vector's only sample
-without its weight: if this weight is 0 or not finite, or the sample is ignored, the mean is not judged there.
+of no sample, or of weights that add up to 0, is NaN or infinite. The kernel of ascend950 ignores the weight of the
+only sample of a vector: if this weight is 0 or not finite, or the sample is ignored, the mean is not judged there.
 """
 
 from __future__ import annotations

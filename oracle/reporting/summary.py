@@ -147,8 +147,8 @@ class Summary:
         return sorted(self.record.cases, key=lambda c: -_finite(c.duration_s))[:n]
 
     def closest(self, n: int) -> list[CaseRecord]:
-        """Return the passing cases with the largest kernel share; without shares in the record, those that use most of
-        their error budget."""
+        """Return the passing cases with the largest kernel share; without shares in the record, the largest
+        part of the error budget."""
         passing = [case for case in self.record.cases if case.status == "pass" and case.budget_used]
         return sorted(passing, key=lambda case: (-_finite(case.kernel_share), -_finite(case.budget_used)))[:n]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import gmpy2
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -52,6 +54,14 @@ def test_integers_are_cast_to_the_common_type_first():
     """2049 lies halfway between two numbers of float16: it becomes 2048."""
     given = {"self": np.array([0, 0], np.float16), "target": np.array([2049, 1], np.int32), "reduction": 0}
     assert oracle.golden("aclnnL1Loss", **given)["out"].tolist() == [2048, 1]
+
+
+def test_a_cast_of_integers_rounds_once():
+    """Numbers next to midpoints of bfloat16, to which a rounding to float32 or float64 would move them."""
+    whole = [((2 * k + 1) << s) + step for k in (128, 205, 255) for s in (8, 17, 28, 47, 54) for step in (-1, 0, 1)]
+    given = {"self": np.zeros(len(whole), ml_dtypes.bfloat16), "target": np.array(whole), "reduction": 0}
+    result = oracle.golden("aclnnL1Loss", **given)["out"]
+    assert result.astype(float).tolist() == [float(gmpy2.mpfr(number, 8)) for number in whole]
 
 
 @pytest.mark.parametrize(

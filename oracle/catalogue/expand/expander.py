@@ -131,7 +131,7 @@ class Expander:
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
-        """Yield the case with its statuses: those of the family, or those that oracle.validate returns."""
+        """Yield the case with its statuses: the family's, or the answers of oracle.validate."""
         case = planning.within(case) if self.from_class else case
         if layer.keys["asked"]:
             if (answered := self.asker.with_answers(case)) is not None:

@@ -59,10 +59,10 @@ def _set(name: str) -> Mapping[str, Any]:
 
 # The small language of shapes and numbers that refer to the main operand and to attributes.
 #
-# Shapes of other operands: ``same``, ``leading`` (all except the last axis), ``last`` (only the last axis), a list of
-# numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with length 1 on these axes;
-# ``least: 3`` requires rank 3 or more), ``{drop: n}`` (without the first n axes), ``{when: {attribute: values},
-# then: shape, else: shape}``. Generator parameters: ``$k``, ``$size`` (elements of main), ``$rank``, ``$attribute``.
+# Shapes of other operands: ``same``, ``leading`` (all except the last axis) or ``last`` (only the last axis). A list
+# has numbers and ``$k`` (dim k of the main shape). ``{one: [axes]}`` is the main shape with length 1 on these axes;
+# ``least: 3`` requires rank 3 or more. ``{drop: n}`` omits the first n axes. ``{when: {attribute: values}, then: shape,
+# else: shape}`` chooses. Generator parameters: ``$k``, ``$size`` (elements of main), ``$rank``, ``$attribute``.
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, Any]

@@ -196,7 +196,7 @@ def _given(root: Expression, names: frozenset[str]) -> Expression:
 
 
 def orders(op: Operator) -> Mapping[str, Form]:
-    """Return the orders that right kernels on any SoC use, by name; not those that depart from the formula."""
+    """Return the orders that right kernels on any SoC use, by name; orders that depart from the formula are omitted."""
     assert is_elementwise(op.computes)
     return {name: form for name, form in op.computes.forms.items() if not form.departs}
 

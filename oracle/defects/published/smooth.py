@@ -142,7 +142,7 @@ def saturating(g: Expression, x: Expression) -> Expression:
 
 
 def from_buffer(a: Arguments, target: Platform) -> Array:
-    """Read z from buffer, whatever it contains; a buffer that is too small repeats."""
+    """Read z from buffer, with any content; a buffer that is too small repeats."""
     g, x = single(a["gradOutput"]), single(a["self"])
     z = np.resize(single(a["buffer"]), x.shape) if a["buffer"].size else np.zeros(x.shape, F)
     return np.asarray(np.where(x < 0, F(1), z) / (F(1) + z) * g)

@@ -23,6 +23,7 @@ from ...numerics.expressions import Expression
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.codes import some
 from ...numerics.floats.environment import ieee_arithmetic
+from ...numerics.floats.rounding import round_to
 from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
 from ...numerics.orders import strict
 from ...numerics.orders.formula import Formula, chooses, is_elementwise, picks
@@ -307,12 +308,14 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
 
 
 def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Round integers once to a float type, through float64: it represents every integer within float16's range."""
-    if dtype == np.float32:
-        return whole.astype(np.float32)
-    result = np.empty(whole.shape, dtype)
-    convert(whole.astype(np.float64), result)
-    return result
+    """Round integers once to a float type. 16 bits go through float64, whose 53 bits a large int64 exceeds: such a number
+    becomes the middle of its 2048 neighbours, which lies on the same side of every midpoint of 16 bits."""
+    if dtype.itemsize > 2:
+        return whole.astype(dtype)
+    if whole.dtype.itemsize == 8:
+        low = whole & 0x7FF
+        whole = np.where((whole > 2**53) | (whole < -(2**53)), whole - low + 0x400 * (low != 0), whole)
+    return round_to(whole.astype(np.float64), dtype)
 
 
 def references(call: Call) -> dict[str, Reference]:

@@ -242,7 +242,7 @@ def test_an_offset_stands_beside_any_view_that_has_none(tmp_path: Path) -> None:
     views = {name: plan.view for name, plan in {**result.inputs, **result.outputs}.items() if plan is not None}
     assert set(views.values()) == {"offset:8", "padded+3", "strided+65600"}
     for view in ("as:7,1@0/21", "offset:2"):
-        with pytest.raises(OracleError, match=r"says its own offset"):
+        with pytest.raises(OracleError, match=r"has its own offset"):
             cases(tmp_path, family(dtype="float32", inputs=f'{{gradOutput: {{view: "{view}", offset: 2}}}}'))
 
 
