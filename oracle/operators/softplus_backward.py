@@ -4,9 +4,9 @@ Sources: document aclnnSoftplusBackward; activation/softplus_v2_grad/op_api/acln
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree; beta and threshold are float32.
 
 Document and source differ, and the source wins: shapes are equal, nothing broadcasts; gradInput can have any of
-gradOutput's dtypes. Integer and float64 inputs are cast to float32 (the golden does not serve float64), and so are inputs of two
-dtypes; the result is rounded to that type before the cast to gradInput. A null beta or threshold is not tested: empty
-tensors succeed, others would read from address 0; this page returns the document's 161001.
+gradOutput's dtypes. Integer and float64 inputs are cast to float32 (the golden does not serve float64), and so are
+inputs of two dtypes; the result is rounded to that type before the cast to gradInput. A null beta or threshold is not
+tested: empty tensors succeed, others would read from address 0; this page returns the document's 161001.
 
 Special values follow the formula in IEEE float64: NaN and b = threshold take the lower branch; beta = 0 with an
 infinite self gives NaN.

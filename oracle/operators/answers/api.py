@@ -308,8 +308,8 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
 
 
 def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Round integers once to a float type. 16 bits go through float64, whose 53 bits a large int64 exceeds: such a number
-    becomes the middle of its 2048 neighbours, which lies on the same side of every midpoint of 16 bits."""
+    """Round integers once to a float type. 16 bits go through float64, whose 53 bits a large int64 exceeds. Such a
+    number becomes the middle of its 2048 neighbours: the same side of every midpoint of 16 bits."""
     if dtype.itemsize > 2:
         return whole.astype(dtype)
     if whole.dtype.itemsize == 8:
