@@ -88,7 +88,7 @@ def _imported(name: str) -> Any:
         return import_module(f"oracle.{name}")
     from .numerics.floats import environment
 
-    with environment.right():
+    with environment.ieee_mode():
         return import_module(f"oracle.{name}")
 
 

@@ -67,7 +67,7 @@ def is_foreign(path: Path) -> bool:
     return is_foreign_catalogue(path)
 
 
-def is_ours(path: Path) -> bool:
+def is_catalogue_file(path: Path) -> bool:
     """Return whether a YAML file is a catalogue of this project."""
     try:
         with path.open("rb") as file:
@@ -208,6 +208,6 @@ def cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, s
             continue
         if file not in ours:
             path = config.rootpath / file
-            ours[file] = path if (is_foreign if file.endswith(FOREIGN) else is_ours)(path) else None
+            ours[file] = path if (is_foreign if file.endswith(FOREIGN) else is_catalogue_file)(path) else None
         if (result := ours[file]) is not None:
             yield result, name

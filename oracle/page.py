@@ -74,9 +74,9 @@ from .numerics.orders.given import Given as Given
 from .operators.definition.checks import (
     MAX_RANK as MAX_RANK,
     Args as Args,
-    Asked as Asked,
     Check as Check,
     Checks as Checks,
+    PageArguments as PageArguments,
     bfloat16_where_supported as bfloat16_where_supported,
     broadcast_shape as broadcast_shape,
     broadcast_together as broadcast_together,

@@ -94,7 +94,7 @@ class Workers:
                 raise
             return lost(argument, error)
 
-    def as_done(self, function: Callable[[A], R], work: Sequence[A]) -> Iterator[R]:
+    def as_completed(self, function: Callable[[A], R], work: Sequence[A]) -> Iterator[R]:
         """Yield the result of every piece as soon as it is done; the first pieces start first."""
         if self.is_here:
             yield from self.in_order(function, work)
@@ -180,7 +180,7 @@ def workers(
 @contextmanager
 def _processes(jobs: int) -> Iterator[Executor]:
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=alone)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=prepare_pool_worker)
     try:
         yield pool
     except BaseException:
@@ -191,7 +191,7 @@ def _processes(jobs: int) -> Iterator[Executor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def alone() -> None:
+def prepare_pool_worker() -> None:
     """Prepare a process that is one of several: its parent handles Ctrl-C, it keeps freed memory, and it computes on
     one thread because the others have theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -18,7 +18,7 @@ from .case.one_case import ALONE, MOST, Ahead, is_unexplained, run_case
 from .catalogue.data.case import Case
 from .catalogue.measure import cost
 from .guest.opening import DeviceError, load_backend, release
-from .guest.process import Apart
+from .guest.process import IsolatedBackend
 from .guest.serve import about_of
 from .model.call import Array
 from .model.errors import OracleError
@@ -34,12 +34,12 @@ from .settings.settings import Settings
 
 PART_S, PART_CASES = 1.0, 200  # the maximum cost and number of cases of one part
 
-# The search for a cause takes several times as long as a verdict. After IN_VAIN failures of an operator in a row
+# The search for a cause takes several times as long as a verdict. After so many failures of an operator in a row
 # without a cause, only every eighth failure is searched: a device that is wrong everywhere does not wait in vain.
-IN_VAIN, SELDOM = 40, 8
+FAILURES_BEFORE_SAMPLING, SAMPLING_INTERVAL = 40, 8
 
 
-class Spread:
+class ClusterRunner:
     """Runs cases on a cluster. They must be requested in the order given here.
 
     ``left_out``: the workers that get no cases; ``lost``: why no further case can run.
@@ -119,12 +119,12 @@ class Bench:
     """Runs cases with the settings. The backend is loaded by :meth:`open`, or at the first case."""
 
     settings: Settings
-    elsewhere: Spread | None = None  # the workers of a cluster
+    elsewhere: ClusterRunner | None = None  # the workers of a cluster
     _backend: Backend | None = None
     _ahead: Ahead = field(init=False)
     _cases: int = 0  # cases that ran on the backend
     _tried: int = 0  # of these, repeated in a separate process
-    _in_vain: Counter[str] = field(default_factory=Counter)  # failures in a row without a cause, by operator
+    _in_a_row: Counter[str] = field(default_factory=Counter)  # failures in a row without a cause, by operator
 
     def __post_init__(self) -> None:
         self._ahead = Ahead(self.settings)
@@ -132,7 +132,7 @@ class Bench:
     def begin(self) -> None:
         """Let a backend in a separate process load while this process does other work."""
         if self._backend is None and self.settings.apart:
-            self._backend = Apart(self.settings)
+            self._backend = IsolatedBackend(self.settings)
             self._backend.begin()
 
     def open(self) -> None:
@@ -140,7 +140,7 @@ class Bench:
         self.begin()
         if self._backend is None:
             self._backend = load_backend(self.settings)
-        if isinstance(self._backend, Apart):
+        if isinstance(self._backend, IsolatedBackend):
             self._backend.open()
         open_third_party(self.settings)
 
@@ -148,7 +148,7 @@ class Bench:
     def about(self) -> About:
         """The loaded backend's own description."""
         assert self._backend is not None, "open() it first"
-        said = self._backend.about if isinstance(self._backend, Apart) else about_of(self._backend)
+        said = self._backend.about if isinstance(self._backend, IsolatedBackend) else about_of(self._backend)
         return About(said["name"], dict(said["versions"]), int(said["visible"]))
 
     @property
@@ -178,11 +178,13 @@ class Bench:
             else:
                 self.open()
                 assert self._backend is not None
-                vain = self._in_vain[case.op]
-                explained = (expected is None or not expected.explains) and (vain < IN_VAIN or vain % SELDOM == 0)
+                row = self._in_a_row[case.op]
+                explained = (expected is None or not expected.explains) and (
+                    row < FAILURES_BEFORE_SAMPLING or row % SAMPLING_INTERVAL == 0
+                )
                 record = run_case(case, self._backend, self.settings, self._ahead, explained=explained)
                 if record.status == "fail":
-                    self._in_vain[case.op] = vain + 1 if is_unexplained(record) else 0
+                    self._in_a_row[case.op] = row + 1 if is_unexplained(record) else 0
         except OracleError as error:  # the device is missing: its cases are errors, not lost
             return record_of(case, self.settings, Outcome("error", str(error)))
         return record if expected is None else expected.counted(record)
@@ -202,7 +204,7 @@ class Bench:
         """Return the record, marked if it is one of the first few unexplained failures and passes in a separate
         process."""
         self._cases += 1
-        first = self._cases == 1 or not isinstance(self._backend, Apart)
+        first = self._cases == 1 or not isinstance(self._backend, IsolatedBackend)
         if first or self._tried >= MOST or not is_unexplained(record):
             return record
         self._tried += 1
@@ -210,9 +212,9 @@ class Bench:
 
     def alone(self, case: Case) -> bool:
         """Return whether a failing case passes in a fresh process, so that state left by other calls makes it fail."""
-        if not isinstance(self._backend, Apart):
+        if not isinstance(self._backend, IsolatedBackend):
             return False
-        other = Apart(replace(self.settings, record_outputs=None))
+        other = IsolatedBackend(replace(self.settings, record_outputs=None))
         try:
             other.open()
             passes = run_case(case, other, other.settings).status == "pass"
@@ -225,7 +227,7 @@ class Bench:
 
     def restart(self) -> None:
         """Give the next case a fresh process; a backend in this process is kept."""
-        if isinstance(self._backend, Apart):
+        if isinstance(self._backend, IsolatedBackend):
             self._backend.restart()
 
     def close(self) -> None:

@@ -25,8 +25,8 @@ from .items import (
     CaseItem,
     cases_among,
     collector,
+    is_catalogue_file,
     is_foreign,
-    is_ours,
     of_known_operator,
     run_of,
     text_of,
@@ -135,7 +135,7 @@ def pytest_collect_file(
     result = yield
     named = parent.session.isinitpath(file_path)
     if file_path.suffix in SUFFIXES and (named or any(map(parent.session.isinitpath, file_path.parents))):
-        if (is_ours(file_path) and (named or of_known_operator(file_path))) or (named and not result):
+        if (is_catalogue_file(file_path) and (named or of_known_operator(file_path))) or (named and not result):
             result.append(collector(parent, file_path))
     elif file_path.suffix in FOREIGN and named and is_foreign(file_path):
         result.append(collector(parent, file_path))
@@ -161,7 +161,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not isinstance(item, CaseItem) or _three_phases(item.config):
         return None
     item.then = nextitem.case if isinstance(nextitem, CaseItem) else None
-    ihook, tells_ends = item.ihook, _tells_ends(item.config)
+    ihook, tells_ends = item.ihook, _reports_ends(item.config)
     if tells_ends:
         ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     call = pytest.CallInfo.from_call(item.runtest, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
@@ -179,7 +179,7 @@ def _three_phases(config: pytest.Config) -> bool:
     return config.stash[_THREE_PHASES]
 
 
-def _tells_ends(config: pytest.Config) -> bool:
+def _reports_ends(config: pytest.Config) -> bool:
     """Return whether the begin and end of a case are reported. In a worker these are two of four messages per case,
     which load the controller. Of pytest's own plug-ins only the terminal with ``-v`` shows them."""
     if _TELLS_ENDS not in config.stash:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .catalogue.data.case import Case, TensorPlan
-from .catalogue.expand.drawing import Drawer, Word, words
+from .catalogue.expand.drawing import RandomCalls, Word, words
 from .catalogue.plan.planning import word
 from .catalogue.portable import not_finite
 from .explain.conditions import contrast, counted, sentence
@@ -132,7 +132,7 @@ class Search:
 
     def __init__(self, operators: Sequence[Operator], settings: Settings, run: RunCase) -> None:
         self.settings, self.run = settings, run
-        self.drawers = [Drawer(op, settings.soc, settings.cann or "", settings.seed) for op in operators]
+        self.drawers = [RandomCalls(op, settings.soc, settings.cann or "", settings.seed) for op in operators]
         self.found = {op.name: Searched(op.name) for op in operators}
         self._keys: set[tuple[str, ...]] = set()
 
@@ -152,7 +152,7 @@ class Search:
                 if len(state.failures) >= KEPT and drawer in drawers:
                     drawers.remove(drawer)
 
-    def _step(self, drawer: Drawer, state: Searched) -> bool:
+    def _step(self, drawer: RandomCalls, state: Searched) -> bool:
         """Run one call; return False if no call could be drawn."""
         best: tuple[int, Case, set[tuple[Word, ...]]] | None = None
         for case in islice(filter(None, (drawer.draw() for _ in range(PATIENCE))), OFFERED):

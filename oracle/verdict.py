@@ -20,7 +20,7 @@ import numpy as np
 
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of, find
-from .numerics.floats.codes import castable, code, every, highest, is_finite, sizes, some
+from .numerics.floats.codes import all_true, any_true, castable, code, highest, is_finite, magnitude_codes
 from .numerics.floats.environment import ieee_arithmetic
 from .numerics.floats.rounding import quantize
 from .operators.answers.reference import Reference
@@ -154,18 +154,18 @@ OF_REFERENCE = tuple(each.name for each in fields(_Flat) if each.name not in ("a
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     """Judge a block of finite elements within their bounds; return False to leave it to :func:`_special`."""
-    if any(mask is not None and some(mask) for mask in (block.unspecified, block.undecided)):
+    if any(mask is not None and any_true(mask) for mask in (block.unspecified, block.undecided)):
         return False
     error[...] = castable(block.actual)
-    if block.zeros is not None and some(block.zeros & (error != 0)):
+    if block.zeros is not None and any_true(block.zeros & (error != 0)):
         return False
-    if block.grid is not None and some(quantize(error, block.grid) != error):
+    if block.grid is not None and any_true(quantize(error, block.grid) != error):
         return False
-    if block.exact is not None and some(block.exact & (error != block.golden.astype(np.float64))):
+    if block.exact is not None and any_true(block.exact & (error != block.golden.astype(np.float64))):
         return False
     np.subtract(error, block.value, out=error)
     np.abs(error, out=error)
-    if not every(error <= block.bound) or not highest(error) < math.inf:
+    if not all_true(error <= block.bound) or not highest(error) < math.inf:
         return False
     _note_share(block, error, result)
     np.divide(error, block.bound, out=error)  # 0/0 is NaN: no error against no allowance
@@ -352,7 +352,7 @@ def uninformative(reference: Reference) -> str:
     informative unless it is zero or not finite. An empty golden is judged by structure alone.
     """
     golden = reference.golden
-    if reference.unspecified is not None and some(reference.unspecified):
+    if reference.unspecified is not None and any_true(reference.unspecified):
         golden = golden[~reference.unspecified]
         if not golden.size:
             return f"right kernels may disagree about every element of {_elements(reference.golden.size)}"
@@ -361,13 +361,13 @@ def uninformative(reference: Reference) -> str:
     if golden.dtype.kind == "c":
         golden = golden.real
     flat = np.ascontiguousarray(golden).reshape(-1)
-    infinite = 0 if is_finite(flat) else int(np.count_nonzero(sizes(flat) >= code(flat.dtype, np.inf)))
+    infinite = 0 if is_finite(flat) else int(np.count_nonzero(magnitude_codes(flat) >= code(flat.dtype, np.inf)))
     if 2 * infinite > flat.size:
         return f"{infinite} of {flat.size} elements of the golden are not finite"
     first = float(flat[0])
     if flat.size == 1:
         return "the golden's only element is 0" if first == 0 else ""
-    if all(every(flat[part].astype(np.float64) == first) for part in (slice(BLOCK), slice(BLOCK, None))):
+    if all(all_true(flat[part].astype(np.float64) == first) for part in (slice(BLOCK), slice(BLOCK, None))):
         return f"all {flat.size} elements of the golden are {first:.6g}"
     return ""
 

@@ -18,7 +18,7 @@ from oracle.backends.cpu import Backend as Right
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.catalogue.data.case import Case
-from oracle.catalogue.expand.drawing import Drawer, words
+from oracle.catalogue.expand.drawing import RandomCalls, words
 from oracle.cli import main
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
@@ -37,7 +37,7 @@ FEW = (
 
 
 def drawn(name: str, count: int, seed: int = 0) -> list[Case]:
-    drawer = Drawer(OPERATORS[name], SOC, "", seed)
+    drawer = RandomCalls(OPERATORS[name], SOC, "", seed)
     return [case for case in islice(iter(drawer.draw, ...), count) if case is not None]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oracle.catalogue import load_all
-from oracle.catalogue.measure import FILE, Counts, counted, written
+from oracle.catalogue.measure import FILE, Counts, counted, counts_text
 from oracle.model.aclnn import DEFAULT_SOC, PLATFORMS
 from oracle.operators import OPERATORS
 from oracle.operators.answers.parts import served_dtypes
@@ -63,6 +63,6 @@ def _parted(name: str) -> tuple[str, bool]:
 
 if __name__ == "__main__":
     found = counted(load_all())
-    FILE.write_text(written(found), "utf-8")
+    FILE.write_text(counts_text(found), "utf-8")
     PAGE.write_text(page(found), "utf-8")
     print(FILE, PAGE, sep="\n")

@@ -20,7 +20,7 @@ from benchmarks.blind import SETS
 from benchmarks.blind.kernel import CPU, Wrong
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case
-from oracle.catalogue.expand.drawing import Drawer
+from oracle.catalogue.expand.drawing import RandomCalls
 from oracle.operators import OPERATORS
 from oracle.record.types import CaseRecord
 from oracle.search import Search
@@ -50,7 +50,7 @@ def seek(kernel: Wrong, minutes: float) -> tuple[float, int, bool]:
             raise Ended
         return record
 
-    for case in (Drawer(OPERATORS[kernel.op], settings.soc, "", 1).draw() for _ in range(30)):
+    for case in (RandomCalls(OPERATORS[kernel.op], settings.soc, "", 1).draw() for _ in range(30)):
         if case is not None:  # compile loops, once per machine, before the time begins
             run_case(case, CPU, settings)
     started = time.process_time()

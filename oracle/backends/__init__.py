@@ -25,7 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..model.aclnn import Status
 from ..model.call import Call
-from ..model.errors import OracleError, meant, unknown
+from ..model.errors import OracleError, suggestion, unknown
 from ..system.process import attribute_of
 
 GROUP = "aclnn_oracle.backends"
@@ -155,7 +155,8 @@ def _check_options(name: str, factory: Callable[..., Any], options: dict[str, st
     for option in options:
         if option not in known and not open_ended:
             raise OracleError(
-                f"backend {name} has no option {option!r}{meant(option, known)}; it has: {', '.join(known) or 'none'}"
+                f"backend {name} has no option {option!r}{suggestion(option, known)}; "
+                f"it has: {', '.join(known) or 'none'}"
             )
     for parameter in named:
         if parameter.default is parameter.empty and parameter.name not in options:

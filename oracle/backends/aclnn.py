@@ -19,7 +19,7 @@ import numpy as np
 
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
-from ..cann.calls import Beside
+from ..cann.calls import ConcurrentRerun
 from ..cann.discovery import require_device
 from ..model.aclnn import Status, platform
 from ..model.call import Call
@@ -51,7 +51,7 @@ class Backend:
                 raise OracleError(f"backend aclnn: {name}={given!r} must be 0 or 1")
         self.cann = load()
         self._deterministic, self._together = deterministic == "1", together == "1"
-        self._sessions: list[tuple[Session, Beside | None]] = []
+        self._sessions: list[tuple[Session, ConcurrentRerun | None]] = []
         self.use_device(int(number))
 
     def devices(self) -> int:
@@ -94,14 +94,14 @@ class Backend:
         """Call both phases, wait, and copy the outputs back."""
         if self.soc != platform(call.soc).soc:
             raise OracleError(f"the device is a {self.soc}, the call is for {call.soc}: give --soc {self.soc}")
-        return execute(self._session(), call, self._mine.beside)
+        return execute(self._session(), call, self._mine.rerun)
 
     def close(self) -> None:
         """Destroy streams and give the device back."""
         sessions, self._sessions, self._mine = self._sessions, [], threading.local()
-        for session, beside in sessions:
-            if beside is not None:
-                beside.close()
+        for session, rerun in sessions:
+            if rerun is not None:
+                rerun.close()
             session.close()
 
     def _session(self) -> Session:
@@ -109,8 +109,8 @@ class Backend:
         session: Session | None = getattr(self._mine, "session", None)
         if session is None:
             session = self._mine.session = Session(self.cann, self._number, self._timeout)
-            self._mine.beside = Beside(session) if self._together else None
-            self._sessions.append((session, self._mine.beside))
+            self._mine.rerun = ConcurrentRerun(session) if self._together else None
+            self._sessions.append((session, self._mine.rerun))
         if session.ready() and self._deterministic:
             self.cann.call("aclrtSetSysParamOpt", OPT_DETERMINISTIC, 1)
         return session

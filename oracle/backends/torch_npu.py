@@ -126,7 +126,7 @@ class Backend(on_cpu.Backend):
         except RuntimeError as error:
             if not self._works():
                 self.broken = call.case_id or "an earlier call"
-            raise DeviceFault(_told(error)) from error
+            raise DeviceFault(_message(error)) from error
 
     def _works(self) -> bool:
         """Return whether the device still computes: after a fault torch_npu can return old memory without an error."""
@@ -143,7 +143,7 @@ class Backend(on_cpu.Backend):
             torch.npu.empty_cache()
 
 
-def _told(error: RuntimeError) -> str:
+def _message(error: RuntimeError) -> str:
     """Return torch_npu's message on one line. The advice and the process number, which every message has, are removed.
     So are CANN's messages about earlier calls: CANN keeps all messages of a thread."""
     lines = (line.strip() for line in str(error).splitlines())

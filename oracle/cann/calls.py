@@ -221,7 +221,7 @@ MOST = 1 << 26  # bytes of a call that stays on the device
 
 
 @dataclass
-class _Kept:
+class _ResidentCall:
     """A call that stays on the device. ``before``, ``after``: its memories' contents before and after its first run."""
 
     name: str
@@ -234,7 +234,7 @@ class _Kept:
 
 
 @dataclass
-class _Lane:
+class _SecondStream:
     """A second stream, and a second workspace: two calls in flight must not share a workspace."""
 
     stream: c_void_p
@@ -242,13 +242,13 @@ class _Lane:
     workspace: Workspace
 
 
-class Beside:
+class ConcurrentRerun:
     """The previous call of a session, which runs again at the same time as the next one."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._kept: _Kept | None = None
-        self._lane: _Lane | None = None
+        self._kept: _ResidentCall | None = None
+        self._lane: _SecondStream | None = None
 
     def run(self, call: Call, first: First, tensors: Tensors, held: ExitStack) -> Status:
         """Run a planned call at the same time as the previous one. Raises DeviceFault if the previous call does not
@@ -267,10 +267,10 @@ class Beside:
             self.drop()
         if status.ok and first.repeatable and sum(memory.nbytes for memory in before) <= MOST:
             name, opening = call.case_id or call.op, self.session.opening
-            self._kept = _Kept(name, first, tensors, held.pop_all(), before, tensors.contents(), opening)
+            self._kept = _ResidentCall(name, first, tensors, held.pop_all(), before, tensors.contents(), opening)
         return status
 
-    def _usable(self) -> _Kept | None:
+    def _usable(self) -> _ResidentCall | None:
         """Return the kept call, unless a reset of the device has freed its memory."""
         kept = self._kept
         return kept if kept is not None and self._is_alive(kept.opening) else None
@@ -278,18 +278,18 @@ class Beside:
     def _is_alive(self, opening: int) -> bool:
         return not self.session.broken and opening == self.session.opening
 
-    def _start(self, kept: _Kept) -> None:
+    def _start(self, kept: _ResidentCall) -> None:
         """Start the kept call again, on a separate stream and workspace."""
         if self._lane is None or not self._is_alive(self._lane.opening):
             made = c_void_p()
             self.session.call("aclrtCreateStream", byref(made))
-            self._lane = _Lane(made, self.session.opening, Workspace(self.session))
+            self._lane = _SecondStream(made, self.session.opening, Workspace(self.session))
         kept.tensors.restore(kept.before)
         status = kept.first.launch(self._lane.workspace.of(kept.first.size), self._lane.stream)
         if not status.ok:
             raise DeviceFault(f"{kept.name}, run a second time by the same executor, answered {status.reason}")
 
-    def _compare(self, kept: _Kept, call: Call) -> None:
+    def _compare(self, kept: _ResidentCall, call: Call) -> None:
         """Raise DeviceFault if the kept call's memories differ from their content after its first run."""
         assert self._lane is not None
         self.session.synchronise(self._lane.stream)
@@ -330,11 +330,11 @@ class Beside:
 # An aclnn call: the first phase checks and plans, the second runs.
 
 
-def execute(session: Session, call: Call, beside: Beside | None = None) -> Status:
+def execute(session: Session, call: Call, rerun: ConcurrentRerun | None = None) -> Status:
     """Run a call on a session that is ready, and return the phases' status with CANN's message.
 
     Afterwards the outputs' memory has the content of the device's memory; so does an input's if the device changed it.
-    ``beside``: also runs the previous call again, at the same time. Raises DeviceFault if the runtime fails:
+    ``rerun``: also runs the previous call again, at the same time. Raises DeviceFault if the runtime fails:
     allocation, copies, a kernel's fault or timeout, another call's fault.
     """
     parameters = operator(call.op).parameters
@@ -345,4 +345,4 @@ def execute(session: Session, call: Call, beside: Beside | None = None) -> Statu
         runs = first.status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null
         if not runs:
             return first.status
-        return first.run() if beside is None else beside.run(call, first, tensors, held)
+        return first.run() if rerun is None else rerun.run(call, first, tensors, held)

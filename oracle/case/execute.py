@@ -15,13 +15,13 @@ import numpy as np
 from ..backends import BUILTIN, Backend, shorthand
 from ..backends.replay import RecordedOutputs
 from ..catalogue.data.case import Case
-from ..guest.opening import DeviceError, NotTaken, guarded, load_backend, readable
-from ..guest.process import Apart
+from ..guest.opening import CallNotSupported, DeviceError, guarded, load_backend, readable
+from ..guest.process import IsolatedBackend
 from ..guest.serve import status_of
 from ..model.aclnn import Status
 from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
-from ..numerics.floats.codes import some
+from ..numerics.floats.codes import any_true
 from ..operators import OPERATORS
 from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
@@ -201,11 +201,11 @@ def operands_after(
     case: Case, before: Case, backend: Backend, settings: Settings, watch: Stopwatch
 ) -> dict[str, Array]:
     """Run the forward before a gradient. Return the gradient's operands: the device's results and the forward's inputs.
-    The forward's own case judges these results. Raises NotTaken if the backend does not support the call, DeviceError
-    if it gives no results."""
+    The forward's own case judges these results. Raises CallNotSupported if the backend refuses the call, and
+    DeviceError if it gives no results."""
     memory = Memory.make(before, soc=settings.soc, seed=settings.seed, under=settings.under)
     if reason := unsupported(backend, memory.call):
-        raise NotTaken(f"{before.op}, which comes before: {reason}")
+        raise CallNotSupported(f"{before.op}, which comes before: {reason}")
     status = answer(backend, memory.call, watch)
     if not status.ok:
         raise DeviceError(f"{before.op}, which comes before, answered {status.name}: {status.reason}")
@@ -252,7 +252,7 @@ def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:
     """
     with watch("backend_s"), guarded():
         status = status_of(backend.run(call))
-    if isinstance(backend, Apart):
+    if isinstance(backend, IsolatedBackend):
         watch.instead("backend_s", backend.seconds)
     return status
 
@@ -261,12 +261,12 @@ def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memor
     """Return masks of the elements that were not written, for each output that has any.
     A result may equal the poison. A second run with another poison decides."""
     missing = {n: memory.outputs[n].unwritten() for n, a in actual.items() if a is memory.outputs[n].view}
-    missing = {n: result for n, result in missing.items() if some(result)}
+    missing = {n: result for n, result in missing.items() if any_true(result)}
     if missing:
         second = memory.again(OTHER)
         run(second)
         missing = {n: result & second.outputs[n].unwritten() for n, result in missing.items()}
-    return {n: result for n, result in missing.items() if some(result)}
+    return {n: result for n, result in missing.items() if any_true(result)}
 
 
 # third party ----------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def open_third_party(settings: Settings) -> None:
     """Load the third party of a dual benchmark, if there is one. Raises OracleError if it cannot be loaded."""
     if settings.third_party is not None and "standard" in settings.layers:
         benchmark = _third_party(settings.third_party, settings)
-        if isinstance(benchmark, Apart):
+        if isinstance(benchmark, IsolatedBackend):
             benchmark.open()
 
 
@@ -311,7 +311,7 @@ def _third_party(text: str, settings: Settings) -> Backend:
 
 def backend_of(settings: Settings) -> Backend:
     """Return the backend that the settings choose: loaded here, or in its own process, which is not started yet."""
-    return Apart(settings) if settings.apart else load_backend(settings)
+    return IsolatedBackend(settings) if settings.apart else load_backend(settings)
 
 
 _loaded = lru_cache(maxsize=4)(backend_of)

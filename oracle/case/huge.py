@@ -21,7 +21,7 @@ from ..backends import Backend
 from ..catalogue.data.case import Case
 from ..explain import detail, diagnosis
 from ..explain.diagnosis import WRITTEN
-from ..guest.process import Apart
+from ..guest.process import IsolatedBackend
 from ..model.aclnn import Status
 from ..model.call import Array
 from ..model.errors import free_memory
@@ -151,7 +151,7 @@ class Judged:
             replace(row, index=tuple(i + (start if k == axis else 0) for k, i in enumerate(row.index)))
             for row in result.worst
         )
-        cause = wrap_told(self.first, self._slice, block.actual.itemsize) or result.cause
+        cause = describe_wrap(self.first, self._slice, block.actual.itemsize) or result.cause
         return Detail(
             rule=rule,
             output=self.name,
@@ -169,7 +169,7 @@ class Judged:
         return self.size // shape[0] if axis == 0 else 1
 
 
-def wrap_told(first: int | None, slice_size: int, itemsize: int) -> str:
+def describe_wrap(first: int | None, slice_size: int, itemsize: int) -> str:
     """Return which 32-bit limit lies at the first wrong element, or inside the slice that begins there; "" if none."""
     if first is None:
         return ""
@@ -217,7 +217,7 @@ def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) ->
     """Prepare, execute and judge a case. Return a skip if the memory does not suffice.
     Only one such case runs at a time on this machine. Raises OracleError for a case that cannot be judged by blocks."""
     with _alone():
-        if reason := too_large(case, settings, times=2 if isinstance(backend, Apart) else 1):
+        if reason := too_large(case, settings, times=2 if isinstance(backend, IsolatedBackend) else 1):
             return Outcome("skip", reason)
         with watch("golden_s"):
             memory = HugeMemory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)

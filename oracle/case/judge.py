@@ -11,10 +11,10 @@ import numpy as np
 
 from .. import verdict
 from ..catalogue.data.case import Case
-from ..catalogue.plan.asked import authority_of
+from ..catalogue.plan.statuses import authority_of
 from ..explain import detail as failure, diagnosis, findings
 from ..explain.diagnosis import KEPT
-from ..guest.opening import DeviceError, Gone, readable, reason_of, trace_of
+from ..guest.opening import DeviceError, DeviceProcessEnded, readable, reason_of, trace_of
 from ..guest.process import cause_of_death
 from ..model.aclnn import PROJECT, SUCCESS, authority_text
 from ..model.call import Array
@@ -144,20 +144,20 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
     for name, output in execution.memory.outputs.items():
         result = execution.memory.call.outputs.get(name)
         if name not in prepared.values:
-            if not _is_left(output, result):
-                yield Judgement(False, f"{name} was written", _why_left(name, prepared))
+            if not _is_unwritten(output, result):
+                yield Judgement(False, f"{name} was written", _why_unwritten(name, prepared))
         elif execution.status.ok:
             yield from _output(name, output, result, execution.unwritten.get(name))
 
 
-def _why_left(name: str, prepared: Prepared) -> str:
+def _why_unwritten(name: str, prepared: Prepared) -> str:
     if prepared.values:
         return f"the call leaves {name} untouched"
     why = "a call that computes nothing" if prepared.expected == SUCCESS.name else "a refused call"
     return f"{why} leaves the output untouched"
 
 
-def _is_left(output: Output, result: object) -> bool:
+def _is_unwritten(output: Output, result: object) -> bool:
     """Return whether a call left an output as it was. Another array in its place is a result, unless it is empty."""
     same = result is output.view or (output.view.size == 0 and is_like(result, output.view))
     return same and output.untouched()
@@ -299,7 +299,7 @@ def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
 
 def outcome_of_device(error: DeviceError) -> Outcome:
     """Return the outcome of a case in which the device raised an exception, or did not come back."""
-    if isinstance(error, Gone):
+    if isinstance(error, DeviceProcessEnded):
         return Outcome(error.status, error.reason, detail=Detail(cause=cause_of_death(error.words)))
     return Outcome("error", error.reason, detail=Detail(traceback=error.trace))
 

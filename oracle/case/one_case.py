@@ -16,10 +16,10 @@ import numpy as np
 from ..backends import Backend
 from ..backends.replay import record_skip
 from ..catalogue.data.case import HUGE, Case
-from ..catalogue.plan.asked import refusal
+from ..catalogue.plan.statuses import refusal
 from ..explain.diagnosis import KEPT, NOT_WRITTEN, WRITTEN, family_of
-from ..guest.opening import DeviceError, NotTaken, guarded, readable
-from ..guest.process import Apart
+from ..guest.opening import CallNotSupported, DeviceError, guarded, readable
+from ..guest.process import IsolatedBackend
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, Unserved
@@ -47,7 +47,7 @@ STALE = "elements that are to be 0 are not written: what the output held before 
 MOST = 3  # failures of a run that are tried in their own process: each may cost a start of the device
 
 
-def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend) -> Outcome:
+def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend) -> Outcome:
     """Return a failure, with the cause that reruns show, if they show another cause.
     A recording always gives the same answer, so its failures get no cause that only a rerun could show."""
     cause = outcome.detail.cause
@@ -57,17 +57,17 @@ def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend) -> O
     if outcome.status != "fail" or (cause and not of_memory):
         return outcome
     if getattr(backend, "recorded", False):
-        return _claiming(outcome, "") if cause == KEPT and not np.isfinite(held).all() else outcome
+        return _with_cause(outcome, "") if cause == KEPT and not np.isfinite(held).all() else outcome
     rerun = partial(_rerun, prepared, backend)
     try:
         if not cause and _passes(*rerun()):
-            return _claiming(outcome, AGAIN)
-        return _beside_zeros(outcome, prepared, rerun) if any(held) or of_memory else outcome
+            return _with_cause(outcome, AGAIN)
+        return _compared_with_zeros(outcome, prepared, rerun) if any(held) or of_memory else outcome
     except DeviceError:
         return outcome
 
 
-def _beside_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome:
+def _compared_with_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome:
     """Run the call with outputs that contain 0 and return the failure with the cause that follows.
     If the call passes then, and fails again with the old content, the old content is the cause. If it also fails with
     0, there is another cause."""
@@ -76,14 +76,14 @@ def _beside_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome
     if not _passes_by_values(zeros, execution):
         finite = all(np.isfinite(output.held) for output in prepared.memory.outputs.values())
         hidden = cause == KEPT or not (cause or finite)  # with NaN, claim less: it might come from the memory
-        return _claiming(outcome, outcome_of(zeros, judge(zeros, execution)).detail.cause) if hidden else outcome
+        return _with_cause(outcome, outcome_of(zeros, judge(zeros, execution)).detail.cause) if hidden else outcome
     if not cause and (_passes(*rerun()) or not _passes_by_values(*rerun(ZERO))):
-        return _claiming(outcome, AGAIN)
+        return _with_cause(outcome, AGAIN)
     wrong, zero = _wrong_and_zero(outcome, prepared)
     if (wrong & ~zero).any():
-        return _claiming(outcome, KEPT)
+        return _with_cause(outcome, KEPT)
     of_zeros = not cause.startswith(NOT_WRITTEN) or (np.array_equal(wrong, zero) and not zero.all())
-    return _claiming(outcome, STALE) if of_zeros else outcome
+    return _with_cause(outcome, STALE) if of_zeros else outcome
 
 
 def _rerun(prepared: Prepared, backend: Backend, poison: str | None = None) -> tuple[Prepared, Execution]:
@@ -112,7 +112,7 @@ def _wrong_and_zero(outcome: Outcome, prepared: Prepared) -> tuple[Array, Array]
     return np.ones(1, bool), np.zeros(1, bool)
 
 
-def _claiming(outcome: Outcome, cause: str) -> Outcome:
+def _with_cause(outcome: Outcome, cause: str) -> Outcome:
     return replace(outcome, detail=replace(outcome.detail, cause=cause))
 
 
@@ -187,11 +187,11 @@ def run_case(
     started, watch = time.perf_counter(), Stopwatch()
     prepared = None if ahead is None else ahead.take(case, watch)
     before = watch.seconds.get("golden_s", 0.0)
-    if ahead is not None and isinstance(backend, Apart):
+    if ahead is not None and isinstance(backend, IsolatedBackend):
         backend.meanwhile = ahead.prepare
     try:
         outcome = _steps(case, backend, settings, watch, prepared, explained=explained)
-    except NotTaken as error:
+    except CallNotSupported as error:
         outcome = Outcome("skip", error.reason)
     except DeviceError as error:
         outcome = outcome_of_device(error)
@@ -207,11 +207,15 @@ def run_case(
         took -= ahead.spent
     if (folder := settings.record_outputs) is not None and outcome.status == "skip":
         outcome = _recorded_skip(Path(folder), case, outcome, settings.worker)
-    if isinstance(backend, Apart):
+    if isinstance(backend, IsolatedBackend):
         backend.meanwhile = None
-        outcome = replace(outcome, notes=backend.taken_notes())
+        outcome = replace(outcome, notes=backend.drain_notes())
     return record_of(
-        case, settings, outcome, {**watch.seconds, "duration_s": took}, device=readable(_said_by(backend, "device", ""))
+        case,
+        settings,
+        outcome,
+        {**watch.seconds, "duration_s": took},
+        device=readable(_attribute_of(backend, "device", "")),
     )
 
 
@@ -224,7 +228,7 @@ def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> O
     return outcome
 
 
-def _said_by(backend: Backend, name: str, otherwise: Any) -> Any:
+def _attribute_of(backend: Backend, name: str, otherwise: Any) -> Any:
     """Return an attribute by which a backend describes itself; ``otherwise`` if it has none or the access raises."""
     try:
         with guarded():
@@ -257,7 +261,7 @@ def _steps(
     given = None if case.before is None else operands_after(case, case.before, backend, settings, watch)
     memory = prepared.memory if prepared else Memory.make(case, soc=settings.soc, seed=settings.seed,
                                                           under=settings.under, given=given)  # fmt: skip
-    asked_there = prepared is not None and isinstance(backend, Apart) and settings.record_outputs is None
+    asked_there = prepared is not None and isinstance(backend, IsolatedBackend) and settings.record_outputs is None
     if not asked_there and (reason := unsupported(backend, memory.call)):
         return Outcome("skip", reason)
     if prepared is None:
@@ -267,13 +271,13 @@ def _steps(
     outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)), explained=explained)
     if outcome.status == "pass" and (reason := uninformative(prepared)):
         return Outcome("error", reason)
-    return told_of_a_rerun(outcome, prepared, backend) if explained else outcome
+    return with_cause_of_reruns(outcome, prepared, backend) if explained else outcome
 
 
 def not_asked(case: Case, backend: Backend, settings: Settings) -> str:
     """Return why a call is not run on a backend; "" if it is run.
     A call that must be refused, or that checks only its status, needs a backend that declares ``answers_status``."""
-    if case.computes(settings.soc, settings.cann) or _said_by(backend, "answers_status", False) is True:
+    if case.computes(settings.soc, settings.cann) or _attribute_of(backend, "answers_status", False) is True:
         return ""
     what = "asks for its status alone" if case.asks_status else "must be refused"
     return f"the backend does not answer statuses (answers_status): the call {what}"

@@ -16,7 +16,7 @@ import numpy as np
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, row_major
 from ..numerics.floats.rounding import round_to
-from ..numerics.orders.formula import chooses, picks
+from ..numerics.orders.formula import is_zero_except_at_place, sums_place_values
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
 from .data.case import Case, TensorPlan, call_for_golden, make_inputs
@@ -54,7 +54,7 @@ def cost(case: Case) -> float:
 def constants(op: str) -> tuple[float, float]:
     """Return the seconds of a small case of an operator, and of each further element."""
     result = OPERATORS[op]
-    if chooses(result.computes) or picks(result.computes):
+    if is_zero_except_at_place(result.computes) or sums_place_values(result.computes):
         return CHOOSING
     if not reduces(result.computes):
         return ELEMENTWISE
@@ -87,7 +87,7 @@ def counted(cases: Iterable[Case], soc: str = DEFAULT_SOC) -> dict[str, dict[str
     return result
 
 
-def of_builtin() -> Counts:
+def builtin_counts() -> Counts:
     """Return the counts of the built-in catalogue. If it has changed since they were written, count again."""
     said = json.loads(FILE.read_text("utf-8"))
     if said["sha256"] == digest(files(default_dir())):
@@ -95,7 +95,7 @@ def of_builtin() -> Counts:
     return counted(load_all(default_dir()))
 
 
-def written(counts: Counts) -> str:
+def counts_text(counts: Counts) -> str:
     """Return the text of the file: a line for each operator and dtype."""
     lines = []
     for op, dtypes in counts.items():

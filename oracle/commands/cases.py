@@ -14,7 +14,7 @@ from ..case.prepare import Memory
 from ..catalogue import TIERS, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import default_catalogues, load_files, unique
-from ..catalogue.measure import Counts, cost, of_builtin
+from ..catalogue.measure import Counts, builtin_counts, cost
 from ..explain.detail import describe
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import case_files
@@ -69,7 +69,7 @@ def list_cases(args: argparse.Namespace) -> int:
     only, soc = {operator_named(name).name for name in args.op}, soc_of(args.soc)
     if not any((args.files, args.expression, args.where, args.ids, args.by == "family", args.tier == HUGE,
                 soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
-        _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
+        _show(_counted(builtin_counts(), only, args.tier, args.by), args.by)
         return 0
     chosen_by((), args.where)  # raises an error for a wrong word before files are read
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)

@@ -67,9 +67,9 @@ def convert(args: argparse.Namespace) -> int:
     for file in files:
         target = args.output / file.name
         print(f"{target}: {file.count} cases")
-        for reason, count in file.plainer.most_common():
+        for reason, count in file.simplified.most_common():
             print(f"  {count} {reason}")
-        for reason, count in file.left_out.most_common():
+        for reason, count in file.omitted.most_common():
             print(f"  left out: {count} {reason}")
     if large := len(planned) - len(fitting):
         print(f"left out: {large} larger than {limit} elements")

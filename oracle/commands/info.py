@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from ..backends import BUILTIN, installed, load
 from ..cann.library import describe
 from ..catalogue import TIERS, default_dir, digest, files, load as load_catalogue
-from ..catalogue.measure import counted, of_builtin
+from ..catalogue.measure import builtin_counts, counted
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS
-from ..model.errors import OracleError, meant
-from ..numerics.compiled.engine import asked_for
+from ..model.errors import OracleError, suggestion
+from ..numerics.compiled.engine import requested
 from ..numerics.floats.blocks import block_size, thread_count
 from ..numerics.orders.formula import Formula
 from ..numerics.orders.given import NOT_JUDGED
@@ -81,7 +81,7 @@ def _operator(op: Operator) -> Iterator[str]:
         words = [p.kind, str(role), f"symbol {p.symbol}" if p.symbol else "", "optional" if p.optional else "",
                  "" if p.read else "never read",
                  f"{p.c}{'' if p.plain == 'usual' else f', usually {p.plain}'}" if p.kind == "attr" else "",
-                 f"one of {p.told_words}" if p.words else ""]  # fmt: skip
+                 f"one of {p.words_text}" if p.words else ""]  # fmt: skip
         yield f"  {p.name:<16} {'; '.join(filter(None, words))}"
     yield "dtypes that all operands may have (with a golden; others accepted), and whether the documents list the SoC"
     for soc in PLATFORMS:
@@ -144,7 +144,7 @@ def _state(name: str) -> str:
 
 def _variables() -> Iterator[str]:
     """Yield each variable's value and whether it is set, and set variables that are not used."""
-    counting: dict[Variable, Callable[[], object]] = {ENGINE: asked_for, BLOCK: block_size, THREADS: thread_count}
+    counting: dict[Variable, Callable[[], object]] = {ENGINE: requested, BLOCK: block_size, THREADS: thread_count}
     for variable, value in counting.items():
         try:
             said = "not set" if variable.text() is None else "set"
@@ -155,7 +155,7 @@ def _variables() -> Iterator[str]:
     for name in sorted(os.environ):
         word = name.removeprefix(_PREFIX)
         if word != name and word not in known:
-            yield f"{name:<22}is set, and nothing reads it{meant(word, known)}"
+            yield f"{name:<22}is set, and nothing reads it{suggestion(word, known)}"
 
 
 def _socs() -> Iterator[str]:
@@ -189,7 +189,7 @@ def _operators() -> Iterator[str]:
 
 def _catalogue() -> Iterator[str]:
     folder = default_dir()
-    counts, problems = dict(of_builtin()), {}
+    counts, problems = dict(builtin_counts()), {}
     for name in OPERATORS.folders():  # operators from outside
         try:
             counts.update(counted(load_catalogue(OPERATORS.catalogue_file(OPERATORS[name]))))

@@ -12,7 +12,7 @@ from ..explain.groups import baseline, baseline_text, explained
 from ..explain.where import HELP, Where
 from ..model.errors import OracleError
 from ..record.reader import Record, read
-from ..record.writer import kept_of, merged
+from ..record.writer import merged, moved_records
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
@@ -227,7 +227,7 @@ def run_merge(args: argparse.Namespace) -> int:
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
     every = [read(path, brief=True) for path in args.records]
-    older = kept_of(every)
+    older = moved_records(every)
     for path in older:
         print(f"{path}: left out: the shard was run again, and this is its earlier record")
     parts = [record for record in every if record.path not in older]

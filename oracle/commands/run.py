@@ -126,7 +126,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     if values["oracle_report"] is not None:
         format_of(Path(values["oracle_report"]))
         require_writable(Path(values["oracle_report"]))
-    _refuse_others(rest, settings)
+    _reject_non_catalogues(rest, settings)
     own_name = values["oracle_report"] is None
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
@@ -253,7 +253,7 @@ def _require_ids(ids: Sequence[str]) -> None:
                 find_case(case_id)  # finds a case of the huge tier, or raises an error with the closest ids
 
 
-def _refuse_others(words: Sequence[str], settings: Settings) -> None:
+def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
     """Raise OracleError for a record, for another file without cases, and for an error in a catalogue.
     Without this, pytest would report the first two as missing, and print a banner after the third."""
     from ..catalogue import is_catalogue, load
@@ -385,9 +385,9 @@ def _shrink(case: Case, settings: Settings) -> int:
         )
     from ..explain.detail import full_text
     from ..place import Bench
-    from ..reduce.script import hand_over, output_kept_free
+    from ..reduce.script import hand_over, output_to_stderr
 
-    with output_kept_free():
+    with output_to_stderr():
         bench = Bench(settings)
         try:
             bench.open()
@@ -407,13 +407,13 @@ def _shrink(case: Case, settings: Settings) -> int:
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case with an id, of any tier. Raises OracleError with the closest ids."""
-    from ..catalogue.plan.asked import after, case_before
+    from ..catalogue.plan.statuses import after, case_before
     from ..operators.answers.registry import operator_named
 
     if (pair := case_before(case_id)) is not None:
         return after(find_case(pair[1], path, volume), operator_named(pair[0]))
     cases: list[Case] = []
-    for some in _that_may_have(case_id, path, volume):
+    for some in _candidate_cases(case_id, path, volume):
         result = next((case for case in some if case.id == case_id), None)
         if result is not None:
             return result
@@ -436,7 +436,7 @@ def _files_of(slug: str) -> list[Path]:
     return catalogues_of(meant[0])
 
 
-def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
+def _candidate_cases(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
     """Yield cases that may have an id: the ordinary tiers, then the huge one, which is expanded only if needed."""
     from ..catalogue import load, load_all
     from ..catalogue.data.case import HUGE

@@ -80,7 +80,7 @@ def search(args: argparse.Namespace) -> int:
     bench.open()
     try:
         for state in result.seek(args.minutes * 60):
-            _tell(state)
+            _report_progress(state)
     except KeyboardInterrupt:
         print("\ninterrupted: what was found so far is written", file=sys.stderr)
         interrupted = True
@@ -90,7 +90,7 @@ def search(args: argparse.Namespace) -> int:
     return INTERRUPTED if interrupted else status
 
 
-def _tell(state: Searched) -> None:
+def _report_progress(state: Searched) -> None:
     """Print the progress on an operator to stderr."""
     line = (
         f"{state.op}: {state.calls:,} calls, {len(state.visited):,} conditions and pairs, {len(state.failures)} failing"

@@ -128,13 +128,13 @@ def _device(
     """Return the device to judge, opened once by every process that takes part, in its own process as in a run; None
     if the golden is proved."""
     from ..case.execute import backend_of
-    from ..guest.process import Apart
+    from ..guest.process import IsolatedBackend
     from ..settings.settings import Settings
 
     if backend is None:
         return None
     result = backend_of(Settings(backend, options, operators, soc=soc))
-    if isinstance(result, Apart):
+    if isinstance(result, IsolatedBackend):
         result.open()
     return _Device(result, backend)
 

@@ -31,9 +31,9 @@ from ..operators import operator, references, validate, writes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
-from .base.asking import accepts, call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
 from .base.device import Argument, Defect, Device, Right, nothing, own_output
 from .base.elementwise import Kernel
+from .base.queries import accepts, call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
 from .base.right import generated as right_of
 from .meetings import pairs
 from .one_change import api, formula, layouts, numbers, numerics, refusals
@@ -54,9 +54,9 @@ WHY = (
     " types, the points of the formula with their neighbours, and ordinary numbers, in every type and under every"
     " attribute"
 )
-EITHER_SIDE = (
+ROUNDED_BEFORE_STORE = (
     "every result but the gradient itself, which is a number of the output's type, goes through an irrational function"
-    " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
+    " or a constant without end, which right kernels round: one next to a tie of 16 bits may be stored to either side"
 )
 NOTHING_ROUNDED = (
     "the result is an operand or 0, numbers of every type on its way to the output's, so that neither the host nor a"
@@ -79,7 +79,7 @@ _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
 
 
-def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> str:
+def why_unnoticeable(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> str:
     """Return why no verdict may notice a mutant, because right kernels (including ``published`` ones) give the same
     answers. Return "" if the mutant differs from them, or is not of a kind that is compared."""
     device = defect.device
@@ -94,17 +94,17 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
     if re.match(r"num/\S+/(b?float16) in \1$", defect.id) and _is_the_gradient(op) and _is_chosen_by_sign(op):
         return NOTHING_COMPUTED
     if _OF_NAN.match(defect.id) and _is_free_somewhere(op):
-        free = ((c, right, _free_in(op, c, defect.socs)) for c, right in _asked(op, published))
+        free = ((c, right, _free_in(op, c, defect.socs)) for c, right in _probe_calls(op, published))
         return "" if any(_differs(device, *each) for each in free) else NAN_IS_FREE
     if re.match(r"num/.* ?half away$", defect.id):
-        return EITHER_SIDE if _meets_no_tie(op) else ""
+        return ROUNDED_BEFORE_STORE if _meets_no_tie(op) else ""
     if defect.id.endswith("inf loses its sign") and _is_never_below(op):
         return NEVER_BELOW
-    of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op) and not _OF_MEANS.search(defect.id)
+    of_the_formula = defect.id.startswith("formula/") and _has_nonfinite_branch(op) and not _OF_MEANS.search(defect.id)
     asked = (_ASKED, _SWAPPED, *((_OF_INFINITIES,) if _is_of_one_operand(op) else ()))
     if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
-    return "" if any(_differs(device, call, right) for call, right in _asked(op, published)) else WHY
+    return "" if any(_differs(device, call, right) for call, right in _probe_calls(op, published)) else WHY
 
 
 def _is_never_below(op: Operator) -> bool:
@@ -116,7 +116,7 @@ def _is_never_below(op: Operator) -> bool:
 def _meets_no_tie(op: Operator) -> bool:
     """Return whether every result is rounded before the store, or is the gradient itself in an output of its type."""
     result = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
-    return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in result)
+    return all(_rounded(b) or (_is_exact_product(b) and not mixes(op, op.output)) for b in result)
 
 
 def _unseen_of_host(op: Operator, what: str) -> str:
@@ -135,7 +135,11 @@ def _is_the_gradient(op: Operator) -> bool:
     result = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
     numbers = {n.value for branch in result for n in branch if n.op == "constant"}
     read = {n.value for branch in result for n in branch if n.op == "symbol"}
-    return all(_bare(b) for b in result) and numbers <= {0, 1, -1} and read.isdisjoint(p.symbol for p in op.attributes)
+    return (
+        all(_is_exact_product(b) for b in result)
+        and numbers <= {0, 1, -1}
+        and read.isdisjoint(p.symbol for p in op.attributes)
+    )
 
 
 def _is_chosen_by_sign(op: Operator) -> bool:
@@ -185,7 +189,7 @@ def _endless(node: Expression) -> bool:
     return node.op == "constant" and (not isinstance(value, Fraction) or value.denominator.bit_count() != 1)
 
 
-def _bare(branch: frozenset[Expression]) -> bool:
+def _is_exact_product(branch: frozenset[Expression]) -> bool:
     return {n.op for n in branch} <= {"*", "neg", "symbol", "constant"} and sum(n.op == "symbol" for n in branch) <= 1
 
 
@@ -196,7 +200,7 @@ def _only_at_a_tie(name: str) -> bool:
 
 
 @cache
-def _has_a_way_beside(op: Operator) -> bool:
+def _has_nonfinite_branch(op: Operator) -> bool:
     """Return whether a formula tests a value for finiteness and has a separate way for nonfinite values."""
     sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
     return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
@@ -211,7 +215,7 @@ def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = F
 
 
 @cache
-def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
+def _probe_calls(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
     """Return calls with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     result = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
@@ -332,7 +336,7 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
     left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
     if argument is not None and left:
         return replace(defect, socs=left, equivalent="")
-    why = defect.equivalent or _of_its_shape(op, defect) or unseen(op, defect, right)
+    why = defect.equivalent or _of_its_shape(op, defect) or why_unnoticeable(op, defect, right)
     return replace(defect, equivalent=argument.why if argument else why)
 
 

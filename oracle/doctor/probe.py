@@ -90,9 +90,9 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: Iterable[str]) -> Itera
         for op in ops:
             right, refused = cases(op, soc)
             if right is not None:
-                yield _told(bench.run_case(right), settings, "")
+                yield _finding_of(bench.run_case(right), settings, "")
             if refused is not None and backend == "aclnn":
-                yield _told(bench.run_case(refused), settings, "refused call")
+                yield _finding_of(bench.run_case(refused), settings, "refused call")
     finally:
         try:
             bench.close()
@@ -113,7 +113,7 @@ def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
     return next(iter(right), None), next(iter(refused), None)
 
 
-def _told(record: CaseRecord, settings: Settings, what: str) -> Finding:
+def _finding_of(record: CaseRecord, settings: Settings, what: str) -> Finding:
     topic = f"{settings.backend}: {record.op}"
     said = ": ".join(filter(None, (record.status, what, record.reason)))
     if record.status == "pass":

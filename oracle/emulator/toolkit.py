@@ -67,7 +67,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
                 stamp.unlink(missing_ok=True)
                 print(f"building the emulated CANN in {target}, a minute or two, once", file=sys.stderr, flush=True)
                 _compile_tree(target, compiler, sanitize)
-                make_ours(target)
+                make_private(target)
                 stamp.write_text(digest)
     except OSError as error:
         raise OracleError(
@@ -88,7 +88,7 @@ def require_trusted(target: Path) -> None:
             )
 
 
-def make_ours(target: Path) -> None:
+def make_private(target: Path) -> None:
     """Remove other users' write permission from the built tree, for any umask."""
     for path in (target, *target.rglob("*")):
         if not path.is_symlink():
@@ -261,7 +261,7 @@ def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None 
         with locked(target):
             if not (target / LIBRARY).is_file():
                 _compile(target, compiler, name, sources, toolkit)
-                make_ours(target)
+                make_private(target)
     except OSError as error:
         raise OracleError(
             f"the custom operators {name!r} cannot be built in {target}: {error.strerror or error}. Name another cache "

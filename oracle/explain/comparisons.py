@@ -20,7 +20,7 @@ from .simulations import computation
 FEW = 8  # units in the last place by which two right kernels may differ
 
 
-def turned(findings: Findings) -> Iterator[str]:
+def boundary_comparison(findings: Findings) -> Iterator[str]:
     """Yield a claim if the device takes the other side of a comparison at equality, and only there."""
     found = None if findings.bad.all() else computation(findings, LARGEST)
     if found is None:

@@ -239,7 +239,7 @@ def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float 
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """A conjunction that the search found, by the numbers of its conditions. ``is_worth``: it is shorter than a list of
     the failures, covers some of them, and most cases under it fail."""
 
@@ -263,7 +263,7 @@ def rivals(facts: Sequence[Mapping[str, Fact]], bad: Array) -> list[tuple[tuple[
     return sorted(choices, key=lambda each: each[1])
 
 
-def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
+def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[SearchResult]:
     """Extend the best conjunctions by every condition in turn. Return all that were kept, the best first."""
     own = np.array([condition.bits + EXTRA for condition in known])
     numbers = {subject: n for n, subject in enumerate(dict.fromkeys(condition.subject for condition in known))}
@@ -271,10 +271,10 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
     wrong, right = rows[:, bad].astype(np.float32), rows[:, ~bad].astype(np.float32)
     failures, passes = wrong.shape[1], right.shape[1]
     nothing = float(_coded(np.array([0.0]), np.array([0.0]), failures, passes)[0])
-    met: dict[tuple[int, ...], Found] = {}
+    met: dict[tuple[int, ...], SearchResult] = {}
     beam: list[tuple[int, ...]] = [()]
     for _ in range(LONGEST):
-        result: dict[tuple[int, ...], Found] = {}
+        result: dict[tuple[int, ...], SearchResult] = {}
         here = np.array([np.minimum.reduce(wrong[list(chosen)], initial=1, axis=0) for chosen in beam])
         there = np.array([np.minimum.reduce(right[list(chosen)], initial=1, axis=0) for chosen in beam])
         for chosen, failed, passed in zip(beam, here @ wrong.T, there @ right.T, strict=True):
@@ -287,7 +287,7 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
                 if failed[k] and np.isfinite(bits[k]):
                     enough = failed[k] >= max(FEWEST, LEAST_PRECISION * (failed[k] + passed[k]))
                     key = tuple(sorted((*chosen, int(k))))
-                    result.setdefault(key, Found(key, float(bits[k]), bool(enough and bits[k] < nothing)))
+                    result.setdefault(key, SearchResult(key, float(bits[k]), bool(enough and bits[k] < nothing)))
         beam = sorted(result, key=lambda key: (result[key].bits, key))[:BEAM]
         met.update((key, result[key]) for key in beam)
         if not beam:

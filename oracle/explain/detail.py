@@ -14,7 +14,7 @@ import numpy as np
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.plan.planning import word
 from ..model.call import Array, Call
-from ..numerics.orders.formula import picks
+from ..numerics.orders.formula import sums_place_values
 from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
 from ..record.codec import Number
@@ -211,7 +211,7 @@ def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: in
     if call is None or call.op not in OPERATORS:
         return {}
     op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
-    if op.of(output).kept is not None or picks(op.of(output).computes):
+    if op.of(output).kept is not None or sums_place_values(op.of(output).computes):
         return {}
     for name, array in call.inputs.items():
         if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):

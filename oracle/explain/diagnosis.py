@@ -22,7 +22,7 @@ from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..standards.base import ulps
 from ..verdict import Judgement
-from .comparisons import turned
+from .comparisons import boundary_comparison
 from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
@@ -177,7 +177,7 @@ def _cause(findings: Findings) -> str:
         for cause in rule(findings):
             return cause
     simulated = [*read_elsewhere(findings), *read_as_other_values(findings), *computed_in(findings)]
-    claims = [(_told_of(findings, text), text.proof) for text in _joined(simulated)]
+    claims = [(_claim_text(findings, text), text.proof) for text in _joined(simulated)]
     if findings.bad.all() and not np.isfinite(findings.before) and not np.isfinite(findings.actual).any():
         claims.append((KEPT, False))  # all values that are not finite may be the output's old content
     if not any(text.sure for text in simulated):
@@ -195,7 +195,7 @@ def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
         yield Explanation(names, text, any(each.sure for each in same), any(each.proof for each in same))
 
 
-def _told_of(findings: Findings, text: Explanation) -> str:
+def _claim_text(findings: Findings, text: Explanation) -> str:
     """Return the claim as text. A claim about an attribute becomes one about a factor if that is its only effect."""
     return as_a_factor(findings, text.cause) or text.cause if family_of(text.cause) == "attribute" else text.cause
 
@@ -466,7 +466,7 @@ def _special_inputs(findings: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _unrounded, _ignored_offsets, _ignored_rows, negated, turned,
+    _kept, _unrounded, _ignored_offsets, _ignored_rows, negated, boundary_comparison,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
     factor, some_negated, _clamp, _specials, _zeros, _permuted,

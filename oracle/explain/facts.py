@@ -74,13 +74,13 @@ def _facts(
     main = tensors.get(op.main) if op is not None else None
     result: dict[str, Fact] = {"the type": dtype if main is None else main.dtype}
     first = next((tensors[n] for n, _ in outputs if n in tensors), None) or main
-    beside: tuple[Tensor, tuple[int, ...]] | None = None
+    compared: tuple[Tensor, tuple[int, ...]] | None = None
     if main is not None and first is not None:
         whole = main.shape if op is None else op.common_shape(tensors)
         result.update(_sizes(whole, op, dict(attrs)))
-        beside = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
+        compared = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
     for n, tensor in read.items():
-        result.update(_of_tensor(n, tensor, beside))
+        result.update(_of_tensor(n, tensor, compared))
         if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
             result[f"{n} fits"] = tensor.shape == main.shape
     if words := [t.values for n, _ in inputs if (t := read[n]) is not None and t.values]:
@@ -125,7 +125,7 @@ def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact
 
 
 def _of_tensor(
-    name: str, tensor: Tensor | None, beside: tuple[Tensor, tuple[int, ...]] | None
+    name: str, tensor: Tensor | None, compared: tuple[Tensor, tuple[int, ...]] | None
 ) -> Iterator[tuple[str, Fact]]:
     """Yield the facts of one tensor, compared with the main operand and the largest shape of the call."""
     if tensor is None:
@@ -144,8 +144,8 @@ def _of_tensor(
     if tensor.values:
         yield f"the values of {name}", tensor.values.rstrip("!")
         yield f"{name} special", tensor.values.endswith("!")
-    if beside is not None:
-        main, larger = beside
+    if compared is not None:
+        main, larger = compared
         if tensor.dtype != main.dtype:
             yield f"the type of {name}", tensor.dtype
         yield f"{name} mixed", tensor.dtype != main.dtype

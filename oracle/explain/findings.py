@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import FORMATS, find
-from ..numerics.floats.codes import code, codes, has_nan, highest, lowest, sizes, some
+from ..numerics.floats.codes import any_true, code, codes, has_nan, highest, lowest, magnitude_codes
 from ..operators import Reference
 from ..record.types import ULPS
 
@@ -190,7 +190,7 @@ BLOCK = 1 << 15  # elements per pass: their scratch arrays stay in cache
 def ordered(array: Array) -> Array:
     """Return float bits as integers in numeric order: neighbours differ by one, +0 and -0 are both 0."""
     flat = array.reshape(-1)
-    magnitude = sizes(flat).astype(np.int64)
+    magnitude = magnitude_codes(flat).astype(np.int64)
     return np.where(codes(flat) < 0, -magnitude, magnitude)
 
 
@@ -229,7 +229,7 @@ def spread(actual: Array, reference: Reference) -> dict[str, int]:
     if not is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
         return {}
     a, g = actual.reshape(-1), golden.reshape(-1)
-    if reference.unspecified is not None and some(reference.unspecified):
+    if reference.unspecified is not None and any_true(reference.unspecified):
         judged = ~reference.unspecified.reshape(-1)
         a, g = a[judged], g[judged]
     near, far = [0, 0, 0], []
@@ -263,7 +263,7 @@ def magnitude(golden: Array) -> float:
     """Return the largest finite magnitude of an array; 0 if there is none."""
     if golden.dtype.kind in "iub":
         return float(np.abs(golden.astype(np.float64)).max(initial=0.0))
-    size = sizes(golden.reshape(-1))
+    size = magnitude_codes(golden.reshape(-1))
     infinity = code(golden.dtype, np.inf)
     largest = highest(size) if size.size else 0
     if largest >= infinity:

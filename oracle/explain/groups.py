@@ -30,7 +30,7 @@ from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
 from .facts import Fact, asks_status, facts_of, shared_value
-from .neighbours import Known
+from .neighbours import CallHistory
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
@@ -118,7 +118,7 @@ def groups(record: Record) -> list[Group]:
 
 
 @dataclass
-class Asking:
+class GroupExplorer:
     """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case."""
 
     case_of: Callable[[str], Case | None]
@@ -148,8 +148,8 @@ class Asking:
         own = [(case, population.facts[k], bool(chosen[k])) for case, k in kept if case is not None]
         if not any(is_bad for *_, is_bad in own):
             return part
-        known = Known([case for case, _, _ in own], [facts for _, facts, _ in own], [is_bad for *_, is_bad in own],
-                      self._fails, self.soc, self.cann)  # fmt: skip
+        calls, facts, are_bad = (list(column) for column in zip(*own, strict=True))
+        known = CallHistory(calls, facts, are_bad, self._fails, self.soc, self.cann)
         now = time.monotonic()
         known.ask(calls=most, until=now + (self.until - now) / share)
         self.calls += known.calls
@@ -334,7 +334,7 @@ def group_of(part: Part, record: Record) -> Group:
         expected=None if worst is None else worst.expected,
         actual=None if worst is None else worst.actual,
         shrink="" if smallest.is_void or smallest.status == "notrun" else _shrink_command(smallest, record),
-        apart=apart(where),
+        apart=inexact_limits(where),
     )  # fmt: skip
 
 
@@ -361,7 +361,7 @@ def _shrink_command(case: CaseRecord, record: Record) -> str:
     return shlex.join([*shlex.split(command_for(case, record.header)), "--shrink"])
 
 
-def apart(where: Contrast | None) -> str:
+def inexact_limits(where: Contrast | None) -> str:
     """Say which limits are not exact because no case lies next to them; "" if all limits are exact."""
     if where is None:
         return ""

@@ -74,8 +74,8 @@ def neighbour(
     if main is not None and rank and chance < OF_PARAMETERS:
         axis = draw.randrange(rank)
         n = main.shape[axis]
-        beside = (*LENGTHS, 64 * n, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
-        return _stretched(failing, axis, draw.choice([each for each in beside if each > 0]), name)
+        lengths = (*LENGTHS, 64 * n, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
+        return _stretched(failing, axis, draw.choice([each for each in lengths if each > 0]), name)
     if chance < 0.48:
         layout, offset = draw.choice(("", "", *VIEWS)), draw.choice(OFFSETS)
         return _laid_out(failing, key, layout, draw.choice((0, offset)) if layout else offset, name)
@@ -225,11 +225,11 @@ def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case |
              for p in op.attributes}  # fmt: skip
     inputs: dict[str, TensorPlan | None] = {}
     for key in one.inputs:
-        plan, beside, whole = one.inputs[key], other.inputs[key], shapes.inputs[key]
-        plan = beside if f"{key} given" in taken else plan
+        plan, theirs, whole = one.inputs[key], other.inputs[key], shapes.inputs[key]
+        plan = theirs if f"{key} given" in taken else plan
         if plan is not None:
             shape = op.shape_of(key, main.shape, attrs) if whole is None else whole.shape
-            plan = _counted(op, _mixed(plan, beside, key, taken, shape), main.shape, attrs)
+            plan = _counted(op, _mixed(plan, theirs, key, taken, shape), main.shape, attrs)
         inputs[key] = plan
     return _called(one, attrs, inputs, name, other, taken)
 
@@ -284,10 +284,10 @@ def _called(
     outputs: dict[str, TensorPlan | None] = {}
     try:
         for each in op.each:
-            plan, beside = one.outputs[each.output], (other or one).outputs[each.output]
-            plan = beside if f"{each.output} given" in taken else plan
+            plan, theirs = one.outputs[each.output], (other or one).outputs[each.output]
+            plan = theirs if f"{each.output} given" in taken else plan
             if plan is not None:
-                plan = _mixed(plan, beside, each.output, taken, each.output_shape(given))
+                plan = _mixed(plan, theirs, each.output, taken, each.output_shape(given))
             outputs[each.output] = plan
     except (AttributeError, LookupError, TypeError, ValueError):  # no common shape: validate would refuse it
         return None
@@ -295,7 +295,7 @@ def _called(
     if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
         return None
     return Case(
-        name, one.op, "beside a failure", "run next to a failing call", "full", main.dtype, inputs, attrs, outputs
+        name, one.op, "near a failure", "run next to a failing call", "full", main.dtype, inputs, attrs, outputs
     )
 
 
@@ -303,7 +303,7 @@ def _called(
 
 
 @dataclass
-class Known:
+class CallHistory:
     """Calls of one operator, with their facts, and which of them fail.
     ``run``: run a call and return whether it fails; None if the result is not usable. It raises OracleError if no
     further call can run."""
@@ -320,7 +320,7 @@ class Known:
         """Run neighbours of the failing calls and add their results. ``calls``: the most calls to run. ``until``:
         a time of the monotonic clock."""
         draw = random.Random(seed)
-        named = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-"
+        named = f"{self.cases[0].id.partition('/')[0]}/neighbour[{seed}-"
         try:
             self._try(self._far(f"{named}far-"), min(FAR, calls), until)
             for turn in range(2 + 2 * calls // AT_ONCE):  # limits the turns if few neighbours are valid calls

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..defects.base.asking import broadcasting
 from ..defects.base.device import cut, store_result
 from ..defects.base.elementwise import Formula, operands_of, orders, public
+from ..defects.base.queries import broadcasting
 from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..defects.one_change.numbers import NUMBERS
 from ..model.aclnn import platform
@@ -55,7 +55,7 @@ class Explanation:
         return f"{self.of} {self.text}".strip()
 
 
-def but(call: Call, **operands: Array | None) -> Call:
+def with_operands(call: Call, **operands: Array | None) -> Call:
     """Return a call with other operands, without the specs of the old ones."""
     specs = {name: spec for name, spec in call.specs.items() if name not in operands}
     return replace(call, inputs={**call.inputs, **operands}, specs=specs)
@@ -165,7 +165,7 @@ def read_elsewhere(findings: Findings) -> Iterator[Explanation]:
             yield from _proved(call, name, text, changed, findings)
     views = {name: array for name, array in arrays.items() if not array.flags.c_contiguous}
     if len(views) > 1:
-        every = but(call, **{n: packed(v) for n, v in views.items()})
+        every = with_operands(call, **{n: packed(v) for n, v in views.items()})
         text = "are read as if they were contiguous: their strides are ignored"
         yield from explained(" and ".join(views), text, every, findings)
 
@@ -192,12 +192,12 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
 def _proved(call: Call, name: str, text: str, read: Array, findings: Findings) -> Iterator[Explanation]:
     """Yield the claim. It has no proof if other numbers would give the same result, as in a formula with steps. That is
     checked if the places prove nothing: one element stands for all, or the operand's values explain the places."""
-    for fits in explained(name, f"is read as if {text}", but(call, **{name: read}), findings):
+    for fits in explained(name, f"is read as if {text}", with_operands(call, **{name: read}), findings):
         proof = True
         if text == FIRST or is_of_values(call.inputs[name], findings.bad):
             others = (np.where(read == 0, 1, read + read), np.where(read == 0, -1, read / 2))
             proof = not any(
-                list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), findings)) for v in others
+                list(explained(name, "", with_operands(call, **{name: v.astype(read.dtype)}), findings)) for v in others
             )
         yield replace(fits, proof=proof)
 
@@ -235,13 +235,13 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     for name, array in floats.items():
         for text, changed in _values(array):
             if changed.tobytes() != np.ascontiguousarray(array).tobytes():
-                yield name, text, but(call, **{name: changed})
+                yield name, text, with_operands(call, **{name: changed})
     arrays = [(n, v) for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size]
     for (one, a), (two, b) in combinations(arrays, 2):
         if (a.shape, a.dtype) == (b.shape, b.dtype) and a.tobytes() != b.tobytes():
-            yield "", f"{one} and {two} are exchanged", but(call, **{one: b, two: a})
+            yield "", f"{one} and {two} are exchanged", with_operands(call, **{one: b, two: a})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
-        yield p.name, "counts as absent", but(call, **{p.name: None})
+        yield p.name, "counts as absent", with_operands(call, **{p.name: None})
     main = call.inputs[op.main]
     rank = main.ndim if isinstance(main, np.ndarray) else 0
     for p in op.attributes:
@@ -250,7 +250,7 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
             yield f"the attribute {p.name}", f"is read as {value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
-        few = but(call, **{n: cut(v, bits) for n, v in wide.items()})
+        few = with_operands(call, **{n: cut(v, bits) for n, v in wide.items()})
         yield "", f"float32 operands are cut to {bits} fraction bits: digits are lost", few
 
 
@@ -302,7 +302,7 @@ CENTRED = 0.25  # largest mean of rounding errors, in units of their spread
 
 def computed_in(findings: Findings) -> Iterator[Explanation]:
     """Yield a claim if the public kernel with every intermediate in a 16-bit dtype gives the device's results."""
-    for kind, foretold in _foretold(findings):
+    for kind, foretold in _predicted(findings):
         if _is_foretold(findings, foretold):
             yield Explanation("", f"intermediate results are rounded to {kind}", True)
 
@@ -326,7 +326,7 @@ def errors_as_in(findings: Findings) -> Iterator[str]:
     of as few digits looks the same, unless one rounded step predicts the numbers."""
     if findings.actual.dtype == np.float32 or np.count_nonzero(findings.bad) < FEW or findings.bad.mean() < SHARE:
         return
-    for kind, foretold in _foretold(findings):
+    for kind, foretold in _predicted(findings):
         own, theirs = (_relative(each, findings) for each in (findings.actual, foretold))
         good = np.isfinite(own) & np.isfinite(theirs)
         usual = float(np.median(np.abs(theirs[good]))) if good.any() else 0.0
@@ -365,7 +365,7 @@ def _relative(given: Array, findings: Findings) -> Array:
     return np.asarray(np.where(value != 0, (given.astype(np.float64) - value) / value, np.nan))
 
 
-def _foretold(findings: Findings) -> Iterator[tuple[str, Array]]:
+def _predicted(findings: Findings) -> Iterator[tuple[str, Array]]:
     """Yield the results of a kernel that computes in a 16-bit dtype, for each such dtype that fits the operands."""
     call = findings.call
     if call is None or findings.actual.size > LARGEST or not findings.bad.any():

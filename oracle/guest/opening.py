@@ -34,7 +34,7 @@ class DeviceError(Exception):
         self.reason, self.trace = reason, trace
 
 
-class Gone(DeviceError):
+class DeviceProcessEnded(DeviceError):
     """The device's process ended in a call (``crash``), or did not answer in time and was ended (``timeout``).
 
     ``words``: the last line that it wrote to standard error.
@@ -45,7 +45,7 @@ class Gone(DeviceError):
         self.status, self.words = status, words
 
 
-class NotTaken(DeviceError):
+class CallNotSupported(DeviceError):
     """The backend does not support the call: the case is skipped, for this reason."""
 
 
@@ -94,12 +94,12 @@ def guarded() -> Iterator[None]:
 def load_backend(settings: Settings) -> Backend:
     """Return the run's backend, on this process's device. Raises OracleError for every exception of the backend."""
     register(settings.operators)  # a child process does not know operators from outside yet
-    with _told(f"backend {settings.backend} could not be opened"):
+    with _as_oracle_error(f"backend {settings.backend} could not be opened"):
         return _load(settings)
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _as_oracle_error(what: str) -> Iterator[None]:
     """Load or close a backend. Raises OracleError for every exception that it raises, except Ctrl-C."""
     try:
         with guarded():
@@ -161,7 +161,7 @@ def release(backend: Backend) -> None:
     """Close a backend that can be closed. Raises OracleError for every exception of the backend."""
     close = getattr(backend, "close", None)
     if close is not None:
-        with _told(f"backend {backend.name} could not be closed"):
+        with _as_oracle_error(f"backend {backend.name} could not be closed"):
             close()
 
 

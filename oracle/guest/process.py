@@ -27,7 +27,7 @@ from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
 from ..settings.settings import Settings
 from .keeper import STATUS, how_ended
-from .opening import DeviceError, Gone, NotTaken, readable
+from .opening import CallNotSupported, DeviceError, DeviceProcessEnded, readable
 from .serve import Question
 from .wire import Garbled, Shared, pair
 
@@ -76,7 +76,7 @@ class Process:
             return
         try:
             said = self._answer(time.monotonic() + self._limit, self._limit)
-        except Gone as error:
+        except DeviceProcessEnded as error:
             text = f"its process did not start: {error.reason}"
             if error.status == "timeout":
                 text = f"was not loaded within {self._limit:g} s (--timeout-per-case)"
@@ -98,8 +98,8 @@ class Process:
             if meanwhile is not None:
                 meanwhile()
             if self._answer(deadline, limit) != {"begun": True}:
-                raise Gone("crash", "it answered before it began")
-        except Gone as error:
+                raise DeviceProcessEnded("crash", "it answered before it began")
+        except DeviceProcessEnded as error:
             self.kill()
             raise NotBegun(str(error)) from None
         except BaseException:  # Ctrl-C
@@ -130,24 +130,26 @@ class Process:
         except TimeoutError:
             raise self._silent(limit) from None
         except Garbled as error:
-            raise Gone("crash", f"the device's process ended: {error}") from None
+            raise DeviceProcessEnded("crash", f"the device's process ended: {error}") from None
         except (EOFError, OSError):
             raise self._died() from None
         finally:
             if not answered:
                 self.kill()
 
-    def _silent(self, limit: float) -> Gone:
-        return Gone("timeout", f"no answer in {limit:g} s (--timeout-per-case); the device's process was ended")
+    def _silent(self, limit: float) -> DeviceProcessEnded:
+        return DeviceProcessEnded(
+            "timeout", f"no answer in {limit:g} s (--timeout-per-case); the device's process was ended"
+        )
 
-    def _died(self) -> Gone:
+    def _died(self) -> DeviceProcessEnded:
         """Return an error that says how the process ended; its pipe closes a moment before it ends."""
         status = self._status()
         how = "it closed its pipe" if status is None else how_ended(status)
         self.kill()
         words = readable(self._words.spoken())
         text = f"{how}; its last words: {words}" if words else how
-        return Gone("crash", f"the device's process ended: {text}", words)
+        return DeviceProcessEnded("crash", f"the device's process ended: {text}", words)
 
     def _status(self) -> int | None:
         """Return the exit code of the device's process from its keeper; None if the process still lives."""
@@ -173,7 +175,7 @@ class Process:
                 problem = f"{text}: its process ended with {how_ended(status)} after closing"
             if not problem and status is None:
                 problem = f"{text}: its process did not end within {PATIENCE:g} s after closing and was ended"
-        except Gone as error:
+        except DeviceProcessEnded as error:
             problem = f"{text}: while closing {error.reason}"
             if error.status == "timeout":
                 problem = f"{text} did not close within {self._limit:g} s and was ended (--timeout-per-case)"
@@ -260,9 +262,9 @@ def cause_of_death(words: str) -> str:
 _PATIENCE = 10  # processes that the same change ends: then the change is treated as the device's habit
 
 
-class Apart:
+class IsolatedBackend:
     """A backend in another process. ``meanwhile``: called once while a call runs, then forgotten. ``notes``: changes in
-    its process since the last ``taken_notes``. ``seconds``: the time of the last call, as the process reports it."""
+    its process since the last ``drain_notes``. ``seconds``: the time of the last call, as the process reports it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -322,7 +324,7 @@ class Apart:
 
     def run(self, call: Call) -> Status:
         """Run a call and copy its outputs to this process. Raises DeviceError for an exception of the backend, Gone for
-        the end of its process, and NotTaken if it does not support the call and was not asked before."""
+        the end of its process, and CallNotSupported if it does not support the call and was not asked before."""
         known = self._asked is not None and self._asked[0] is call
         if not known:
             self._forget()
@@ -336,7 +338,7 @@ class Apart:
                 name: isinstance(description, dict) and description.get("values") is True
                 for name, description in outputs.items()
             }
-            arrays = shared.given_back(others)
+            arrays = shared.copy_back(others)
         finally:
             self.meanwhile = None
             self._forget()
@@ -357,15 +359,17 @@ class Apart:
                 assert self._process is not None
                 form, memory = (None, -1) if known else (shared.form(call), shared.descriptor)
                 answer = self._process.ask(Question(do, form), memory, self.settings.case_limit, meanwhile)
-                return self._looked_at(answer, do)
+                return self._check_answer(answer, do)
             except NotBegun as error:
                 self._drop()
                 if last:
-                    raise Gone("crash", f"two processes of the device ended before they began: {error}") from None
+                    raise DeviceProcessEnded(
+                        "crash", f"two processes of the device ended before they began: {error}"
+                    ) from None
             except OracleError as error:  # a new process cannot load the backend, although an earlier one could
                 raise DeviceError(readable(error)) from None
             except DeviceError as error:
-                if isinstance(error, Gone):
+                if isinstance(error, DeviceProcessEnded):
                     self._drop()
                 raise
             except BaseException:  # Ctrl-C: its answer is not needed any more
@@ -373,7 +377,7 @@ class Apart:
                 raise
         raise AssertionError("unreachable")
 
-    def _looked_at(self, answer: dict[str, Any], do: str) -> dict[str, Any]:
+    def _check_answer(self, answer: dict[str, Any], do: str) -> dict[str, Any]:
         """Note the changes that a call made to its process, and end a changed process. Raises DeviceError."""
         self._calls += do == "run"
         self.about["device"] = answer.get("device", "")
@@ -392,12 +396,12 @@ class Apart:
         if "raised" in answer:
             raise DeviceError(readable(answer["raised"]), readable(answer.get("trace", "")))
         if do == "run" and answer.get("unsupported"):
-            raise NotTaken(readable(answer["unsupported"]))
+            raise CallNotSupported(readable(answer["unsupported"]))
         if do == "run" and not _is_status(answer.get("status")):
-            raise Gone("crash", "the device's process answered what is no status")
+            raise DeviceProcessEnded("crash", "the device's process answered what is no status")
         return answer
 
-    def taken_notes(self) -> tuple[str, ...]:
+    def drain_notes(self) -> tuple[str, ...]:
         """Return the notes since the last call of this method."""
         notes, self.notes = tuple(self.notes), []
         return notes

@@ -35,7 +35,7 @@ from ..model.dtypes import find
 from ..model.errors import OracleError
 from ..settings.settings import Settings
 from .opening import DeviceError, guarded, load_backend, not_the_users, readable, release
-from .wire import Place, Wire, mapped, there
+from .wire import Place, Wire, as_arrays, mapped
 
 # Changes by a device in its process: after such a change the process is not used for another call.
 #
@@ -260,7 +260,7 @@ class Guest:
         if form is None:
             return
         memory = mapped(descriptor)
-        inputs, outputs = there(form.inputs, memory), there(form.outputs, memory)
+        inputs, outputs = as_arrays(form.inputs, memory), as_arrays(form.outputs, memory)
         self._form, self._memory = form, memory
         self._call = replace(form, inputs=inputs, outputs=outputs)
         self._given: Mapping[str, Any] = dict(outputs)

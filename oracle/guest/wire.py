@@ -154,10 +154,10 @@ def pair() -> tuple[Wire, int]:
     secret = secrets.token_bytes(16)
     ours.sendall(secret)
     with theirs:
-        return Wire(ours, secret), _out_of_the_way(theirs.fileno())
+        return Wire(ours, secret), _high_descriptor(theirs.fileno())
 
 
-def _out_of_the_way(descriptor: int) -> int:
+def _high_descriptor(descriptor: int) -> int:
     """Return a duplicate with a random high number: a program closes or guesses low numbers."""
     import fcntl
     import resource
@@ -259,7 +259,7 @@ class Shared:
         self._size += -(-max(1, size) // _ALIGNED) * _ALIGNED  # a unique address: adapters identify a storage by it
         return start
 
-    def given_back(self, others: Mapping[str, bool]) -> dict[str, Array]:
+    def copy_back(self, others: Mapping[str, bool]) -> dict[str, Array]:
         """Copy the device's outputs into our own arrays, once; inputs too if they changed. ``others``: outputs by name.
         Return the arrays that the device put in their place."""
         for name, (own, _, left) in self._storages.items():
@@ -297,6 +297,6 @@ def mapped(descriptor: int) -> mmap.mmap:
         os.close(descriptor)
 
 
-def there(tensors: Mapping[str, Tensor], memory: mmap.mmap) -> dict[str, Any]:
+def as_arrays(tensors: Mapping[str, Tensor], memory: mmap.mmap) -> dict[str, Any]:
     """Return tensors as the device's process uses them: arrays on the shared memory, other values unchanged."""
     return {name: value.view(memory) if isinstance(value, Place) else value for name, value in tensors.items()}

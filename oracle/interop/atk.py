@@ -21,7 +21,7 @@ from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter, attribute_value
 from ..system.strictjson import decoder, guarded
 from .foreign import LIMIT, Collector, Foreign, Loaded
-from .names import Unfit, drawn, dtype_named, from_atk, normal_value, number, operator_named, same_name
+from .names import UnrepresentableValue, drawn, dtype_named, from_atk, normal_value, number, operator_named, same_name
 
 KIND = "atk"
 _TENSOR, _ATTRIBUTE = ("tensor",), ("attr", "attrs", "scalar")
@@ -42,7 +42,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
             continue
         try:
             collector.add(_Entry(where, entry, operator).foreign())
-        except Unfit as error:
+        except UnrepresentableValue as error:
             collector.loaded.skip("with values the dtype cannot hold", where, str(error))
     return collector.loaded
 
@@ -111,7 +111,7 @@ class _Entry:
                     outputs[name] = self.tensor(item, parameter)
                 elif parameter.kind == "input":
                     inputs[name] = self.tensor(item, parameter)
-            except Unfit:
+            except UnrepresentableValue:
                 raise
             except OracleError as error:
                 raise self.error(f"{item['name'] or name}: {error}") from None

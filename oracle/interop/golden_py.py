@@ -31,7 +31,7 @@ from ..operators import OPERATORS, validate, writes
 from ..operators.definition.checks import promoted
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
-from .names import kernel_value, operator_named, operators_of_kernel, plain
+from .names import kernel_value, normalised_name, operator_named, operators_of_kernel
 
 # Our goldens as a ``golden.py`` for others: ``__golden__`` and ``__spec__`` in ops-test-kit's forms.
 #
@@ -299,7 +299,7 @@ def _keys(name: str) -> list[tuple[str, Form]]:
     """Return the operators and the form of a name; an empty list for an operator of other projects."""
     if kernels := operators_of_kernel(name):
         return [(op.name, "kernel") for op in kernels]
-    operator = operator_named(name) if plain(name).startswith("aclnn") else None
+    operator = operator_named(name) if normalised_name(name).startswith("aclnn") else None
     return [] if operator is None else [(operator.name, "aclnn")]
 
 

@@ -33,7 +33,7 @@ ATK_DTYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64
 _SOC_PREFIXES = {"ascend910_95": "ascend950", "ascend910c": "ascend910_93"}
 
 
-def plain(name: str) -> str:
+def normalised_name(name: str) -> str:
     """Return a name without the differences of spellings: capitals and underscores."""
     return name.replace("_", "").lower()
 
@@ -42,14 +42,18 @@ def operator_named(name: str) -> Operator | None:
     """Return the operator of an aclnn name (with or without ``aclnn``, in any capitals) or of a PyTorch function
     (``torch.ops.aten.threshold_backward``); None for another operator."""
     _, aten, function = name.rpartition("torch.ops.aten.")
-    wanted = plain(function.partition(".")[0]).removesuffix("data") if aten else plain(name).removeprefix("aclnn")
-    return next((op for op in OPERATORS.values() if plain(op.name).removeprefix("aclnn") == wanted), None)
+    wanted = (
+        normalised_name(function.partition(".")[0]).removesuffix("data")
+        if aten
+        else normalised_name(name).removeprefix("aclnn")
+    )
+    return next((op for op in OPERATORS.values() if normalised_name(op.name).removeprefix("aclnn") == wanted), None)
 
 
 def operators_of_kernel(name: str) -> tuple[Operator, ...]:
     """Return the operators of an ``op_name`` (``softmax_grad``, ``SoftmaxGrad``); several can share a kernel."""
-    wanted = plain(name)
-    return tuple(op for op in OPERATORS.values() if op.kernel is not None and plain(op.kernel.name) == wanted)
+    wanted = normalised_name(name)
+    return tuple(op for op in OPERATORS.values() if op.kernel is not None and normalised_name(op.kernel.name) == wanted)
 
 
 def kernel_value(parameter: Parameter, value: Any) -> Any:
@@ -73,7 +77,7 @@ def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:
 
 def same_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that differs from ``name`` only in capitals and underscores."""
-    return next((k for k in known if plain(k) == plain(name)), None)
+    return next((k for k in known if normalised_name(k) == normalised_name(name)), None)
 
 
 def dtype_named(name: Any) -> str:
@@ -119,7 +123,7 @@ LARGEST = int(FORMATS["float64"].max)
 Data = dict[str, Any]
 
 
-class Unfit(OracleError):
+class UnrepresentableValue(OracleError):
     """A value that the tensor's integer dtype cannot represent: the case cannot be made as intended."""
 
 
@@ -229,14 +233,14 @@ def _finite(value: Number, dtype: str) -> Number:
 
 
 def _storable(value: Number, dtype: str) -> Number:
-    """Return a value truncated to an integer for an integer dtype. Raise Unfit if it does not fit."""
+    """Return a value truncated to an integer for an integer dtype. Raise UnrepresentableValue if it does not fit."""
     if DTYPES[dtype].kind not in ("int", "uint"):
         return value
     if not math.isfinite(value):
-        raise Unfit(f"{value} cannot be a value of {dtype}")
+        raise UnrepresentableValue(f"{value} cannot be a value of {dtype}")
     info = ml_dtypes.iinfo(DTYPES[dtype].numpy)
     if not info.min <= int(value) <= info.max:
-        raise Unfit(f"{value} does not fit into {dtype}")
+        raise UnrepresentableValue(f"{value} does not fit into {dtype}")
     return int(value)
 
 

@@ -28,15 +28,15 @@ from ..operators.definition.parameters import Parameter, attribute_value
 from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
 from .names import (
     TTK_DEFAULT,
-    Unfit,
+    UnrepresentableValue,
     constant,
     drawn,
     dtype_named,
     from_ttk,
+    normalised_name,
     number,
     operator_named,
     operators_of_kernel,
-    plain,
     same_name,
     socs_named,
 )
@@ -60,7 +60,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
                 collector.loaded.skip("of other operators", row.place, row.text("api_name") or row.text("op_name"))
             else:
                 collector.add(foreign)
-        except Unfit as error:
+        except UnrepresentableValue as error:
             collector.loaded.skip("with values the dtype cannot hold", row.place, str(error))
     return collector.loaded
 
@@ -186,11 +186,11 @@ def _kernel_of(row: Row, operator: Operator) -> Foreign:
     kernel, column = operator.kernel, "input_shapes"
     assert kernel is not None  # the operator was found by its kernel's name
     required = sum(not operator.by_name[name].optional for name in kernel.inputs)
-    counts = range(required, len(kernel.inputs) + len(kernel.beside) + 1)
+    counts = range(required, len(kernel.inputs) + len(kernel.optional) + 1)
     shapes = row.shapes("input_ori_shapes" if row.text("input_ori_shapes") else column, *counts)
     if len(shapes) not in counts:
         raise row.error(
-            column, f"{len(shapes)} inputs; {kernel.name} has {', '.join((*kernel.inputs, *kernel.beside))}"
+            column, f"{len(shapes)} inputs; {kernel.name} has {', '.join((*kernel.inputs, *kernel.optional))}"
         )
     stored = row.shapes(column, *counts) if row.text(column) else shapes
     if len(stored) != len(shapes):
@@ -198,7 +198,7 @@ def _kernel_of(row: Row, operator: Operator) -> Foreign:
     dtypes, formats = row.listed("input_dtypes", len(shapes)), row.listed("input_formats", len(shapes))
     values = _attributes(row)
     inputs: dict[str, TensorPlan | None] = dict.fromkeys(kernel.inputs)
-    left_out = [n for n, s in zip(kernel.beside, shapes[len(kernel.inputs) :], strict=False) if s is not None]
+    left_out = [n for n, s in zip(kernel.optional, shapes[len(kernel.inputs) :], strict=False) if s is not None]
     for i, name in enumerate(kernel.inputs[: len(shapes)]):
         plan = _plan(row, column, shapes[i], dtypes[i], formats[i], stored[i])
         inputs[name] = plan and _with_data(row, plan, i, len(shapes), _given(values, name))
@@ -334,7 +334,7 @@ def _attribute(row: Row, parameter: Parameter, value: Any) -> Any:
 
 def _given(values: Mapping[str, Any], name: str) -> Any:
     """Return a small tensor's values, which can be among the attributes by its name; else None."""
-    return next((v for key, v in values.items() if plain(key) == plain(name)), None)
+    return next((v for key, v in values.items() if normalised_name(key) == normalised_name(name)), None)
 
 
 def _plan(row: Row, column: str, shape: Any, dtype: Any, form: Any, stored: Any) -> TensorPlan | None:
@@ -398,7 +398,7 @@ def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -
     ranges = ranges * count if len(ranges) == 1 else ranges
     try:
         return replace(plan, data=from_ttk(ranges[index] if index < len(ranges) else None, plan))
-    except Unfit:
+    except UnrepresentableValue:
         raise
     except OracleError as error:
         raise row.error("input_data_ranges", str(error)) from None

@@ -49,8 +49,8 @@ class Written:
     name: str
     text: str
     count: int
-    left_out: Counter[str] = field(default_factory=Counter)
-    plainer: Counter[str] = field(default_factory=Counter)
+    omitted: Counter[str] = field(default_factory=Counter)
+    simplified: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Format:
     """A format: its file name for an operator, why it omits a case, and how it writes a case."""
 
     file: Callable[[Operator], str]
-    refuses: Callable[[Case, Operator], str]
+    why_omitted: Callable[[Case, Operator], str]
     entry: Callable[[Case, Operator, int, Mapping[str, Range]], Any]
     text: Callable[[list[Any]], str]
     must: bool  # whether a range can contain values that must appear
@@ -81,12 +81,12 @@ def _write(op: Operator, cases: list[Case], form: Format) -> Written:
     written = Written(form.file(op), "", 0)
     entries: list[Any] = []
     for case in cases:
-        if reason := form.refuses(case, op):
-            written.left_out[reason] += 1
+        if reason := form.why_omitted(case, op):
+            written.omitted[reason] += 1
             continue
         ranges = {name: _range(case, op, name) for name in op.names("input")}
         for simplified in _plainer(case, ranges, form):
-            written.plainer[simplified] += 1
+            written.simplified[simplified] += 1
         entries.append(form.entry(case, op, len(entries), ranges))
     written.text, written.count = form.text(entries), len(entries)
     return written

@@ -11,7 +11,7 @@ from typing import Any
 # A small number of sets that cover the elements of all sets, chosen greedily: each adds the most new elements.
 
 
-def few_that_cover(
+def greedy_cover(
     sets: Sequence[Collection[Any]], taken: Iterable[int] = (), rank: Callable[[int], Any] = lambda k: -k
 ) -> Iterator[int]:
     """Yield indices of sets until they, together with the sets ``taken``, cover every element of every set.
@@ -123,11 +123,11 @@ def few_shapes(least: int, most: int) -> tuple[Shape, ...]:
     """Return few of the small shapes that together have every pair of classes that any small shape has."""
     shapes = [shape for shape in small_shapes(least, most) if OTHER not in shape_classes(shape)]
     met = [set(combinations(zip(SHAPE_FACTORS, shape_classes(shape), strict=True), 2)) for shape in shapes]
-    return tuple(shapes[k] for k in few_that_cover(met, rank=lambda k: -math.prod(shapes[k])))
+    return tuple(shapes[k] for k in greedy_cover(met, rank=lambda k: -math.prod(shapes[k])))
 
 
 @cache
-def only_in_large(shapes: tuple[Shape, ...]) -> tuple[Together, ...]:
+def combinations_only_in_large(shapes: tuple[Shape, ...]) -> tuple[Together, ...]:
     """Return the pairs and triples of classes, without the count, that some of the shapes have and that no shape of a
     smaller class of :data:`LARGE` has. Empty if the shapes are not all of one such class."""
     counts = {class_of(ELEMENTS, math.prod(shape)) for shape in shapes}
@@ -140,10 +140,10 @@ def only_in_large(shapes: tuple[Shape, ...]) -> tuple[Together, ...]:
 
 
 def _together(shapes: Iterable[Shape]) -> set[Together]:
-    return {met for shape in shapes for met in beside_the_count(shape)}
+    return {met for shape in shapes for met in combinations_without_count(shape)}
 
 
-def beside_the_count(shape: Shape) -> Iterator[Together]:
+def combinations_without_count(shape: Shape) -> Iterator[Together]:
     """Yield every pair and triple of a shape's classes, without its count."""
     held = [(kind, name) for kind, name in zip(SHAPE_FACTORS, shape_classes(shape), strict=True) if kind != "count"]
     for many in (2, 3):

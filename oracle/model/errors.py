@@ -31,7 +31,7 @@ class DeviceFault(RuntimeError):
     """The message of a device or its runtime about a failed call."""
 
 
-def meant(value: object, known: Iterable[str]) -> str:
+def suggestion(value: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` with the closest known name, compared without regard to case; "" if none is
     close."""
     from os.path import commonprefix
@@ -55,7 +55,7 @@ def closest(value: str, known: Iterable[str], most: int = 1, likeness: float = 0
 def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:
     """Return the error for a name outside a closed list. ``known``: the list, or a text instead of a list."""
     names = [known] if isinstance(known, str) else [str(k) for k in known]
-    return OracleError(f"unknown {kind} {value!r}{meant(value, names)}; known: {', '.join(names)}")
+    return OracleError(f"unknown {kind} {value!r}{suggestion(value, names)}; known: {', '.join(names)}")
 
 
 # Text from outside (a device, its driver, an exception), made safe to keep and show.
@@ -87,13 +87,13 @@ def bounded(text: str, longest: int = LONGEST) -> str:
     return "".join(shown) + (f" ... ({rest:,} more characters)" if rest else "")
 
 
-def fit(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a text with control characters escaped, so that a terminal, a table and a page show it as text."""
     return _UNFIT.sub(_spelt, text)
 
 
-def is_fit(text: str) -> bool:
-    """Return whether :func:`fit` leaves a text unchanged."""
+def is_printable(text: str) -> bool:
+    """Return whether :func:`escaped` leaves a text unchanged."""
     return (text.isascii() and text.isprintable()) or _UNFIT.search(text) is None
 
 
@@ -116,7 +116,7 @@ RANK = 32  # NumPy's own, before 2.0
 ELEMENTS = 1 << 32  # of a tensor that has values
 VALUES = 1 << 20  # written one by one
 DEPTH = 50  # of nesting
-WORTH_ASKING = 256 * MIB  # of memory; smaller requests are not checked
+CHECK_MEMORY_ABOVE = 256 * MIB  # of memory; smaller requests are not checked
 DIGITS = 400  # of a written number: float64's largest integer has 309
 
 
@@ -153,7 +153,7 @@ def inside(folder: Path, name: str) -> Path | None:
 
 def require_memory(needed: int, what: str) -> None:
     """Raise OracleError if fewer than ``needed`` bytes are free on this machine. A machine that reports none passes."""
-    if needed < WORTH_ASKING:
+    if needed < CHECK_MEMORY_ABOVE:
         return
     free = free_memory()
     if free is not None and needed > free:

@@ -338,14 +338,14 @@ def shape_of(operands: Operands) -> tuple[int, ...]:
     return next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
 
 
-def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
+def map_arrays(operands: Operands, change: Callable[[Array], Array]) -> Operands:
     """Change the operands that are arrays."""
     return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
 
 
-def pick(operands: Operands, index: Any) -> Operands:
+def index_arrays(operands: Operands, index: Any) -> Operands:
     """Index the operands that are arrays."""
-    return changed(operands, lambda array: array[index])
+    return map_arrays(operands, lambda array: array[index])
 
 
 FIRST = (Ellipsis, slice(1))  # the first element of each row, the axis kept
@@ -354,7 +354,7 @@ FIRST = (Ellipsis, slice(1))  # the first element of each row, the axis kept
 def cast(operands: Operands, dtype: Any) -> Operands:
     """Round the operands that are arrays to a dtype."""
     wide = np.dtype(dtype).itemsize > 2
-    return changed(operands, lambda array: (castable(array) if wide else array).astype(dtype))
+    return map_arrays(operands, lambda array: (castable(array) if wide else array).astype(dtype))
 
 
 # Parts of graphs that depend on one 16-bit operand alone, read from tables of all its 65,536 values.

@@ -19,7 +19,7 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .exact.enclosures import Ends
-from .floats.blocks import apart, axis_last, convert, scratch
+from .floats.blocks import axis_last, convert, empty_with_margin, scratch
 from .floats.codes import has_nan, highest, lowest
 from .floats.rounding import classes_differ, half_ulp, quantize, round_rational, unify_nans, widen
 
@@ -232,7 +232,7 @@ class Sink:
         self.given = False  # True: the golden is from a function with an unknown loss
         self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
         if judged:
-            self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
+            self.value, self.bound, self.lost = (empty_with_margin(out.shape) for _ in range(3))
             for array in () if filled else (self.value, self.bound, self.lost):
                 array[...] = 0.0
             self.unspecified = np.zeros(out.shape, bool)
@@ -337,7 +337,7 @@ class Sink:
         if exact is not None:
             self.exact[index] = exact
 
-    def know(self, index: tuple[Array, ...], value: Array, lost: Lost | None = None) -> None:
+    def record_exact_values(self, index: tuple[Array, ...], value: Array, lost: Lost | None = None) -> None:
         """Record the true values of elements, where float64 had cancelled, and the bound there. ``lost``: the loss of
         right kernels for such values; a share of a value that had become 0 was no bound."""
         error = self.lost[index]
@@ -377,7 +377,7 @@ class Region:
         where = store_close(value, relative, block)
         if where.size:
             few = value.reshape(-1)[where]
-            self.leave(where + self.start(block), few, few * (1 - relative), few * (1 + relative))
+            self.add_unproven(where + self.start(block), few, few * (1 - relative), few * (1 + relative))
         if self.sink.judged:
             self.sink.value[index] = value
 
@@ -387,16 +387,16 @@ class Region:
         where = store_between(low, high, block)
         if where.size:
             ends = value(where), low.reshape(-1)[where], high.reshape(-1)[where]
-            self.leave(where + self.start(block), *ends)
+            self.add_unproven(where + self.start(block), *ends)
 
-    def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
+    def add_unproven(self, where: Array, value: Array, low: Array, high: Array) -> None:
         """Leave elements, by flat indices in this part, to be settled at the end."""
         self.unproven.append((where, value, low, high))
 
-    def leave_overflowed(self, where: Array) -> None:
+    def add_overflowed(self, where: Array) -> None:
         """Leave elements for which float64 overflows although the value exists; the standards get the golden."""
         nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
-        self.leave(where, nothing, -end, end)
+        self.add_unproven(where, nothing, -end, end)
         self.overflowed.append(where)
 
     def start(self, block: Array) -> int:
@@ -410,7 +410,7 @@ class Region:
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
-            recorded = None if refine is None else self._recorded(refine)
+            recorded = None if refine is None else self._recording_refine(refine)
             alone = settle(where, (value, low, high), self.target, exact, recorded, least, alike)
             if self.sink.judged:
                 self._record(*alone)
@@ -436,16 +436,16 @@ class Region:
         known = np.isfinite(values)
         for beyond in self.overflowed:
             known &= ~np.isin(where, beyond)
-        self.sink.know(np.unravel_index(where[known], self.target.shape), values[known], self.losing)
+        self.sink.record_exact_values(np.unravel_index(where[known], self.target.shape), values[known], self.losing)
 
-    def _recorded(self, refine: Refine) -> Refine:
+    def _recording_refine(self, refine: Refine) -> Refine:
         """Return the same refinement; the standards also use its finite values: plain float64 may have cancelled."""
 
         def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
             value, low, high = refine(where)
             if self.sink.judged:
                 known = np.isfinite(low) & np.isfinite(high)
-                self.sink.know(tuple(axis[known] for axis in where), value[known], self.losing)
+                self.sink.record_exact_values(tuple(axis[known] for axis in where), value[known], self.losing)
             return value, low, high
 
         return recorded

@@ -73,7 +73,7 @@ def _is_exact(node: Expression) -> bool:
     return all(n.op in _EXACT or n.is_condition for n in walk(node))
 
 
-def has_rational_way(root: Expression) -> bool:
+def has_rational_branch(root: Expression) -> bool:
     """Return whether a graph's conditions are rational and some branches lead to a rational value: other branches can
     contain functions."""
     made: dict[int, bool] = {}

@@ -130,7 +130,7 @@ OPERATOR = Operator(
             "label_smoothing": ("labelSmoothing", 0.0),
             "lse_square_scale_for_zloss": ("lseSquareScaleForZloss", 0.0),
         },
-        beside=("grad_zloss", "lse_for_zloss"),
+        optional=("grad_zloss", "lse_for_zloss"),
     ),
     aten=Aten(pytorch, index_types=("int64", "int32"), mixed=True),
 )

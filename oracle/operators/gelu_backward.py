@@ -98,7 +98,7 @@ OPERATOR = Operator(
     ),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7524614, 0.0)},
-    kernel=KernelName("gelu_grad", INPUTS, beside=("y",)),
+    kernel=KernelName("gelu_grad", INPUTS, optional=("y",)),
     aten=Aten(
         lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate="tanh"), mixed=True, departs=True
     ),

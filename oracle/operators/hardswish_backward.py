@@ -41,7 +41,7 @@ def middle(g: Expression, x: Expression) -> Expression:
     return (abs(g) > FORMATS["float32"].max) & equal(x, ratio(-3, 2))
 
 
-def nowhere_told(g: Expression, x: Expression) -> Expression:
+def nan_input(g: Expression, x: Expression) -> Expression:
     """Elements that the public copies of the built-in kernels do not specify either: self = NaN."""
     return middle(g, x) | is_nan(x)
 
@@ -70,7 +70,7 @@ OPERATOR = Operator(
     computes=Formula(
         formula,
         {"950": formula, "950@9.0": Form(edges_outside, departs=True), "tbe": formula, "quotient": quotient},
-        unspecified={"tbe": nowhere_told, "": middle},
+        unspecified={"tbe": nan_input, "": middle},
     ),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad", ("gradOutput", "self")),

@@ -77,7 +77,7 @@ def batch(a: Arguments) -> dict[str, float]:
     return {"n": (COMMON(a) or (1,))[0]} if a["reduction"] == BATCH_MEAN else {}
 
 
-def of_nothing(a: Arguments) -> float | None:
+def empty_fill_value(a: Arguments) -> float | None:
     """The value that an empty call is filled with."""
     if a["reduction"] != BATCH_MEAN:
         return filled(a)
@@ -113,7 +113,7 @@ OPERATOR = Operator(
     changed=("9.0",),
     demands=demands,
     empty=INPUTS,
-    filled=of_nothing,
+    filled=empty_fill_value,
     undefined=undefined,
     computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": formula, "products": products}),
     kernel_type=promoted_type(*INPUTS),

@@ -64,14 +64,14 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield can_cast(a, "self", "gradInput")
     for name in TENSORS:
         made = dtype_in(a, name, float_types(platform))
-        yield source_only(made) if without_a_word(a[name], platform) else made
+        yield source_only(made) if refused_by_host_only(a[name], platform) else made
     for name in TENSORS:
         yield max_rank(a, name)
     yield broadcast_together(a, ("self", "gradOutput"), "gradInput")
     yield ends_if_empty(a, "self", "gradOutput", "gradInput")
 
 
-def without_a_word(tensor: TensorSpec, platform: Platform) -> bool:
+def refused_by_host_only(tensor: TensorSpec, platform: Platform) -> bool:
     """Return whether only the host refuses a dtype: the document excludes only ascend910 from bfloat16."""
     return platform.soc == "ascend310p" and tensor.dtype_name == "bfloat16"
 
@@ -94,7 +94,7 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": kernel_torch}),
     kernel_type=promoted_type("self", "gradOutput"),
     points={"x": (-1.1924312, 0.0)},
-    kernel=KernelName("mish_grad", ("gradOutput", "self"), beside=("tanhx",)),
+    kernel=KernelName("mish_grad", ("gradOutput", "self"), optional=("tanhx",)),
     aten=Aten(lambda aten, t: aten.mish_backward(t["gradOutput"], t["self"])),
     mindspore=MindSpore(
         lambda primitives, t: primitives.MishGradExt()(t["gradOutput"], t["self"]),

@@ -57,11 +57,11 @@ def checks(a: Args, platform: Platform) -> Checks:
         yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, "out")
     if platform.regbase:
-        yield from beside_x(a)
+        yield from fits_x(a)
     yield from halves(a, platform)
 
 
-def beside_x(a: Args) -> Checks:
+def fits_x(a: Args) -> Checks:
     """ascend950: yGrad is half of x, and dim is an int64."""
     x, g, dim = a["x"].shape, a["yGrad"].shape, a["dim"]
     yield tiled("rank of yGrad", None if len(g) == len(x) else f"yGrad has rank {len(g)}, x has rank {len(x)}")

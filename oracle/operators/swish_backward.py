@@ -73,5 +73,5 @@ OPERATOR = Operator(
     empty=("gradOutput", "self"),
     computes=Formula(formula, {"950": kernel_950, "tbe": formula, "gradient_first": gradient_first}),
     points={"x": (-1.2784645, 0.0)},
-    kernel=KernelName("swish_grad", ("gradOutput", "self"), {"scale": ("betaOptional", 1.0)}, beside=("y",)),
+    kernel=KernelName("swish_grad", ("gradOutput", "self"), {"scale": ("betaOptional", 1.0)}, optional=("y",)),
 )

@@ -23,7 +23,7 @@ from ..case.one_case import outcome_on, run_case
 from ..case.prepare import Memory, Prepared
 from ..catalogue.data.case import Case, TensorPlan, make_buffer, specs_of
 from ..catalogue.data.layout import arrange
-from ..catalogue.expand.drawing import Drawer, takes
+from ..catalogue.expand.drawing import RandomCalls, takes
 from ..catalogue.measure import Dimension
 from ..defects.base.device import Defect, Device, never, own_output, right_device
 from ..defects.meetings.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
@@ -32,7 +32,7 @@ from ..defects.registry import defects
 from ..explain.conditions import Contrast, contrast, sentence
 from ..explain.detail import described
 from ..explain.facts import Fact, facts_of
-from ..explain.neighbours import Known, neighbour
+from ..explain.neighbours import CallHistory, neighbour
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
@@ -42,7 +42,7 @@ from ..operators.definition.operator import Operator
 from ..settings.settings import Settings
 from .measure import cases_of, is_computed
 from .summary import wilson
-from .trial import Plain, size_of
+from .trial import PlainRun, size_of
 
 # ---- conditions of calls that meet in some case: alone, in pairs and in triples --------------------------------------
 #
@@ -145,11 +145,11 @@ def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
 EACH = 24  # kernels of an operator; the smoke tier notices only few of most of them
 RANDOM = 1000  # calls on which two conditions are compared
 LARGEST = 1 << 17  # elements of the largest case that is run
-RIGHT, WRONG, NONE, UNSEEN = OUTCOMES = ("right", "wrong", "none", "no case fails")
+RIGHT, WRONG, NONE, NO_FAILING_CASE = OUTCOMES = ("right", "wrong", "none", "no case fails")
 
 
 @dataclass(frozen=True)
-class Named:
+class FoundCondition:
     """The condition found for a kernel. ``off``: the number of random calls for which it is wrong."""
 
     defect: Defect
@@ -163,7 +163,7 @@ class Named:
 class Score:
     """The conditions found for all kernels."""
 
-    named: list[Named] = field(default_factory=list)
+    named: list[FoundCondition] = field(default_factory=list)
 
     def count(self, outcome: str) -> int:
         return sum(each.outcome == outcome for each in self.named)
@@ -171,7 +171,7 @@ class Score:
     @property
     def failing(self) -> int:
         """The number of kernels that fail a case; no condition can be found for the others."""
-        return len(self.named) - self.count(UNSEEN)
+        return len(self.named) - self.count(NO_FAILING_CASE)
 
     def to_json(self) -> dict[str, Any]:
         counts = {outcome: self.count(outcome) for outcome in OUTCOMES}
@@ -186,7 +186,7 @@ def sentence_of(score: Score) -> str:
     shares = ", ".join(f"{outcome} {score.count(outcome)} ({100 * score.count(outcome) / max(1, score.failing):.1f} %)"
                        for outcome in (RIGHT, WRONG, NONE))  # fmt: skip
     return (f"conditions of {score.failing} kernels: {shares}; right in {low:.1f} to {high:.1f} % with 95 % confidence;"
-            f" {score.count(UNSEEN)} further kernels fail no case")  # fmt: skip
+            f" {score.count(NO_FAILING_CASE)} further kernels fail no case")  # fmt: skip
 
 
 def score(
@@ -226,7 +226,7 @@ class Trial:
     """The cases of an operator with a right kernel's answers, and random calls, shared by all kernels."""
 
     settings: Settings
-    plains: list[Plain]
+    plains: list[PlainRun]
     facts: list[Mapping[str, Fact]]
     calls: list[Call]
     others: list[Mapping[str, Fact]]  # of the random calls
@@ -239,25 +239,25 @@ class Trial:
         return cls(settings, plains, [facts_of(described(case)) for case in given],
                    [call for call, _ in drawn], [facts for _, facts in drawn])  # fmt: skip
 
-    def named(self, defect: Defect) -> Named:
+    def named(self, defect: Defect) -> FoundCondition:
         """Find the condition of a kernel's failures, and compare it with the kernel's own."""
         wrong = defect.device.negates
         bad = [
             wrong(plain.call) and outcome_on(plain.prepared, defect.device).status == "fail" for plain in self.plains
         ]
         if not any(bad):
-            return Named(defect, UNSEEN)
+            return FoundCondition(defect, NO_FAILING_CASE)
         run = partial(_fails, settings=self.settings, device=defect.device)
-        known = Known([p.prepared.case for p in self.plains], list(self.facts), bad, run, self.settings.soc,
+        known = CallHistory([p.prepared.case for p in self.plains], list(self.facts), bad, run, self.settings.soc,
                       self.settings.cann or "")  # fmt: skip
         known.ask()
         result = contrast(*known.thinned())
         if result is None:
-            return Named(defect, NONE, calls=known.calls)
-        off = self.off(result, defect)
-        return Named(defect, WRONG if off else RIGHT, sentence(result.conditions), off, known.calls)
+            return FoundCondition(defect, NONE, calls=known.calls)
+        off = self.disagreements(result, defect)
+        return FoundCondition(defect, WRONG if off else RIGHT, sentence(result.conditions), off, known.calls)
 
-    def off(self, found: Contrast, defect: Defect) -> int:
+    def disagreements(self, found: Contrast, defect: Defect) -> int:
         """Return the number of random calls for which the condition and the kernel disagree."""
         said = np.logical_and.reduce([condition.of(self.others) for condition in found.conditions])
         differs = said != np.array([defect.device.negates(call) for call in self.calls], bool)
@@ -286,11 +286,11 @@ def _fails(case: Case, settings: Settings, device: Any) -> bool | None:
     return {"pass": False, "fail": True}.get(run_case(case, device, settings).status)
 
 
-def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[Plain]:
+def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[PlainRun]:
     for case in cases:
         if case.computes(settings.soc, settings.cann) and size_of(case) <= LARGEST:
             try:
-                plain = Plain(Prepared.make(case, settings))
+                plain = PlainRun(Prepared.make(case, settings))
             except OracleError:
                 continue  # a case without a reference cannot judge a kernel; `power` lists it
             if plain.launched:
@@ -300,14 +300,14 @@ def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[Plain]:
 def _random_calls(
     op: str, cases: Sequence[Case], settings: Settings, seed: int
 ) -> Iterator[tuple[Call, Mapping[str, Fact]]]:
-    drawer, draw = Drawer(operator(op), settings.soc, settings.cann or "", seed), random.Random(f"{seed}/{op}")
+    drawer, draw = RandomCalls(operator(op), settings.soc, settings.cann or "", seed), random.Random(f"{seed}/{op}")
     made: Counter[bool] = Counter()
     for number in range(100 * RANDOM):
-        beside = bool(number % 2)
-        if made[beside] >= RANDOM // 2:
+        nearby = bool(number % 2)
+        if made[nearby] >= RANDOM // 2:
             continue
         case = drawer.draw()
-        if beside and case is not None:
+        if nearby and case is not None:
             case = neighbour(draw.choice(cases), [case], draw, f"{operator(op).slug}/random[{seed}-{number}]")
         if case is None or not takes(case, settings.soc, settings.cann or "") or not is_computed(case, settings.soc):
             continue
@@ -315,5 +315,5 @@ def _random_calls(
             call = Memory.make(case, soc=settings.soc, seed=seed).call
         except OracleError:  # values that this shape cannot have
             continue
-        made[beside] += 1
+        made[nearby] += 1
         yield call, facts_of(described(case))

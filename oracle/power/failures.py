@@ -13,7 +13,7 @@ from typing import Any
 
 from ..case.execute import Stopwatch, execute
 from ..case.judge import Outcome, judge, outcome_of
-from ..case.one_case import run_case, told_of_a_rerun
+from ..case.one_case import run_case, with_cause_of_reruns
 from ..case.prepare import Prepared
 from ..catalogue.data.case import Case
 from ..defects.base.device import CLASSES, Defect
@@ -27,7 +27,7 @@ from ..reduce.shrink import shrink_with
 from ..settings.settings import Settings
 from .measure import cases_of
 from .summary import wilson
-from .trial import Plain, cheap_first, size_of
+from .trial import PlainRun, cheap_first, size_of
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def failures(
             if not live:
                 break
             try:
-                plain = Plain(Prepared.make(case, own))
+                plain = PlainRun(Prepared.make(case, own))
             except OracleError:
                 continue  # a case without a reference cannot judge a kernel; `power` lists it
             for defect in live:
@@ -93,14 +93,14 @@ def _drawn(cases: Sequence[Case], seed: int) -> list[Case]:
     return [*few, *(case for case in cheap_first(cases) if size_of(case) > 1 << 16)]
 
 
-def _failed(defect: Defect, plain: Plain) -> Outcome | None:
+def _failed(defect: Defect, plain: PlainRun) -> Outcome | None:
     """Return how a kernel fails a case; None if it passes or raises, or if a right kernel fails too."""
     if not plain.differs(defect.device):
         return None
     prepared = plain.prepared.again()
     try:
         outcome = outcome_of(prepared, judge(prepared, execute(prepared, defect.device, Stopwatch())))
-        outcome = told_of_a_rerun(outcome, prepared, defect.device)
+        outcome = with_cause_of_reruns(outcome, prepared, defect.device)
     except DeviceError:  # an exception is reported as it is; the diagnosis claims no cause
         return None
     return outcome if outcome.status == "fail" and plain.passes else None

@@ -24,13 +24,13 @@ from ..defects.one_change.layouts import Wrapping, wrapping
 from ..defects.registry import defects, sampled
 from ..model.aclnn import SUCCESS, platform
 from ..model.call import Array
-from ..model.classes import few_that_cover
+from ..model.classes import greedy_cover
 from ..model.dtypes import DTYPES
 from ..operators import OPERATORS, compute, references
 from ..operators.answers.registry import register
 from ..parallel import workers
 from ..settings.settings import Settings
-from .trial import Answer, Hit, Share, balanced, run
+from .trial import Answer, Hit, WorkItem, balanced, run
 
 PER_SHARE = 300  # least number of wrong kernels that share a case's data and reference
 PER_PROCESS = 4  # shares per process, so that no process waits long for the last share of another
@@ -64,18 +64,18 @@ class Plan:
         result = [d for op in self.operators for d in given(op) if d.soc(self.soc) is not None]
         return [d for d in result if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[WorkItem]:
         """Return the work: wrong kernels with the long parts first, then right kernels seed by seed."""
         result = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
         return [*result, *self._right_shares()]
 
-    def _right_shares(self) -> Iterable[Share]:
+    def _right_shares(self) -> Iterable[WorkItem]:
         socs = (self.soc,) if self.soc else SOCS
         served = [case for case in self.cases if all(is_computed(case, soc) for soc in socs)]
         planned = {op: tuple(case for case in served if case.op == op) for op in self.operators}
         for seed in self.seeds:
             for op, cases in planned.items():
-                yield Share(op, replace(self.settings, seed=seed), cases, socs=socs)
+                yield WorkItem(op, replace(self.settings, seed=seed), cases, socs=socs)
 
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
@@ -92,7 +92,7 @@ def is_computed(case: Case, soc: str) -> bool:
     return valueless or all(p.is_whole or not DTYPES[plan.dtype].is_whole for p, plan in plans)
 
 
-def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:
+def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[WorkItem]:
     """Yield shares of wrong kernels, each on one SoC on which it is wrong. Their number is only what the processes
     need, because nearly every share makes the data and references of all cases again."""
     per_share = PER_SHARE if plan.cluster else max(PER_SHARE, -(-len(wrong) // (PER_PROCESS * plan.jobs)))
@@ -102,7 +102,7 @@ def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | 
     for (op, soc), ids in sorted(groups.items()):
         planned = cases_of(plan.cases if cases is None else cases, op, soc)
         for part in balanced(ids, -(-len(ids) // per_share)):
-            yield Share(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix, sample=plan.sample)
+            yield WorkItem(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix, sample=plan.sample)
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Score:
         return result
 
     @property
-    def alarms(self) -> list[tuple[Share, Hit]]:
+    def alarms(self) -> list[tuple[WorkItem, Hit]]:
         """The flagged right kernels."""
         return [(a.share, hit) for a in self.answers if not a.share.ids for hit in a.hits if hit.case not in a.unusable]
 
@@ -167,7 +167,7 @@ class Score:
         hits, result = self.hits_by_case(), list[str]()
         for _, some in groupby(sorted(hits), key=lambda case: case.partition("/")[0]):  # kernels have one operator
             cases = list(some)
-            result += (cases[k] for k in few_that_cover([hits[case] for case in cases]))
+            result += (cases[k] for k in greedy_cover([hits[case] for case in cases]))
         return result
 
     def unique(self) -> Counter[str]:
@@ -203,11 +203,11 @@ def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | N
     score.cpu_elsewhere = sum(answer.cpu for answer in side.answers)
 
 
-def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> None:
+def _dispatch(score: Score, shares: list[WorkItem], progress: Progress | None) -> None:
     jobs = score.plan.jobs if len(shares) > 1 else 1
     try:
         with workers(jobs, score.plan.cluster, prepare=partial(register, OPERATORS.added)) as pool:
-            for answer in pool.as_done(run, shares):
+            for answer in pool.as_completed(run, shares):
                 _gather(score, answer, len(shares), progress)
     except KeyboardInterrupt:
         score.unfinished = len(shares) - len(score.answers)

@@ -30,15 +30,15 @@ from ..model.aclnn import DEFAULT_SOC, platform
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named, register
-from ..parallel import alone
+from ..parallel import prepare_pool_worker
 from ..settings.settings import Settings
 from ..system.process import attribute_of
 from .measure import Progress
-from .trial import Plain, cheap_first
+from .trial import PlainRun, cheap_first
 
 
 @dataclass(frozen=True)
-class Supplied:
+class KernelInfo:
     """A kernel's description of itself. ``place``: its number in the iterable."""
 
     place: int
@@ -52,7 +52,7 @@ class Supplied:
 class Finding:
     """The result of a kernel. ``case``: the first failed case, "" if none; ``judged``: the number of cases it took."""
 
-    kernel: Supplied
+    kernel: KernelInfo
     case: str = ""
     reason: str = ""
     judged: int = 0
@@ -77,7 +77,7 @@ class Key(NamedTuple):
 # ---- the supplied kernels --------------------------------------------------------------------------------------------
 
 
-def found_at(text: str) -> list[Any]:
+def import_kernels(text: str) -> list[Any]:
     """Import ``module:ATTRIBUTE`` and return its kernels in order. Raise OracleError."""
     who = f"power --kernels {text}"
     module, colon, attribute = text.partition(":")
@@ -91,12 +91,12 @@ def found_at(text: str) -> list[Any]:
     return list(result)
 
 
-def described(kernels: Iterable[Any], soc: str) -> list[Supplied]:
+def describe_kernels(kernels: Iterable[Any], soc: str) -> list[KernelInfo]:
     """Return each kernel's description of itself. Raise OracleError for an invalid one."""
     return [_described(kernel, place, soc) for place, kernel in enumerate(kernels)]
 
 
-def _described(kernel: Any, place: int, soc: str) -> Supplied:
+def _described(kernel: Any, place: int, soc: str) -> KernelInfo:
     name = getattr(kernel, "name", None)
     who = f"kernel {place} ({name if isinstance(name, str) else type(kernel).__name__})"
     lacks = [what for what in ("op", "name") if not isinstance(getattr(kernel, what, None), str)]
@@ -112,12 +112,12 @@ def _described(kernel: Any, place: int, soc: str) -> Supplied:
         )
     own = getattr(kernel, "soc", None)
     try:
-        return Supplied(place, name, operator_named(kernel.op).name, platform(soc if own is None else own).soc, wrong)
+        return KernelInfo(place, name, operator_named(kernel.op).name, platform(soc if own is None else own).soc, wrong)
     except OracleError as error:
         raise OracleError(f"{who}: {error}") from None
 
 
-def keys(kernels: Iterable[Supplied]) -> dict[int, Key]:
+def keys(kernels: Iterable[KernelInfo]) -> dict[int, Key]:
     """Return each kernel's identity for another process, by its place here."""
     seen: dict[tuple[str, str, str, bool], int] = {}
     made = {}
@@ -139,7 +139,7 @@ class Step(NamedTuple):
 
 
 def run_group(
-    group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings
+    group: Sequence[tuple[KernelInfo, Backend]], cases: tuple[Case, ...], settings: Settings
 ) -> tuple[list[Finding], dict[str, str]]:
     """Run kernels of one operator on one SoC in this process; return their findings, and the unusable cases."""
     running = Running(group, cases, settings)
@@ -151,7 +151,9 @@ def run_group(
 class Running:
     """A run of kernels of one operator on one SoC. Data and golden of a case are made once for all kernels."""
 
-    def __init__(self, group: Sequence[tuple[Supplied, Backend]], cases: tuple[Case, ...], settings: Settings) -> None:
+    def __init__(
+        self, group: Sequence[tuple[KernelInfo, Backend]], cases: tuple[Case, ...], settings: Settings
+    ) -> None:
         self.backends = {kernel.place: backend for kernel, backend in group}
         self.findings = [Finding(kernel) for kernel, _ in group]
         first = group[0][0]
@@ -170,12 +172,12 @@ class Running:
             except OracleError as error:
                 self.unusable[case.id] = str(error)
                 continue
-            plain = Plain(prepared)
+            plain = PlainRun(prepared)
             for finding in live:
                 yield Step(finding.kernel.place, case.id)
                 self._judge(finding, prepared, plain)
 
-    def _judge(self, finding: Finding, prepared: Prepared, plain: Plain) -> None:
+    def _judge(self, finding: Finding, prepared: Prepared, plain: PlainRun) -> None:
         outcome = _outcome(prepared, self.backends[finding.kernel.place])
         if outcome.status == "skip":
             finding.refused = outcome.reason
@@ -227,7 +229,7 @@ class Work:
     stopped: bool = False
 
 
-def run_all(groups: Sequence[Sequence[Supplied]], work: Work, jobs: int) -> Iterator[Answer]:
+def run_all(groups: Sequence[Sequence[KernelInfo]], work: Work, jobs: int) -> Iterator[Answer]:
     """Yield the findings of each group in order. Raise OracleError if a kernel cannot be loaded."""
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(_run, group, work) for group in groups]
@@ -242,7 +244,7 @@ def run_all(groups: Sequence[Sequence[Supplied]], work: Work, jobs: int) -> Iter
                 process.kill()
 
 
-def _run(group: Sequence[Supplied], work: Work) -> Answer:
+def _run(group: Sequence[KernelInfo], work: Work) -> Answer:
     """Run a group in one process; if that process dies, run each kernel in its own."""
     answer = _in_process(group, work)
     if not isinstance(answer, tuple):
@@ -258,7 +260,7 @@ def _run(group: Sequence[Supplied], work: Work) -> Answer:
     return answer
 
 
-def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
+def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
     """Run a group in one process. If it dies or falls silent, return a finding for the kernel whose turn it was."""
     if work.stopped:
         raise OracleError("power --kernels: interrupted")
@@ -292,7 +294,7 @@ def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
         ours.close()
 
 
-def _ended(group: Sequence[Supplied], turn: Step, judged: int, reason: str) -> Finding:
+def _ended(group: Sequence[KernelInfo], turn: Step, judged: int, reason: str) -> Finding:
     kernel = next(kernel for kernel in group if kernel.place == turn.place)
     if not turn.case:
         raise OracleError(f"power --kernels: the process of {kernel.name} ended before its first case: {reason}")
@@ -309,7 +311,7 @@ def serve(
     operators: tuple[str, ...],
 ) -> None:
     """Serve as a process: import the kernels, report each turn, send the answer."""
-    alone()
+    prepare_pool_worker()
     register(operators)
     try:
         group = _chosen(text, soc, wanted)
@@ -322,14 +324,16 @@ def serve(
     pipe.send(("answer", (running.findings, running.unusable)))
 
 
-def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[Supplied, Any]]:
+def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[KernelInfo, Any]]:
     """Return the wanted kernels of this process, each with its place in the parent's order."""
-    result = found_at(text)
-    here = {key: place for place, key in keys(described(result, soc)).items()}
+    result = import_kernels(text)
+    here = {key: place for place, key in keys(describe_kernels(result, soc)).items()}
     lost = [key.name for key in wanted.values() if key not in here]
     if lost:
         raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
-    return [(Supplied(place, key.name, key.op, key.soc, key.wrong), result[here[key]]) for place, key in wanted.items()]
+    return [
+        (KernelInfo(place, key.name, key.op, key.soc, key.wrong), result[here[key]]) for place, key in wanted.items()
+    ]
 
 
 # ---- the score -------------------------------------------------------------------------------------------------------
@@ -411,9 +415,9 @@ def score_on(
     progress: Progress | None = None,
 ) -> Result:
     """Score given cases on kernels; otherwise as :func:`score`."""
-    result = found_at(kernels) if isinstance(kernels, str) else list(kernels)
+    result = import_kernels(kernels) if isinstance(kernels, str) else list(kernels)
     default = platform(soc or DEFAULT_SOC).soc
-    wanted = [one for one in described(result, default) if only in one.name]
+    wanted = [one for one in describe_kernels(result, default) if only in one.name]
     if not wanted:
         raise OracleError(f"power --kernels: there is no kernel{f' whose name contains {only!r}' if only else ''}")
     groups = grouped(wanted, jobs if isinstance(kernels, str) else 1)
@@ -432,9 +436,9 @@ def score_on(
     return Result(tuple(findings[one.place] for one in wanted), unusable)
 
 
-def grouped(kernels: Sequence[Supplied], jobs: int) -> list[list[Supplied]]:
+def grouped(kernels: Sequence[KernelInfo], jobs: int) -> list[list[KernelInfo]]:
     """Return groups of kernels that share the data of cases: one operator on one SoC, in enough parts for all jobs."""
-    groups: dict[tuple[str, str], list[Supplied]] = {}
+    groups: dict[tuple[str, str], list[KernelInfo]] = {}
     for kernel in kernels:
         groups.setdefault((kernel.op, kernel.soc), []).append(kernel)
     parts = -(-jobs // len(groups))

@@ -48,7 +48,7 @@ from ..settings.settings import Settings
 
 
 @dataclass(frozen=True)
-class Share:
+class WorkItem:
     """The work of one process: wrong kernels (``ids``) on one SoC; without ids, right kernels on some SoCs."""
 
     op: str
@@ -87,7 +87,7 @@ class Hit:
 class Answer:
     """The results of a share. ``hits``: noticed wrong kernels, or flagged right ones. ``unusable``: cases and why."""
 
-    share: Share
+    share: WorkItem
     hits: list[Hit] = field(default_factory=list)
     judged: int = 0
     unusable: dict[str, str] = field(default_factory=dict)
@@ -125,7 +125,7 @@ def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
 GOLDEN = "right/exact"  # the golden itself; no kernel computes it
 
 
-def run_right(share: Share, answer: Answer) -> None:
+def run_right(share: WorkItem, answer: Answer) -> None:
     """Judge the right kernels of a share on its cases, on every SoC where a case is planned."""
     for case in cheap_first(share.cases):
         try:
@@ -134,11 +134,11 @@ def run_right(share: Share, answer: Answer) -> None:
             answer.unusable[case.id] = str(error)
 
 
-def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
+def _on_every_soc(case: Case, share: WorkItem, answer: Answer) -> None:
     """Judge one case. References depend on the SoC only by kernel type and flushing; each is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
     made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
-    computed: dict[str, Computed] = {}
+    computed: dict[str, KernelValues] = {}
     for soc in filter(case.is_on, share.socs):
         settings = replace(share.settings, soc=soc)
         memory = Memory(case, soc, inputs, specs)
@@ -153,12 +153,12 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
         prepared = Prepared(case, settings, memory, made[made_for])
         for output in prepared.values:
             if output not in computed:
-                computed[output] = Computed(memory.call, output)
+                computed[output] = KernelValues(memory.call, output)
             _judge_values(prepared, computed[output], kind, answer)
             _judge_flushing(prepared, output, answer)
 
 
-class Computed:
+class KernelValues:
     """The values of an output's right kernels for one case's data: float32 or float64, before any store."""
 
     def __init__(self, call: Call, output: str) -> None:
@@ -203,17 +203,17 @@ def _judge_steps(prepared: Prepared, answer: Answer) -> None:
     """Judge a call that is refused or ends early; every right kernel takes the same steps."""
     kernels = right_kernels(prepared.case.op)
     answer.judged += len(kernels)
-    _tell(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
+    _record_failure(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
 
 
-def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Answer) -> None:
+def _judge_values(prepared: Prepared, computed: KernelValues, kind: str, answer: Answer) -> None:
     """Judge all right kernels of an output, and the golden, on one case and SoC. Finite results are equal on every
     SoC."""
     call, kernels, reference = prepared.memory.call, computed.kernels, prepared.references[computed.output]
     golden = reference.golden
     answer.judged += len(kernels) + 1
     if not computed.judged_whole:
-        _tell(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
+        _record_failure(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
         computed.judged_whole = True
     if kind in computed.proved:
         return
@@ -229,7 +229,7 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
         key = actual.tobytes()
         if key not in outcomes:
             outcomes[key] = _outcome(prepared, reference, actual)
-        _tell(prepared, answer, [id], outcomes[key])
+        _record_failure(prepared, answer, [id], outcomes[key])
 
 
 def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
@@ -238,10 +238,10 @@ def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
     kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
     answer.judged += len(kernels)
     for right, values in zip(kernels, values_of(kernels, call), strict=True):
-        _tell(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
+        _record_failure(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
 
 
-def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:
+def _record_failure(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:
     if outcome.status != "pass":
         soc, case = prepared.settings.soc, prepared.case.id
         answer.hits += [Hit(id, case, failed_layers(outcome), outcome.reason, soc) for id in ids]
@@ -301,7 +301,7 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
 # ---- wrong kernels until they are noticed ----------------------------------------------------------------------------
 
 
-def run(share: Share) -> Answer:
+def run(share: WorkItem) -> Answer:
     """Run one share."""
     started, used = time.perf_counter(), time.process_time()
     answer = Answer(share)
@@ -313,7 +313,7 @@ def run(share: Share) -> Answer:
     return answer
 
 
-def _wrong(share: Share, answer: Answer) -> None:
+def _wrong(share: WorkItem, answer: Answer) -> None:
     live = share.kernels()
     for case in cheap_first(share.cases):
         try:
@@ -323,7 +323,7 @@ def _wrong(share: Share, answer: Answer) -> None:
             continue
         if not live:
             return
-        plain = Plain(prepared)
+        plain = PlainRun(prepared)
         left = []
         for defect in live:
             hit = _noticed(defect, plain, answer)
@@ -334,7 +334,7 @@ def _wrong(share: Share, answer: Answer) -> None:
         live = left
 
 
-def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
+def _noticed(defect: Defect, plain: PlainRun, answer: Answer) -> Hit | None:
     if not plain.differs(defect.device):
         return None
     answer.judged += 1
@@ -348,7 +348,7 @@ def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
     return Hit(defect.id, plain.prepared.case.id, failed_layers(outcome), outcome.reason, soc)
 
 
-class Plain:
+class PlainRun:
     """The plain right kernel on one case: its answer, and whether another device's answer differs."""
 
     def __init__(self, prepared: Prepared) -> None:

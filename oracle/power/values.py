@@ -20,7 +20,7 @@ from ..catalogue.data.generators import GENERATORS
 from ..catalogue.data.generators.streams import Stream
 from ..catalogue.measure import Dimension
 from ..defects.base import elementwise, rows, samples
-from ..defects.base.asking import kinds
+from ..defects.base.queries import kinds
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
@@ -304,7 +304,7 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Binades]:
     }
     lines = {distance: line for distance, line in lines.items() if line.needed}
     for case in cases:
-        if _alike(op, case):
+        if _same_values(op, case):
             _visit(op, case, lines)
     for distance, line in lines.items():
         if distance.place is None:
@@ -316,11 +316,11 @@ def _leave_out(op: Operator, operand: str, line: Binades) -> None:
     """Remove from a line the holes that no case can close."""
     for dtype in kinds(op):
         missing = [(sign, k) for kind, sign, k in set(line.needed) - line.seen if kind == dtype]
-        never = {(dtype, *binade) for binade in set(missing) - judgeable(op, operand, dtype, missing)}
+        never = {(dtype, *binade) for binade in set(missing) - reachable_binades(op, operand, dtype, missing)}
         line.needed = tuple(point for point in line.needed if point not in never)
 
 
-def _alike(op: Operator, case: Case) -> bool:
+def _same_values(op: Operator, case: Case) -> bool:
     """Return whether all operands and outputs have the dtype under which the case is counted."""
     plans = [case.inputs.get(p.name) for p in op.operands]
     return case.dtype in kinds(op) and all(p is None or p.dtype == case.dtype for p in (*plans, *case.outputs.values()))
@@ -341,7 +341,7 @@ def _visit(op: Operator, case: Case, lines: dict[Distance, Binades]) -> None:
                 continue
             if answer is None:
                 answer = judged(call)
-            tells = telling(op, answer[0][place], answer[1][place], given)
+            tells = visible_errors(op, answer[0][place], answer[1][place], given)
             line.seen |= _points(case, np.broadcast_to(measured, tells.shape)[tells]) & missing
 
 
@@ -369,7 +369,7 @@ def judged(call: Call) -> tuple[Array, Array]:
     return value, np.where(wrong, np.nan, bound)
 
 
-def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) -> Array:
+def visible_errors(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) -> Array:
     """Return a mask of the elements at which a wrong value is noticed. It has the shape of the formula's values: the
     output's, or a larger one before a sum. ``given``: the formula's operands by symbol."""
     gradient = op.by_name[op.gradient].symbol if op.gradient is not None and op.class_index is None else ""
@@ -381,7 +381,7 @@ def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) 
     return np.broadcast_to(result, shape)
 
 
-def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
+def reachable_binades(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
     """Return the binades of an elementwise operator's operand (its symbol) at which a verdict can depend on it, for
     some gradient (or, if the operand is the gradient, for some main operand). Return all binades, without a trial, for
     other operators and if an operand has a shape of its own."""
@@ -395,17 +395,17 @@ def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade])
     left = list(binades)
     for other in _OTHERS:
         if left:
-            tells = _tells(op, names[operand], second, dtype, left, other)
+            tells = _informs(op, names[operand], second, dtype, left, other)
             left = [binade for binade, noticed in zip(left, tells, strict=True) if not noticed]
     return set(binades) - set(left)
 
 
-def _tells(op: Operator, swept: str, beside: str, dtype: str, binades: Sequence[Binade], other: float) -> list[bool]:
+def _informs(op: Operator, swept: str, second: str, dtype: str, binades: Sequence[Binade], other: float) -> list[bool]:
     """Return, for each binade of an operand, whether with any size of another one an element shows a wrong value."""
     shape = (len(binades), _COUNT)
-    sizes = GENERATORS["binades"].make(Stream(0, op.slug, beside), shape, dtype, falling=True)
+    sizes = GENERATORS["binades"].make(Stream(0, op.slug, second), shape, dtype, falling=True)
     own = {
-        beside: sizes.reshape(shape),
+        second: sizes.reshape(shape),
         swept: np.array([(-1.2 if sign == "-" else 1.2) * 2.0**k for sign, k in binades])[:, None],
     }
     inputs = {
@@ -415,5 +415,5 @@ def _tells(op: Operator, swept: str, beside: str, dtype: str, binades: Sequence[
     attrs = op.usual(shape)
     value, bound = judged(Call(op.name, DEFAULT_SOC, inputs, attrs, {op.output: TensorSpec(shape, dtype)}))
     ((_, _, given),) = parts(op, {**inputs, **attrs})
-    noticed: list[bool] = np.any(telling(op, value, bound, given), axis=-1).tolist()
+    noticed: list[bool] = np.any(visible_errors(op, value, bound, given), axis=-1).tolist()
     return noticed

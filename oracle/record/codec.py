@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple, TypeVar
 
-from ..model.errors import OracleError, fit, is_fit
+from ..model.errors import OracleError, escaped, is_printable
 from ..system import strictjson
 
 # Typed access to one JSON object of a record. Errors name the file and the line.
@@ -32,14 +32,14 @@ def parse_object(text: str, where: str) -> Fields:
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
     plain = text.isascii() and "\\u" not in text and "\x7f" not in text  # JSON excludes other control characters
-    return Fields(value if plain or ("\\u" not in text and is_fit(text)) else _shown(value), where)
+    return Fields(value if plain or ("\\u" not in text and is_printable(text)) else _shown(value), where)
 
 
 def _shown(value: Any) -> Any:
     """Escape characters that a terminal, table or page cannot show as text, and lone surrogates: readers of a record
     show its texts."""
     if isinstance(value, str):
-        return fit(value)
+        return escaped(value)
     if isinstance(value, list):
         return [_shown(item) for item in value]
     if isinstance(value, dict):
@@ -181,50 +181,50 @@ class Fields:
 # How a dataclass becomes a JSON object: the metadata of every field defines its reading and writing in one place.
 
 T = TypeVar("T")
-_ways: dict[type[Any], dict[str, Way]] = {}
+_ways: dict[type[Any], dict[str, FieldCodec]] = {}
 _needed: dict[type[Any], tuple[str, ...]] = {}  # the fields that have no default
 _KEY = "record"  # the key of our entry in a field's metadata
 
 
-class Way(NamedTuple):
-    """How one field is read and written. ``beside``: write it only if the field of that name is not empty."""
+class FieldCodec(NamedTuple):
+    """How one field is read and written. ``written_with``: write it only if the field of that name is not empty."""
 
     read: Callable[[Fields, str], Any]
     write: Callable[[Any], Any] | None = None
-    beside: str = ""
+    written_with: str = ""
 
 
-def way(read: Callable[[Fields, str], Any], write: Callable[[Any], Any] | None = None) -> Mapping[str, Any]:
+def field_codec(read: Callable[[Fields, str], Any], write: Callable[[Any], Any] | None = None) -> Mapping[str, Any]:
     """Return a field's metadata."""
-    return {_KEY: Way(read, write)}
+    return {_KEY: FieldCodec(read, write)}
 
 
-def beside(name: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+def written_with(name: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return metadata of a field that is written only if the field ``name`` is not empty."""
-    return {_KEY: metadata[_KEY]._replace(beside=name)}
+    return {_KEY: metadata[_KEY]._replace(written_with=name)}
 
 
 # absent or null reads as the empty value, unless the field is required -----------------------------------------------
 
-REQUIRED = way(lambda line, key: line.text(key, None))
-TEXT = way(Fields.text)
-MAYBE_TEXT = way(lambda line, key: line.text(key) or None)
-NUMBER = way(Fields.number)
-COUNT = way(Fields.count)
-SIZE = way(Fields.size)
-FLAG = way(Fields.flag)
-WORDS = way(Fields.words)
-NUMBERS = way(Fields.numbers)
-WHOLE_NUMBERS = way(lambda line, key: tuple(int(i) for i in line.numbers(key)))
-TEXT_MAP = way(lambda line, key: line.mapping(key).text_map())
-NUMBER_MAP = way(lambda line, key: line.mapping(key).number_map())
-COUNT_MAP = way(lambda line, key: line.mapping(key).count_map())
-SCALAR_MAP = way(lambda line, key: line.mapping(key).scalar_map())
+REQUIRED = field_codec(lambda line, key: line.text(key, None))
+TEXT = field_codec(Fields.text)
+MAYBE_TEXT = field_codec(lambda line, key: line.text(key) or None)
+NUMBER = field_codec(Fields.number)
+COUNT = field_codec(Fields.count)
+SIZE = field_codec(Fields.size)
+FLAG = field_codec(Fields.flag)
+WORDS = field_codec(Fields.words)
+NUMBERS = field_codec(Fields.numbers)
+WHOLE_NUMBERS = field_codec(lambda line, key: tuple(int(i) for i in line.numbers(key)))
+TEXT_MAP = field_codec(lambda line, key: line.mapping(key).text_map())
+NUMBER_MAP = field_codec(lambda line, key: line.mapping(key).number_map())
+COUNT_MAP = field_codec(lambda line, key: line.mapping(key).count_map())
+SCALAR_MAP = field_codec(lambda line, key: line.mapping(key).scalar_map())
 
 
 def object_of(kind: type[Any]) -> Mapping[str, Any]:
     """Return metadata of a field that contains a dataclass, or None."""
-    return way(
+    return field_codec(
         lambda line, key: from_json(kind, line.mapping(key)) if line.data.get(key) else None,
         lambda value: None if value is None else to_json(value),
     )
@@ -232,7 +232,7 @@ def object_of(kind: type[Any]) -> Mapping[str, Any]:
 
 def objects_of(kind: type[Any]) -> Mapping[str, Any]:
     """Return metadata of a field that contains a tuple of one dataclass."""
-    return way(
+    return field_codec(
         lambda line, key: tuple(from_json(kind, row) for row in line.rows(key)),
         lambda values: [to_json(value) for value in values],
     )
@@ -246,13 +246,13 @@ def map_of(kind: type[Any]) -> Mapping[str, Any]:
         known = (name for name in result.data if result.data[name] is not None)
         return {sys.intern(name): from_json(kind, result.mapping(name)) for name in known}
 
-    return way(read, lambda values: {name: to_json(value) for name, value in values.items()})
+    return field_codec(read, lambda values: {name: to_json(value) for name, value in values.items()})
 
 
 # ---- both directions -------------------------------------------------------------------------------------------------
 
 
-def ways(kind: type[Any]) -> Mapping[str, Way]:
+def coded_fields(kind: type[Any]) -> Mapping[str, FieldCodec]:
     """Return the fields of a dataclass that are read and written, in their order."""
     result = _ways.get(kind)
     if result is None:
@@ -265,7 +265,7 @@ def ways(kind: type[Any]) -> Mapping[str, Way]:
 def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. NumPy and non-finite numbers are converted only when the text is written."""
     result: dict[str, Any] = {}
-    for name, (_, write, other) in ways(type(value)).items():
+    for name, (_, write, other) in coded_fields(type(value)).items():
         if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
             result[name] = plain if write is None else write(plain)
@@ -275,7 +275,7 @@ def to_json(value: Any) -> dict[str, Any]:
 def from_json(kind: type[T], line: Fields, **others: Any) -> T:
     """Return the dataclass of a JSON object. ``others``: fields that are not read from it. An OracleError says where a
     value is wrong."""
-    known, data = ways(kind), line.data
+    known, data = coded_fields(kind), line.data
     for name in data:
         if name in known and name not in others:
             others[name] = known[name].read(line, name)

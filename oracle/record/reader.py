@@ -29,8 +29,8 @@ from .types import (
     RunEnd,
     RunHeader,
     brief_of,
+    describe_changes,
     judged_of,
-    told_of_changes,
     unjudged_of,
 )
 
@@ -271,7 +271,7 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
     if end is not None:
         yield from _count_notes(record, end)
     yield from said.given
-    yield from told_of_changes(record.header.changed, said.changes)
+    yield from describe_changes(record.header.changed, said.changes)
 
 
 def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:

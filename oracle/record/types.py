@@ -35,12 +35,12 @@ from .codec import (
     Fields,
     Number,
     Scalar,
-    beside,
+    field_codec,
     from_json,
     map_of,
     object_of,
     objects_of,
-    way,
+    written_with,
 )
 
 SCHEMA = 1
@@ -95,10 +95,10 @@ class RunHeader:
     subnormals: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
-    changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
-    shard: str = field(default="", metadata=beside("shard", TEXT))
-    chosen: str = field(default="", metadata=beside("chosen", TEXT))
-    shuffle: str = field(default="", metadata=beside("shuffle", TEXT))
+    changed: tuple[str, ...] = field(default=(), metadata=written_with("changed", WORDS))
+    shard: str = field(default="", metadata=written_with("shard", TEXT))
+    chosen: str = field(default="", metadata=written_with("chosen", TEXT))
+    shuffle: str = field(default="", metadata=written_with("shuffle", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -109,7 +109,7 @@ class RunHeader:
             raise OracleError(f"{line.where}: record schema {schema!r}; this version reads schema {SCHEMA}")
         if line.count("planned") is None:
             raise OracleError(f"{line.where}: field 'planned' is missing; without it lost cases cannot be counted")
-        known = {"type", *codec.ways(cls)}
+        known = {"type", *codec.coded_fields(cls)}
         extra = {k: v for k, v in line.data.items() if k not in known and v not in (None, "", [], {})}
         return from_json(cls, line, extra=Fields(extra, line.where).text_map())
 
@@ -139,7 +139,7 @@ class WorstElement:
     expected_hex: str = field(metadata=TEXT)
     actual_hex: str = field(metadata=TEXT)
     ulp: Number | None = field(metadata=NUMBER)
-    operands: Mapping[str, Number] = field(default_factory=dict, metadata=beside("operands", NUMBER_MAP))
+    operands: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("operands", NUMBER_MAP))
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -179,17 +179,17 @@ class Detail:
     ``error_grid``: the same by rows and columns, if the output has both.
     """
 
-    rule: str = field(default="", metadata=beside("rule", TEXT))
-    output: str = field(default="", metadata=beside("total", TEXT))
-    worst: tuple[WorstElement, ...] = field(default=(), metadata=beside("total", objects_of(WorstElement)))
-    ulp_histogram: Mapping[str, int] = field(default_factory=dict, metadata=beside("total", COUNT_MAP))
-    bad: int | None = field(default=None, metadata=beside("total", COUNT))
-    total: int | None = field(default=None, metadata=beside("total", COUNT))
-    pattern: str = field(default="", metadata=beside("pattern", TEXT))
-    cause: str = field(default="", metadata=beside("cause", TEXT))
-    error_map: tuple[Number, ...] = field(default=(), metadata=beside("total", NUMBERS))
-    error_grid: ErrorGrid | None = field(default=None, metadata=beside("error_grid", object_of(ErrorGrid)))
-    traceback: str = field(default="", metadata=beside("traceback", TEXT))
+    rule: str = field(default="", metadata=written_with("rule", TEXT))
+    output: str = field(default="", metadata=written_with("total", TEXT))
+    worst: tuple[WorstElement, ...] = field(default=(), metadata=written_with("total", objects_of(WorstElement)))
+    ulp_histogram: Mapping[str, int] = field(default_factory=dict, metadata=written_with("total", COUNT_MAP))
+    bad: int | None = field(default=None, metadata=written_with("total", COUNT))
+    total: int | None = field(default=None, metadata=written_with("total", COUNT))
+    pattern: str = field(default="", metadata=written_with("pattern", TEXT))
+    cause: str = field(default="", metadata=written_with("cause", TEXT))
+    error_map: tuple[Number, ...] = field(default=(), metadata=written_with("total", NUMBERS))
+    error_grid: ErrorGrid | None = field(default=None, metadata=written_with("error_grid", object_of(ErrorGrid)))
+    traceback: str = field(default="", metadata=written_with("traceback", TEXT))
     replay: str = field(default="", metadata=TEXT)
 
 
@@ -211,7 +211,7 @@ class CaseRecord:
     id: str = field(metadata=REQUIRED)
     op: str = field(metadata=TEXT)
     dtype: str = field(metadata=TEXT)
-    status: CaseStatus = field(metadata=way(_status))
+    status: CaseStatus = field(metadata=field_codec(_status))
     reason: str = field(default="", metadata=TEXT)
     verdicts: Mapping[str, LayerVerdict] = field(default_factory=dict, metadata=map_of(LayerVerdict))
     metrics: Mapping[str, Number] = field(default_factory=dict, metadata=NUMBER_MAP)
@@ -221,17 +221,17 @@ class CaseRecord:
     backend_s: Number | None = field(default=None, metadata=NUMBER)
     worker: str = field(default="", metadata=TEXT)
     device: str = field(default="", metadata=TEXT)
-    detail: Detail | None = field(default=None, metadata=beside("detail", object_of(Detail)))
-    elements: int | None = field(default=None, metadata=beside("elements", COUNT))
-    reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
-    magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
-    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
-    notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
-    kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
-    authority: str = field(default="", metadata=beside("authority", TEXT))
-    inputs: Mapping[str, str] = field(default_factory=dict, metadata=beside("inputs", TEXT_MAP))
-    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=beside("attrs", SCALAR_MAP))
-    outputs: Mapping[str, str] = field(default_factory=dict, metadata=beside("outputs", TEXT_MAP))
+    detail: Detail | None = field(default=None, metadata=written_with("detail", object_of(Detail)))
+    elements: int | None = field(default=None, metadata=written_with("elements", COUNT))
+    reduced: int | None = field(default=None, metadata=written_with("reduced", COUNT))
+    magnitude: Number | None = field(default=None, metadata=written_with("magnitude", NUMBER))
+    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("elements", NUMBER_MAP))
+    notes: tuple[str, ...] = field(default=(), metadata=written_with("notes", WORDS))
+    kernel_share: Number | None = field(default=None, metadata=written_with("kernel_share", NUMBER))
+    authority: str = field(default="", metadata=written_with("authority", TEXT))
+    inputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("inputs", TEXT_MAP))
+    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=written_with("attrs", SCALAR_MAP))
+    outputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("outputs", TEXT_MAP))
 
     @property
     def ok(self) -> bool:
@@ -303,7 +303,7 @@ class Group:
     where: str = field(metadata=TEXT)
     cause: str = field(metadata=TEXT)
     operators: tuple[str, ...] = field(metadata=WORDS)
-    status: CaseStatus = field(metadata=way(_status))
+    status: CaseStatus = field(metadata=field_codec(_status))
     failures: int = field(metadata=COUNT)
     explained: int = field(metadata=COUNT)
     failed: int = field(metadata=COUNT)
@@ -318,7 +318,7 @@ class Group:
     actual: Number | None = field(default=None, metadata=NUMBER)
     shrink: str = field(default="", metadata=TEXT)
     apart: str = field(default="", metadata=TEXT)
-    script: str = field(default="", metadata=beside("script", TEXT))
+    script: str = field(default="", metadata=written_with("script", TEXT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +412,7 @@ def line_of(said: RunHeader | CaseRecord | Group | RunEnd) -> dict[str, Any]:
 # Sentences about a device's changes in its process, for the end of a run and for its reports.
 
 
-def told_of_changes(loading: Sequence[str], running: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def describe_changes(loading: Sequence[str], running: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a sentence per change. ``loading``: from loading the backend; ``running``: from calls, with case ids."""
     for change in loading:
         yield f"Loading the backend changed {change}; goldens and verdicts are computed without that."

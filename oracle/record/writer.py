@@ -194,7 +194,7 @@ class RecordWriter:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             require_unlocked(self.path)
-            self.kept = _kept(self.path)
+            self.kept = _moved_aside(self.path)
             self._file = Appending(self.path)
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
@@ -320,7 +320,7 @@ class RecordWriter:
             self.trouble = self._file.trouble
 
 
-def _kept(path: Path) -> Path | None:
+def _moved_aside(path: Path) -> Path | None:
     """Rename an existing record by its start time, to make room for a new one. Return its new path, or None.
 
     A link (``latest``) is only a name and is deleted. Raises OracleError for a file that is no run record.
@@ -347,8 +347,8 @@ def _kept(path: Path) -> Path | None:
     return kept
 
 
-def kept_of(records: Iterable[Record]) -> list[Path]:
-    """Return the paths of records that :func:`_kept` renamed, if another record of the same shard replaced them."""
+def moved_records(records: Iterable[Record]) -> list[Path]:
+    """Return the paths of records that :func:`_moved_aside` renamed, if one of the same shard replaced them."""
     places = [(record.path, record.path.resolve(), record.header.shard) for record in records]
     shards = {path: shard for _, path, shard in places}
     result = []
@@ -380,7 +380,7 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
     count = next(iter(shards.values()))
     missing = [number for number in range(1, count + 1) if number not in shards]
     if missing and not partial:
-        raise OracleError(f"{_told(missing, count)}; --partial merges the others")
+        raise OracleError(f"{_missing_text(missing, count)}; --partial merges the others")
     _require_distinct(records)
     said = Lines(path, _header(records, "" if not missing else f"{_span(sorted(shards))}/{count}"))
     said.cases = {case.id: case for record in records for case in record.cases}
@@ -411,7 +411,7 @@ def _shards(records: Sequence[Record]) -> dict[int, int]:
     return shards
 
 
-def _told(missing: Sequence[int], count: int) -> str:
+def _missing_text(missing: Sequence[int], count: int) -> str:
     shards, are = ("shards", "are") if len(missing) > 1 else ("shard", "is")
     return f"{shards} {_span(missing)} of {count} {are} missing"
 

@@ -243,7 +243,7 @@ def fails(record: CaseRecord, code: int, out: str, err: str) -> bool:
 
 
 @contextmanager
-def output_kept_free() -> Iterator[None]:
+def output_to_stderr() -> Iterator[None]:
     """Redirect the output of a backend or its process to standard error: standard output is for the script."""
     sys.stdout.flush()
     saved = os.dup(1)

@@ -171,7 +171,7 @@ class Cluster:
         return _("{families} and {more} more", families=words, more=more)
 
     @cached_property
-    def _told(self) -> list[str]:
+    def _majority_cause(self) -> list[str]:
         """The likely cause of most of its cases, as each case states it; empty if no cause has the majority."""
         causes = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
         result = Counter(map(shape, causes)).most_common(1)
@@ -184,12 +184,12 @@ class Cluster:
         """The likely cause that the majority of its cases share, if there is one."""
         if self.group is not None:
             return [self.group.cause] if self.group.cause else []
-        return [shared_text(self._told)] if self._told else []
+        return [shared_text(self._majority_cause)] if self._majority_cause else []
 
     @property
     def explained(self) -> int:
         """How many of its cases have that cause."""
-        return len(self._told) if self.group is None else self.group.explained
+        return len(self._majority_cause) if self.group is None else self.group.explained
 
     @property
     def is_explained(self) -> bool:

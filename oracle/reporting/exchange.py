@@ -37,7 +37,7 @@ _OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet treats a cell that begins so as a formula
 
 
-def beside_cases(record: Record) -> list[tuple[str, str, str]]:
+def extra_entries(record: Record) -> list[tuple[str, str, str]]:
     """Return entries that are no cases, as name, status and sentence: planned cases never ran, or no number was judged
     although no case failed. Without them, a tool that only counts entries would accept such a run."""
     if record.missing:
@@ -69,7 +69,7 @@ def _rows(record: Record) -> Iterator[dict[str, object]]:
     head = record.header
     run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
     yield from ({**run, **_row(case, record)} for case in record.cases)
-    for name, status, sentence in beside_cases(record):
+    for name, status, sentence in extra_entries(record):
         yield {**run, "id": name, "status": status, "reason": sentence}
 
 
@@ -108,7 +108,7 @@ JUNIT = {
 
 def _suite(record: Record) -> ET.Element:
     entries = [_testcase(case, record) for case in record.cases]
-    for name, status, sentence in beside_cases(record):
+    for name, status, sentence in extra_entries(record):
         entry = ET.Element("testcase", classname="aclnn-oracle", name=name, time="0")
         ET.SubElement(entry, "error", type=status, message=sentence)
         entries.append(entry)
@@ -217,7 +217,7 @@ def to_ctrf(records: Sequence[Record]) -> str:
     tests += [
         {"name": name, "status": "failed", "rawStatus": status, "duration": 0, "suite": [record.label],
          "message": sentence}
-        for record in records for name, status, sentence in beside_cases(record)
+        for record in records for name, status, sentence in extra_entries(record)
     ]  # fmt: skip
     states = [test["status"] for test in tests]
     starts = [start for record in records if (start := _epoch_ms(record.header.started)) is not None]
@@ -350,7 +350,7 @@ def to_ttk(records: Sequence[Record]) -> str:
         rows += [
             {"testcase_name": name, "soc_series": record.header.soc, "is_enabled": True,
              "remark": f"{status}: {sentence}", "precision_status": "FAIL"}
-            for name, status, sentence in beside_cases(record)
+            for name, status, sentence in extra_entries(record)
         ]  # fmt: skip
     return _table(TTK_COLUMNS, rows)
 
@@ -398,7 +398,7 @@ def to_msprobe(records: Sequence[Record]) -> str:
         rows += [
             {**dict.fromkeys(MSPROBE_COLUMNS, BLANK), "API Name": name, "Status": "error",
              "Message": f"{status}: {sentence}"}
-            for name, status, sentence in beside_cases(record)
+            for name, status, sentence in extra_entries(record)
         ]  # fmt: skip
     return _table(MSPROBE_COLUMNS, rows)
 

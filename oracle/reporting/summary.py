@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model.aclnn import PLATFORMS
-from ..model.errors import fit
+from ..model.errors import escaped
 from ..record.codec import Number
 from ..record.reader import Record
 from ..record.types import CaseRecord, RunHeader, scores
@@ -242,14 +242,14 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 def escape(text: str) -> str:
     """Return a text that Markdown shows unchanged, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(fit(text).split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(escaped(text).split()))
 
 
 def code(text: str) -> str:
     """Return a code span for a table cell, for any text."""
     if not text:
         return NONE
-    line = " ".join(fit(text).split())
+    line = " ".join(escaped(text).split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}".replace("|", "\\|")

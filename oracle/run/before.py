@@ -85,7 +85,7 @@ class Earlier:
             of = f"{self.continued.header.planned} cases were planned there, {len(self.ended)} of them ended; here"
             raise OracleError(f"{text}{of} {planned} are left")
 
-    def left_behind(self, planned: Collection[str]) -> str:
+    def missing_cases_text(self, planned: Collection[str]) -> str:
         """Return a sentence about failed cases that are not planned now; "" if all are planned."""
         missing = sorted((self.failed or frozenset()).difference(planned))
         if not missing or self.record is None:
@@ -140,7 +140,7 @@ def keep(read: Sequence[Path], tier: str | None, tell: Callable[[str], None]) ->
         tell(f"expanding {len(missing)} catalogue files, by {jobs} processes; later runs read the cases from the cache")
         largest_first = sorted(missing, key=lambda file: -file.stat().st_size)
         with suppress(Lost), workers(jobs) as pool:  # the run itself expands what a lost process did not
-            for _ in pool.as_done(_expand, [(file, tier) for file in largest_first]):
+            for _ in pool.as_completed(_expand, [(file, tier) for file in largest_first]):
                 pass
 
 

@@ -26,17 +26,17 @@ from ..catalogue import digest, files, load, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import default_dir, operator_of, slug_of
 from ..catalogue.measure import cost
-from ..catalogue.plan.asked import demanded, with_gradients
+from ..catalogue.plan.statuses import demanded, with_gradients
 from ..catalogue.written.reading import display
-from ..explain.groups import ASKED, Asking, groups
+from ..explain.groups import ASKED, GroupExplorer, groups
 from ..explain.neighbours import AT_ONCE, CALLS, SECONDS
 from ..explain.where import Where
 from ..interop import is_foreign_catalogue, load as load_foreign
 from ..model.aclnn import DOCUMENT, platform
 from ..model.errors import OracleError
-from ..place import Bench, Spread
+from ..place import Bench, ClusterRunner
 from ..record.reader import Record
-from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, told_of_changes
+from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, describe_changes
 from ..record.writer import RecordWriter
 from ..reduce.script import script
 from ..reduce.shrink import shrink_with
@@ -133,7 +133,7 @@ class Run:
         """Let these cases, in this order, run on the cluster if there is one. Raises OracleError if it does not
         answer."""
         if self.settings.cluster is not None:
-            self.bench.elsewhere = Spread(self.settings, cases)
+            self.bench.elsewhere = ClusterRunner(self.settings, cases)
             self.remarks += [self.bench.elsewhere.left_out] if self.bench.elsewhere.left_out else []
 
     def expectations(self, folder: Path) -> Expectations:
@@ -270,7 +270,7 @@ class Run:
         """Start the record, or continue the record of --resume."""
         if self.earlier is not None:
             self.earlier.check(header, len(planned))
-            missing = self.earlier.left_behind(planned)
+            missing = self.earlier.missing_cases_text(planned)
             if missing and not self._chosen and not header.shard:
                 raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
             if missing and not planned and not header.shard:
@@ -322,7 +322,7 @@ class Run:
         """Return the groups, distinguished by at most ``most`` further calls; the largest groups also have scripts."""
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
-        asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
+        asking = GroupExplorer(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         result = asking.groups(record)
         of_state = True  # tested group by group, from the largest, while it is true
         for number, group in enumerate(result[:ASKED]):
@@ -386,7 +386,7 @@ class Run:
     def notes(self) -> list[str]:
         """The terminal's lines above the totals: a device that was not released, cases that were not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.remarks]
-        lines += [f"WARNING: {sentence}" for sentence in told_of_changes((), self.recorder.changes)]
+        lines += [f"WARNING: {sentence}" for sentence in describe_changes((), self.recorder.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
         if self.settings.isolate is False and self.settings.backend not in OURS:
             lines.append(

@@ -12,10 +12,10 @@ from typing import Any
 from ..backends import BUILTIN
 from ..catalogue.data.case import HUGE, TIERS
 from ..catalogue.expand.ecosystem import Volume
-from ..catalogue.plan.asked import Pair, pairs_named
+from ..catalogue.plan.statuses import Pair, pairs_named
 from ..model.aclnn import DEFAULT_SOC, DOCUMENT, NEWEST, PLANS, SOURCE, SUBNORMALS, cann_of, cann_version, platform
 from ..model.errors import OracleError, unknown
-from ..numerics.compiled.engine import asked_for
+from ..numerics.compiled.engine import requested
 from ..numerics.floats.blocks import block_size, thread_count
 from ..operators.answers.registry import operator_named, register
 from ..record.types import LAYERS
@@ -129,7 +129,7 @@ class Settings:
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Return the settings of a parsed namespace (``vars(namespace)``). Raises OracleError for a wrong value, also of an
     environment variable that evaluation reads."""
-    asked_for(), block_size(), thread_count()
+    requested(), block_size(), thread_count()
     given = {option.name: values.get(option.dest) for option in OPTIONS}
     _require_words(given)
     operators = tuple(given["operator"] or ())

@@ -115,7 +115,7 @@ def recalled(path: Path) -> bytes | None:
 def is_trusted(path: Path) -> bool:
     """Return whether a cache's file or folder can be used: it must be this user's, and only root and this user can
     change or replace it. An untrusted folder causes one warning, and :func:`untrusted` lists it."""
-    if sys.platform == "win32" or only_ours(path) is not None:
+    if sys.platform == "win32" or private_path(path) is not None:
         return True
     if path.exists():
         folder = path if path.is_dir() else path.parent
@@ -135,7 +135,7 @@ def untrusted() -> list[str]:
 _UNTRUSTED: list[str] = []
 
 
-def only_ours(path: Path) -> Path | None:
+def private_path(path: Path) -> Path | None:
     """Return the resolved path of a file or folder if it is this user's and only root and this user can change or
     replace it; None otherwise, and if it does not exist."""
     if sys.platform == "win32":
@@ -196,11 +196,11 @@ def replace(path: Path, text: str | Iterable[str]) -> None:
     remains. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        write_parts(beside, text)
+        write_parts(temporary, text)
         if target.exists():
-            beside.chmod(target.stat().st_mode)
-        beside.replace(target)
+            temporary.chmod(target.stat().st_mode)
+        temporary.replace(target)
     finally:  # an interrupt, or a full disk
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from ..model.errors import OracleError, meant
+from ..model.errors import OracleError, suggestion
 
 
 def version_of(package: str) -> str:
@@ -55,7 +55,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
         raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
     for part in attribute.split("."):
         if not hasattr(result, part):
-            raise OracleError(f"{who}: {module} has no attribute {part!r}{meant(part, dir(result))}")
+            raise OracleError(f"{who}: {module} has no attribute {part!r}{suggestion(part, dir(result))}")
         result = getattr(result, part)
     return result
 

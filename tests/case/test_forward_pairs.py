@@ -10,8 +10,8 @@ import pytest
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case, TensorPlan, make_inputs
-from oracle.catalogue.expand.drawing import Drawer
-from oracle.catalogue.plan.asked import after, case_before, pairs_named
+from oracle.catalogue.expand.drawing import RandomCalls
+from oracle.catalogue.plan.statuses import after, case_before, pairs_named
 from oracle.commands.run import find_case
 from oracle.model.aclnn import Status
 from oracle.model.errors import OracleError
@@ -74,7 +74,7 @@ def test_every_operand_of_the_gradient_comes_from_somewhere(forward, gradient):
 
 @pytest.mark.parametrize(("forward", "gradient"), PAIRS)
 def test_a_right_device_passes(forward, gradient):
-    drawn = Drawer(OPERATORS[forward], "ascend910b", "9.1", 3)
+    drawn = RandomCalls(OPERATORS[forward], "ascend910b", "9.1", 3)
     cases = [case for case in (drawn.draw() for _ in range(12)) if case is not None]
     ended = [run_case(after(case, OPERATORS[gradient]), Cpu(), Settings()) for case in cases]
     assert {record.status for record in ended} <= {"pass", "skip"}, [record.reason for record in ended]

@@ -10,7 +10,7 @@ from misbehaving import Makes, Then
 from ordinary import in_full_alone
 
 from oracle.backends.cpu import Backend
-from oracle.case.huge import wrap_told
+from oracle.case.huge import describe_wrap
 from oracle.case.huge_memory import BESIDE, Cut, HugeMemory, bytes_of
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, load_all
@@ -156,9 +156,9 @@ def test_a_mean_over_all_elements_has_no_blocks(cases):
 
 
 def test_the_first_wrong_element_names_the_limit_it_lies_at():
-    assert wrap_told(1 << 31, 1, 2).startswith("everything before 2^31 elements or 2^32 bytes is right")
-    assert wrap_told((1 << 29) - 5, 8, 4).startswith("everything before 2^31 bytes is right")
-    assert wrap_told(1 << 20, 1, 2) == wrap_told(None, 1, 2) == ""
+    assert describe_wrap(1 << 31, 1, 2).startswith("everything before 2^31 elements or 2^32 bytes is right")
+    assert describe_wrap((1 << 29) - 5, 8, 4).startswith("everything before 2^31 bytes is right")
+    assert describe_wrap(1 << 20, 1, 2) == describe_wrap(None, 1, 2) == ""
 
 
 def test_options_that_need_a_whole_reference_are_refused():

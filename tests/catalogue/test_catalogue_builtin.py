@@ -30,7 +30,7 @@ from oracle.catalogue import (
 )
 from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import load_default, operator_of
-from oracle.catalogue.measure import FILE, counted, written
+from oracle.catalogue.measure import FILE, counted, counts_text
 from oracle.catalogue.plan.planning import LONG_SUM
 from oracle.model.aclnn import NEWEST, PLATFORMS, platform
 from oracle.model.call import Call
@@ -340,7 +340,7 @@ def test_the_counts_that_info_and_list_show_are_of_this_catalogue():
     shown = json.loads(FILE.read_text("utf-8"))
     text = "the catalogue changed: python tools/counts.py"
     assert shown["sha256"] == digest(files(default_dir())), text
-    now = json.loads(written(counted(catalogue())))["cases"]
+    now = json.loads(counts_text(counted(catalogue())))["cases"]
     assert {op: result for op, result in now.items() if result != shown["cases"][op]} == {}, text
     assert set(shown["cases"]) == {op.name for op in WRITTEN}, text
     if not FULL:

@@ -7,7 +7,7 @@ from ordinary import in_full_alone
 
 from oracle.defects import registry
 from oracle.defects.one_change import numerics
-from oracle.defects.registry import unseen
+from oracle.defects.registry import why_unnoticeable
 from oracle.defects.sizes import lost
 from oracle.operators import OPERATORS
 
@@ -19,7 +19,7 @@ def hidden(slug: str) -> dict[str, bool]:
     (op,) = [each for each in OPERATORS.values() if each.slug == slug]
     kinds = ("in float16", "truncate", "no rounding", "'s type", "inf as largest")
     result = [d for d in numerics.mutants(op) if d.id.endswith(kinds)]
-    return {d.id.split("/", 2)[-1]: bool(d.equivalent or unseen(op, d)) for d in result}
+    return {d.id.split("/", 2)[-1]: bool(d.equivalent or why_unnoticeable(op, d)) for d in result}
 
 
 def test_a_store_that_cuts_digits_off_is_hidden_where_the_gradient_itself_is_stored_in_its_type():

@@ -15,7 +15,7 @@ from oracle.defects.base.elementwise import public
 from oracle.explain.detail import elements
 from oracle.explain.diagnosis import FAMILIES, cause_of_structure, cause_of_values, family_of
 from oracle.explain.findings import Findings, near, pattern
-from oracle.explain.simulations import but
+from oracle.explain.simulations import with_operands
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
 from oracle.model.dtypes import DTYPES
@@ -85,7 +85,7 @@ def test_what_a_claim_says_of_values():
 def told_of(call, *, output=None, **operands):
     """Return the claim about a device that computes with other operands, or returns ``output`` of the right result."""
     right = reference(call)
-    actual = compute(but(call, **operands)) if output is None else output(right.golden.copy())
+    actual = compute(with_operands(call, **operands)) if output is None else output(right.golden.copy())
     bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
     return cause_of_values(Findings(right, actual, bad, pattern(bad), call))
 
@@ -186,7 +186,7 @@ def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_na
     call = call_of(SMOOTH, (6, 16))
     call.inputs["gradOutput"][2, 3] = np.nan
     right = reference(call)
-    shifted = compute(but(call, gradOutput=np.zeros((6, 16), np.float32) + np.float32(0.37)))
+    shifted = compute(with_operands(call, gradOutput=np.zeros((6, 16), np.float32) + np.float32(0.37)))
     nan_alone = np.isnan(right.golden) != np.isnan(shifted)
     text = elements("gradInput", "NaN", right, shifted, nan_alone, call)
     assert (text.bad, text.cause) == (1, "")
@@ -198,7 +198,7 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
     made = np.asarray(narrow(call.arguments, PLATFORMS["ascend910b"])).astype(np.float32)
     assert told_of(call, output=lambda golden: made) == "intermediate results are rounded to float16"
     x = call.inputs["self"]
-    slightly = compute(but(call, self=(x * np.float32(1 + 2.0**-12)).astype(np.float32)))
+    slightly = compute(with_operands(call, self=(x * np.float32(1 + 2.0**-12)).astype(np.float32)))
     assert told_of(call, output=lambda golden: slightly) == ""
 
 
@@ -308,7 +308,7 @@ def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
     exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
     for first, times, text in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
         call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
-        foretold = compute(but(call, self=some(exact, (0, 0), 1)))[0, 0]
+        foretold = compute(with_operands(call, self=some(exact, (0, 0), 1)))[0, 0]
         cause = told_of(call, output=lambda g, to=foretold, t=times: some(g, (0, 0), g[0, 0] + t * (to - g[0, 0])))
         assert (family_of(cause) == "rounding") == text, (first, cause)
 

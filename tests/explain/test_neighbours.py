@@ -17,7 +17,7 @@ from oracle.catalogue.expand.drawing import takes
 from oracle.explain.conditions import contrast, sentence
 from oracle.explain.detail import described
 from oracle.explain.facts import facts_of
-from oracle.explain.neighbours import CALLS, LARGEST, Known, neighbour
+from oracle.explain.neighbours import CALLS, LARGEST, CallHistory, neighbour
 from oracle.explain.where import Where, words_of
 from oracle.model.errors import OracleError
 
@@ -119,7 +119,7 @@ def test_calls_beside_one_failure_tell_its_condition(
     facts = [facts_of(described(case)) for case in made]
     first = next(n for n, each in enumerate(facts) if fails(each))
     kept = [n for n, each in enumerate(facts) if n == first or not fails(each)]
-    known = Known([made[n] for n in kept], [facts[n] for n in kept], [n == first for n in kept],
+    known = CallHistory([made[n] for n in kept], [facts[n] for n in kept], [n == first for n in kept],
                   lambda case: fails(facts_of(described(case))), SOC, "")  # fmt: skip
     assert contrast(*known.thinned()) is None
     known.ask(calls=CALLS // 2)
@@ -137,6 +137,8 @@ def test_what_is_known_stays_where_no_further_call_can_be_run() -> None:
         raise OracleError("the device does not answer")
 
     made = cases()
-    known = Known(made, [facts_of(described(case)) for case in made], [n == 0 for n in range(len(made))], gone, SOC, "")
+    known = CallHistory(
+        made, [facts_of(described(case)) for case in made], [n == 0 for n in range(len(made))], gone, SOC, ""
+    )
     known.ask()
     assert (known.calls, len(known.cases)) == (1, len(made))

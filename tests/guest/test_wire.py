@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from oracle.guest.wire import Shared, mapped, there
+from oracle.guest.wire import Shared, as_arrays, mapped
 from oracle.model.call import Call
 
 
@@ -16,6 +16,6 @@ def test_every_array_has_an_address_of_its_own():
     call = Call("aclnnLogSigmoidBackward", "ascend910b", {"buffer": empty, "self": empty}, {}, {"gradInput": out})
     shared = Shared(call)
     memory = mapped(os.dup(shared.descriptor))
-    arrays = [*there(shared.inputs, memory).values(), *there(shared.outputs, memory).values()]
+    arrays = [*as_arrays(shared.inputs, memory).values(), *as_arrays(shared.outputs, memory).values()]
     assert len({array.base.ctypes.data for array in arrays}) == 3
     shared.close()

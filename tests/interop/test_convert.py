@@ -206,7 +206,7 @@ def test_an_operator_without_a_kernel_is_told_what_its_declaration_lacks(blended
     monkeypatch.setitem(OPERATORS._all(), blended.OPERATOR.name, replace(blended.OPERATOR, kernel=None))
     (file,) = write([blended.case()], "ttk")
     assert file.count == 0
-    assert dict(file.left_out) == {
+    assert dict(file.omitted) == {
         "of aclnnBlendedBackward, whose declaration names no kernel (kernel=KernelName(...) does)": 1
     }
     assert all(write([blended.case()], to)[0].count == 1 for to in ("atk", "ttk-aclnn"))
@@ -217,4 +217,4 @@ def test_the_kernel_form_leaves_out_operands_of_different_dtypes():
     case = next(c for c in smoke if c.dtype == "float32")
     mixed = replace(case, inputs={**case.inputs, "target": replace(case.inputs["target"], dtype="float16")})
     (file,) = write([mixed], "ttk")
-    assert dict(file.left_out) == {"that the host casts before or after the kernel": 1}
+    assert dict(file.omitted) == {"that the host casts before or after the kernel": 1}

@@ -16,9 +16,9 @@ from oracle.model.classes import (
     SHAPE_FACTORS,
     STRIDES,
     axis_classes,
+    combinations_only_in_large,
     few_shapes,
     offset_class,
-    only_in_large,
     place,
     reduced_shapes,
     shape_classes,
@@ -91,9 +91,9 @@ def test_every_two_classes_of_a_large_shape_meet_in_one_of_few_elements(count, m
 
 def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
     long_rows = (("last axis", "above 8192"), ("leading axis", "above 48"))
-    assert long_rows in only_in_large(small_shapes(2, 4, "above 65536"))
-    assert long_rows not in only_in_large(small_shapes(2, 4, "above 2^20"))
-    assert only_in_large(small_shapes(2, 4)) == ()
+    assert long_rows in combinations_only_in_large(small_shapes(2, 4, "above 65536"))
+    assert long_rows not in combinations_only_in_large(small_shapes(2, 4, "above 2^20"))
+    assert combinations_only_in_large(small_shapes(2, 4)) == ()
 
 
 @pytest.mark.parametrize("most", [2, 8])

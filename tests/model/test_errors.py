@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from oracle.model.errors import LONGEST, bounded, meant
+from oracle.model.errors import LONGEST, bounded, suggestion
 
 SOCS = ("ascend910b", "ascend950", "ascend310p")
 
@@ -23,7 +23,7 @@ SOCS = ("ascend910b", "ascend950", "ascend310p")
     ],
 )
 def test_the_closest_name_may_be_meant(value: str, known: tuple[str, ...], name: str) -> None:
-    assert meant(value, known) == (f" (did you mean {name!r}?)" if name else "")
+    assert suggestion(value, known) == (f" (did you mean {name!r}?)" if name else "")
 
 
 def test_escape_sequences_and_nuls_are_shown_as_text() -> None:

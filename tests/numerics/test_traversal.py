@@ -6,7 +6,7 @@ import numpy as np
 
 from oracle.numerics.expressions import PI, exp, maximum, stored, symbol, where
 from oracle.numerics.programs import simulate
-from oracle.numerics.traversal import has_rational_way, is_rational, names_of, stored_in, substitute, walk
+from oracle.numerics.traversal import has_rational_branch, is_rational, names_of, stored_in, substitute, walk
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")
 
@@ -28,9 +28,9 @@ def test_a_rational_formula_is_told_from_one_with_functions():
 
 
 def test_a_graph_with_an_irrational_branch_has_a_rational_way():
-    assert has_rational_way(where(x > 0, g, g * exp(x)))
-    assert not has_rational_way(where(exp(x) > 2, g, 1))
-    assert not has_rational_way(g * exp(where(x > 0, g, x)))
+    assert has_rational_branch(where(x > 0, g, g * exp(x)))
+    assert not has_rational_branch(where(exp(x) > 2, g, 1))
+    assert not has_rational_branch(g * exp(where(x > 0, g, x)))
 
 
 def test_substitution_replaces_everywhere():

@@ -16,7 +16,7 @@ from oracle.defects.base.right import SOCS
 from oracle.operators import OPERATORS, Reference
 from oracle.power import trial
 from oracle.power.measure import Plan
-from oracle.power.trial import Share, elementwise, run, worst_of
+from oracle.power.trial import WorkItem, elementwise, run, worst_of
 from oracle.settings.settings import Settings
 from oracle.verdict import compare, standard
 
@@ -25,7 +25,7 @@ STATED = [name for name, op in OPERATORS.items() if op.slug in stated.CATALOGUES
 
 
 def share_of(cases, op, soc=SOCS):
-    return Share(op, Settings(), tuple(c for c in cases if c.op == op), socs=soc)
+    return WorkItem(op, Settings(), tuple(c for c in cases if c.op == op), socs=soc)
 
 
 @pytest.fixture

@@ -11,7 +11,18 @@ from oracle.defects.meetings.pairs import MILLION
 from oracle.defects.registry import defects
 from oracle.explain.conditions import contrast
 from oracle.power import conditions
-from oracle.power.conditions import NONE, RIGHT, UNSEEN, WRONG, Named, Score, Trial, drawn, is_named, sentence_of
+from oracle.power.conditions import (
+    NO_FAILING_CASE,
+    NONE,
+    RIGHT,
+    WRONG,
+    FoundCondition,
+    Score,
+    Trial,
+    drawn,
+    is_named,
+    sentence_of,
+)
 from oracle.settings.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
@@ -52,13 +63,13 @@ def test_what_is_said_of_another_kernel_is_off(trial) -> None:
     bad = np.array([one.device.negates(call) for call in trial.calls], bool)
     result = contrast(facts, bad)
     assert result is not None
-    assert trial.off(result, one) == 0
-    assert trial.off(result, other) > 0
+    assert trial.disagreements(result, one) == 0
+    assert trial.disagreements(result, other) > 0
 
 
 def test_the_score_counts_what_fails_a_case() -> None:
     defect = defects(OP)[0]
-    score = Score([Named(defect, outcome) for outcome in (RIGHT, RIGHT, WRONG, NONE, UNSEEN)])
+    score = Score([FoundCondition(defect, outcome) for outcome in (RIGHT, RIGHT, WRONG, NONE, NO_FAILING_CASE)])
     assert score.failing == 4
     assert sentence_of(score).startswith("conditions of 4 kernels: right 2 (50.0 %), wrong 1 (25.0 %), none 1 (25.0 %)")
-    assert score.to_json()[UNSEEN] == 1
+    assert score.to_json()[NO_FAILING_CASE] == 1

@@ -18,7 +18,7 @@ from oracle.model import classes
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.power.conditions import BY_CLASS, BY_LAYOUT, KINDS, call_described, interactions
-from oracle.power.trial import Share, run
+from oracle.power.trial import WorkItem, run
 from oracle.settings.settings import Settings
 
 FILE = default_dir() / "log_sigmoid_backward.yaml"
@@ -60,7 +60,7 @@ def test_a_kernel_that_is_wrong_above_2_20_elements_is_noticed() -> None:
         case for case in cases() if case.computes("ascend910b") and wrong.device.negates(call_described(op, case))
     )
     settings = Settings(soc="ascend910b")
-    answer = run(Share(op.name, settings, (met,), (wrong.id,), sample=1))
+    answer = run(WorkItem(op.name, settings, (met,), (wrong.id,), sample=1))
     assert [hit.id for hit in answer.hits] == [wrong.id]
 
 

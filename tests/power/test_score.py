@@ -19,7 +19,7 @@ from oracle.operators import OPERATORS
 from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
 from oracle.power.summary import passed, summarise, wilson
-from oracle.power.trial import Plain
+from oracle.power.trial import PlainRun
 
 ONLY = "N0"  # N01 to N09
 
@@ -41,7 +41,7 @@ def message(score):
 
 def test_a_kernel_that_cannot_differ_on_a_call_is_not_computed(prepared, monkeypatch):
     op = OPERATORS["aclnnNLLLossBackward"]
-    call = next(each for each in map(Plain, prepared(op.name)) if each.launched)
+    call = next(each for each in map(PlainRun, prepared(op.name)) if each.launched)
     monkeypatch.setattr(Device, "result", lambda *given: pytest.fail("computed"))
     for kernel in (plain(op), Where(plain(op), lambda a: False, lambda a, target: None)):
         assert not call.differs(Device("right there", kernel))

@@ -15,7 +15,7 @@ from oracle.catalogue.measure import elements, information
 from oracle.cli import main
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS, Operator
-from oracle.power.values import binades_of, distances, judgeable, needed, values
+from oracle.power.values import binades_of, distances, needed, reachable_binades, values
 
 LOSS, ROWS = OPERATORS["aclnnBinaryCrossEntropyBackward"], OPERATORS["aclnnSoftmaxBackward"]
 
@@ -75,7 +75,7 @@ def test_a_result_that_is_lost_does_not_visit_its_operands() -> None:
 
 
 def test_a_binade_at_which_right_kernels_disagree_is_not_counted() -> None:
-    assert judgeable(LOSS, "x", "float32", [("+", -30), ("+", 120), ("-", 3)]) == {("+", -30), ("-", 3)}
+    assert reachable_binades(LOSS, "x", "float32", [("+", -30), ("+", 120), ("-", 3)]) == {("+", -30), ("-", 3)}
 
 
 def test_the_command_prints_the_holes(capsys) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oracle.model.errors import fit
+from oracle.model.errors import escaped
 from oracle.record import codec
 from oracle.record.codec import Fields, from_json, parse_object
 from oracle.record.reader import read
@@ -47,7 +47,7 @@ CASE = CaseRecord(
 )  # fmt: skip
 
 numbers = st.none() | st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
-texts = st.text(max_size=20).map(fit)  # a record has a device's text already in this form
+texts = st.text(max_size=20).map(escaped)  # a record has a device's text already in this form
 details = st.builds(
     Detail,
     rule=texts,
@@ -118,7 +118,7 @@ def test_a_detail_says_only_what_was_looked_at(detail: Detail, keys: list[str]) 
 
 def test_every_field_travels_but_the_header_s_unknown_ones() -> None:
     for kind in (RunHeader, CaseRecord, Detail, WorstElement, LayerVerdict):
-        silent = {f.name for f in dataclasses.fields(kind)} - set(codec.ways(kind))
+        silent = {f.name for f in dataclasses.fields(kind)} - set(codec.coded_fields(kind))
         assert silent == ({"extra"} if kind is RunHeader else set())
 
 

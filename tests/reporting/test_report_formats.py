@@ -17,7 +17,7 @@ import pytest
 import synthetic
 
 from oracle.cli import main
-from oracle.model.errors import fit, is_fit
+from oracle.model.errors import escaped, is_printable
 from oracle.record.reader import Record, read
 from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import exchange, summary
@@ -217,7 +217,7 @@ def test_a_markdown_code_span_holds_anything(text: str) -> None:
     assert fence[0] not in re.findall("`+", inner)
     assert "\n" not in span
     assert not re.search(r"(?<!\\)\|", span)
-    assert inner.replace("\\|", "|").strip() == " ".join(fit(text).split()).strip()
+    assert inner.replace("\\|", "|").strip() == " ".join(escaped(text).split()).strip()
 
 
 def cells(row: str) -> list[str]:
@@ -265,5 +265,5 @@ def test_what_is_printed_is_text_whatever_a_record_holds(tmp_path: Path, capsys:
     assert main(["diff", str(path), str(path)]) in (0, 1)
     texts.append("".join(capsys.readouterr()))
     for text in texts:
-        assert is_fit(text.replace("\r", ""))
+        assert is_printable(text.replace("\r", ""))
     assert r"\x1b]0;title\x07" in texts[1]

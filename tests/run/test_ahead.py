@@ -63,7 +63,7 @@ def test_a_process_that_dies_is_no_fault_of_the_run(files: list[Path], monkeypat
         raise Lost("a process of this machine: the work was lost")
         yield
 
-    monkeypatch.setattr(Workers, "as_done", lost)
+    monkeypatch.setattr(Workers, "as_completed", lost)
     before.expand_ahead(RUN, lambda text: None)
     assert not any(is_kept(file, "standard") for file in files)
 

@@ -12,7 +12,7 @@ import pytest
 from oracle.emulator.toolkit import require_trusted
 from oracle.model.errors import OracleError, OracleWarning
 from oracle.system import cache
-from oracle.system.cache import code_is_as_loaded, only_ours
+from oracle.system.cache import code_is_as_loaded, private_path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
 
@@ -26,17 +26,17 @@ def test_a_path_is_only_ours_where_nobody_else_can_write_it_or_replace_it(tmp_pa
     file.chmod(0o600)
     link = tmp_path / "link"
     link.symlink_to(folder)
-    assert only_ours(file) == file.resolve()
-    assert only_ours(link) == folder.resolve()
-    assert only_ours(folder / "missing") is None
+    assert private_path(file) == file.resolve()
+    assert private_path(link) == folder.resolve()
+    assert private_path(folder / "missing") is None
     for path in (file, folder, tmp_path):
         before = path.stat().st_mode
         for mode in (0o770, 0o707):
             path.chmod(mode)
-            assert only_ours(file) is None, (path, oct(mode))
+            assert private_path(file) is None, (path, oct(mode))
         path.chmod(before)
     tmp_path.chmod(0o1777)  # as /tmp: others can add files, not move them
-    assert only_ours(file) == file.resolve()
+    assert private_path(file) == file.resolve()
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can give a file away")
@@ -48,9 +48,9 @@ def test_what_belongs_to_another_user_is_not_ours(tmp_path):
     file.chmod(0o600)
     for path in (file, file.parent):
         os.chown(path, 12345, -1)
-        assert only_ours(file) is None
+        assert private_path(file) is None
         os.chown(path, 0, -1)
-    assert only_ours(file) is not None
+    assert private_path(file) is not None
 
 
 def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_file_has(tmp_path, monkeypatch):
@@ -75,7 +75,7 @@ def test_where_nobody_knows_the_user_nothing_is_kept_and_nothing_fails(monkeypat
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", unknown)
     assert cache.recalled(cache.user_cache() / "entry") is None
-    assert cache.only_ours(cache.user_cache()) is None
+    assert cache.private_path(cache.user_cache()) is None
     with pytest.raises(OSError, match=r"Not a directory|cannot find"):
         cache.make_private(cache.user_cache())
 

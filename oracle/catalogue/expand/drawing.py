@@ -82,7 +82,7 @@ def _takes(op: Operator, given: Mapping[str, Any], soc: str, cann: str) -> bool:
     return not op.ends_early(given)
 
 
-class Drawer:
+class RandomCalls:
     """Draws calls of an operator for a SoC, deterministically for a seed. ``usual``: a family's layer."""
 
     def __init__(self, op: Operator, soc: str, cann: str, seed: int, usual: Layer | None = None) -> None:
@@ -123,7 +123,7 @@ class Drawer:
             elif p.is_whole:
                 data = self._integers(p, shape, attrs)
             else:
-                data = self._values(p, edges) if self.usual is None else self._tame(p, edges, shape, attrs)
+                data = self._values(p, edges) if self.usual is None else self._usual_data(p, edges, shape, attrs)
             own = p.dtype or own
             inputs[p.name] = TensorPlan(shapes[p.name], own, data, self._view(shapes[p.name], reading=True))
         main = inputs[op.main]
@@ -250,13 +250,13 @@ class Drawer:
             return usual.resolved(shape, attrs)
         return {"gen": "within", "low": 0, "high": 1 if p.dtype == "bool" else self._one((1, 3, 100))}
 
-    def _tame(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
+    def _usual_data(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
         """Return the usual values, sometimes with a special one; or values at or around an attribute threshold. With
         a large attribute the main operand is as large, because kernels lose the digits of a small one."""
         assert self.usual is not None
         chance, usual = self._random.random(), self.usual.keys["inputs"][p.name]
         if p.read and edges and (chance > 0.65 or (p.name == self.op.main and max(edges) > LARGEST_USUAL)):
-            return self._beside(edges, 0.0 if 0.65 < chance < 0.8 else 1.0)
+            return self._near_points(edges, 0.0 if 0.65 < chance < 0.8 else 1.0)
         data: Data = usual.resolved(shape, attrs)
         if chance > 0.1 or not p.read:
             return data
@@ -267,7 +267,7 @@ class Drawer:
         if chance < 0.3:
             return self._one(USUAL_VALUES)
         if chance < 0.6:
-            return self._beside(self._points(p, edges), chance - 0.45)
+            return self._near_points(self._points(p, edges), chance - 0.45)
         if chance < 0.8:
             low = self._random.randint(-30, 20)
             return {"gen": "magnitudes", "low": low, "high": low + self._one((1, 4, 16))}
@@ -282,7 +282,7 @@ class Drawer:
         """Return possible thresholds of an operand: its own points, those of attributes; else common ones."""
         return [*self.op.points.get(p.symbol, ()), *edges] or list(EDGES)
 
-    def _beside(self, points: list[float], between: float) -> Data:
+    def _near_points(self, points: list[float], between: float) -> Data:
         """Return values at points and 1 ulp next to them; or, if ``between`` > 0, from an interval over two points."""
         if between <= 0:
             return {"gen": "around", "points": self._random.sample(points, min(4, len(points))), "steps": 1}
@@ -310,17 +310,19 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
         if key not in OF_DRAWN and not expander.from_class:
             text = f"family {expander.name}: draw makes the rest of a call; remove {key}"
             raise expander.document.error(text, (*expander.place, key))
-    layer, operator = expander.settled(family), expander.operator
+    layer, operator = expander.resolved(family), expander.operator
     missing = [p.name for p in operator.inputs() if not p.holds("classes") and p.name not in layer.keys["inputs"]]
     if missing:
         text = f"family {expander.name}: draw needs usual values of every input, and there are none for {missing[0]}"
         raise expander.document.error(text, expander.place)
     count = layer.keys["draw"] * (2 + len(operator.inputs()) + len(operator.attributes))
-    drawer, met = Drawer(operator, DEFAULT_SOC, "", 0, layer), np.zeros(THREES, bool)
+    drawer, met = RandomCalls(operator, DEFAULT_SOC, "", 0, layer), np.zeros(THREES, bool)
     if not drawer.dtypes:
         return
     for _ in range(count):
-        offered = [(case, _met(case)) for case in (drawer.draw() for _ in range(OFFERED)) if case is not None]
+        offered = [
+            (case, _condition_triples(case)) for case in (drawer.draw() for _ in range(OFFERED)) if case is not None
+        ]
         if not offered:
             return
         case, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[1]])) - len(each[1]))
@@ -340,10 +342,10 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
             uninformative=layer.keys.get("uninformative", ""),
             source=layer.keys["source"],
         )
-        yield from expander.asked(layer, within(case))
+        yield from expander.with_statuses(layer, within(case))
 
 
-def _met(case: Case) -> Array:
+def _condition_triples(case: Case) -> Array:
     """Return the triples of a call's conditions, as places in a table. Classes are wide: few calls meet most triples.
 
     Triples that share a place count as one. Such collisions are few, and only the choice among draws depends on them.

@@ -13,13 +13,13 @@ from ...operators.answers.registry import unknown_operator
 from ...operators.definition.operator import Operator
 from ..data.case import HUGE, TIERS, Case
 from ..plan import planning
-from ..plan.asked import Asker
+from ..plan.statuses import StatusResolver
 from ..written.layers import Draft, Layer, Reader, listed
 from ..written.reading import MOST, Document, together
 from . import drawing, expander as combining
 from .ecosystem import Design, Row, Volume
 from .expander import TOO_MANY, Expander
-from .of_class import Chosen, chosen
+from .of_class import SelectedFamily, chosen
 
 # Cases by a rule: a design draws shapes, values and formats as the ecosystem standard requires.
 
@@ -45,7 +45,7 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
     if not isinstance(written, dict):
         raise expander.document.error(f"family {name}: generate takes one mapping of variants", (*place, "variants"))
     layers = [layer.over(family) for layer in expander.variants(written, (*place, "variants"))]
-    variants = {layer.name: expander.settled(layer) for layer in layers}
+    variants = {layer.name: expander.resolved(layer) for layer in layers}
     if volume.rule != "ecosystem" or expander.from_class:
         variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
     factors = design(expander, family, volume, tuple(variants))
@@ -55,7 +55,7 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
         layer = _drawn(variants[row.variant], row, rule["draws"], expander.reader.names["output"], volume.rule)
         try:
             case = expander.planner.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(expander.attrs))
-            for planned in expander.asked(layer, case):
+            for planned in expander.with_statuses(layer, case):
                 result += 1
                 yield planned
         except OracleError as error:
@@ -129,7 +129,7 @@ def expand(document: Document, volume: Volume | None = None, tier: str | None = 
     """
     operator = operator_of(document)
     defaults = defaults_of(document, operator)
-    asker = Asker(operator)
+    asker = StatusResolver(operator)
     cases: list[Case] = []
     first: dict[str, str] = {}
     problems: list[OracleError] = []
@@ -177,7 +177,7 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
         raise expander.document.error(f"family {expander.name} expands to nothing: one of its axes is empty", place)
 
 
-def _begins(family: Chosen, defaults: Layer) -> int:
+def _begins(family: SelectedFamily, defaults: Layer) -> int:
     """Return the index of the first tier in which a family or one of its variants may have a case."""
     axes = listed(family.keys.get("variants") or [])
     own = family.keys.get("tier", defaults.keys.get("tier", "standard"))
@@ -193,7 +193,7 @@ def designs(document: Document) -> list[Design]:
     result = []
     for family in chosen(document, operator):
         if "generate" in family.keys:
-            expander = Expander(family, operator, defaults, None, Asker(operator))
+            expander = Expander(family, operator, defaults, None, StatusResolver(operator))
             result.append(design(expander, expander.layered, Volume("ecosystem", 1), ()))
     return result
 

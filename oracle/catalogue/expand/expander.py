@@ -10,7 +10,7 @@ from itertools import chain, cycle, islice, product
 from typing import Any
 
 from ...model import errors
-from ...model.classes import few_that_cover
+from ...model.classes import greedy_cover
 from ...model.dtypes import FLOATS, dtype_of
 from ...model.errors import OracleError
 from ...operators.definition.operator import Operator
@@ -18,10 +18,10 @@ from ..data import generators
 from ..data.case import Case
 from ..data.layout import parse
 from ..plan import families, planning
-from ..plan.asked import ASKED, Asker
 from ..plan.covering import covering, covering_accepted
 from ..plan.families import Turns, Values, as_layer, each_value
-from ..plan.telling import Telling, telling_alone
+from ..plan.informative import InformativeCheck, informative_values
+from ..plan.statuses import ASKED, StatusResolver
 from ..written.layers import (
     Draft,
     Layer,
@@ -37,7 +37,7 @@ from ..written.layers import (
 )
 from ..written.reading import Where
 from .ecosystem import Volume
-from .of_class import Chosen
+from .of_class import SelectedFamily
 
 TOO_MANY = f"more than {errors.CASES:,} cases in one file; leave some out, or write cover: pairs"
 _DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "int64")}  # words for several dtypes
@@ -47,7 +47,7 @@ class Expander:
     """Expands one family."""
 
     def __init__(
-        self, family: Chosen, operator: Operator, defaults: Layer, volume: Volume | None, asker: Asker
+        self, family: SelectedFamily, operator: Operator, defaults: Layer, volume: Volume | None, asker: StatusResolver
     ) -> None:
         self.name, self.operator, self.defaults, self.volume = family.name, operator, defaults, volume
         self.asker, self.planner = asker, planning.Planner(operator)
@@ -92,7 +92,7 @@ class Expander:
     def cases(self, layer: Layer, shown: list[str]) -> Iterator[Case]:
         keys = layer.keys
         self.require(layer, "dtype", "shape", "inputs")
-        layer = layer if "asked" in keys else self.settled(layer)
+        layer = layer if "asked" in keys else self.resolved(layer)
         dtypes, written = self.dtypes(layer), [listed(keys["attrs"][a]) for a in self.attrs]
         self.require_few(math.prod((len(dtypes), shapes_in(keys["shape"]), *map(len, written))), layer)
         for dtype, shape in product(dtypes, main_shapes(keys["shape"])):
@@ -105,7 +105,9 @@ class Expander:
         for values in product(*(listed(written[a]) for a in self.attrs)):
             try:
                 for attrs in planning.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
-                    yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
+                    yield from self.with_statuses(
+                        layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown)
+                    )
             except OracleError as error:
                 text = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
                 if not self.from_class:
@@ -126,11 +128,11 @@ class Expander:
 
     def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
         """Return the dtypes and the shapes of a family for which some SoC accepts the plain call."""
-        whole = self.settled(whole)
+        whole = self.resolved(whole)
         dtypes = [dtype for dtype in dtypes if any(self.accepted(whole, dtype, shape) for shape in shapes)]
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
-    def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
+    def with_statuses(self, layer: Layer, case: Case) -> Iterator[Case]:
         """Yield the case with its statuses: the family's, or the answers of oracle.validate."""
         case = planning.within(case) if self.from_class else case
         if layer.keys["asked"]:
@@ -145,7 +147,7 @@ class Expander:
         elif (accepted := self.asker.where_accepted(case)) is not None:
             yield accepted
 
-    def settled(self, layer: Layer) -> Layer:
+    def resolved(self, layer: Layer) -> Layer:
         """Return the layer with resolved statuses and SoCs, after the checks that do not depend on the axes."""
         self.check_data(layer)
         written = layer.keys.get("expect")
@@ -238,7 +240,7 @@ def with_few_in_smoke(cases: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case
     """Yield the cases. Smoke cases are moved to the standard tier if other smoke cases contain all their values: the
     smoke tier tries each value once, the standard tier all combinations."""
     early = [k for k, (case, _values) in enumerate(cases) if case.tier == "smoke"]
-    few = {early[k] for k in few_that_cover([cases[k][1] for k in early])}
+    few = {early[k] for k in greedy_cover([cases[k][1] for k in early])}
     for k, (case, _values) in enumerate(cases):
         yield replace(case, tier="standard") if case.tier == "smoke" and k not in few else case
 
@@ -265,7 +267,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
         return
     if by:
         if expander.from_class:
-            free[2:] = telling_alone(expander.operator, free, len(axes), planned)
+            free[2:] = informative_values(expander.operator, free, len(axes), planned)
             axes = free[len(free) - len(axes) :]
         by_row = in_classes(expander, whole, cover, free, shown, axes)
         yield from covered_by_class(expander, by_row, family, cache(planned))
@@ -294,7 +296,7 @@ def planning_of(expander: Expander, family: Layer, free: list[list[Any]], shown:
         variants = rest[len(shown) :]
         which = tuple(map(id, variants))
         if which not in settled:
-            settled[which] = expander.settled(expander.merged(variants))
+            settled[which] = expander.resolved(expander.merged(variants))
         layer = settled[which]
         attrs = {**layer.keys.get("attrs", {}), **chosen}
         layer = Layer({**layer.keys, **keys}, layer.places, layer.name) if keys else layer
@@ -307,8 +309,8 @@ def covered_by_class(expander: Expander, by: families.ByClass, family: Layer, pl
     """Yield the cases of rows in which classes meet. The few rows for ``each_dtype`` get its tier."""
     rows = list(by.rows(planned, expander.from_class))
     if expander.from_class:
-        telling = Telling(expander.operator)
-        rows = by.those_that(lambda row: any(telling(case, by.variants_of(row)) for case in planned(row)), rows)
+        telling = InformativeCheck(expander.operator)
+        rows = by.filter_rows(lambda row: any(telling(case, by.variants_of(row)) for case in planned(row)), rows)
     earlier = family.keys.get("each_dtype")
     few = by.with_each_dtype(rows) if earlier else ()
     for row in rows:
@@ -330,7 +332,7 @@ def covered_where_accepted(
 ) -> Iterator[Case]:
     """Yield the cases of rows in which all values of any two axes meet, if the row is accepted and can show a defect.
     If possible, all SoCs that accept the plain call accept the row, else one SoC does."""
-    telling = Telling(expander.operator)
+    telling = InformativeCheck(expander.operator)
 
     def accepted(row: tuple[int, ...]) -> bool:
         parts = [axis[k] for axis, k in zip(axes, row[len(row) - len(axes) :], strict=True)]
@@ -356,13 +358,15 @@ def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
     rotation = Turns({"dtype": dtypes, "shape": shapes, **attrs})
     rows = list(each_value(axes, expander.dtypes))
     for layers, own in rows:
-        yield from at_next(expander, family, layers, own, rotation)
+        yield from cases_at_next_values(expander, family, layers, own, rotation)
     for layers, own in islice(cycle(rows), len(rows) * rotation.longest):
         if rotation.left - own.keys():
-            yield from at_next(expander, family, layers, own, rotation)
+            yield from cases_at_next_values(expander, family, layers, own, rotation)
 
 
-def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
+def cases_at_next_values(
+    expander: Expander, family: Layer, layers: list[Layer], own: Values, rotation: Turns
+) -> Iterator[Case]:
     """Yield the cases of variants at the first of the next values of the family's axes that give a case."""
     shown = [a for a in expander.attrs if a in own or a in family.keys.get("attrs", {})]
     for _ in range(rotation.tries):

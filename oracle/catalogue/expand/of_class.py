@@ -119,7 +119,7 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
     """Return the parameters of an operator by their role in class files."""
     operands = tuple(p.name for p in op.operands)
     gradient = tuple(p.name for p in op.operands if p.symbol in _LABEL)
-    beside = tuple(n for n in operands if n != op.main)
+    others = tuple(n for n in operands if n != op.main)
     plain = op.usual((2, 2, 2))
     attributes: dict[str, tuple[str, ...]] = {}
     for p in op.attributes:
@@ -133,8 +133,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "operand": operands,  # operands with values that enter the result
         "value": tuple(n for n in operands if n not in gradient),  # the point at which the gradient is taken
         "other": tuple(n for n in operands if n not in gradient and n != op.main),
-        "beside": beside,
-        "paired": tuple(n for n in beside if len(op.shape_of(n, (2, 2, 2), plain)) == 3),
+        "beside": others,
+        "paired": tuple(n for n in others if len(op.shape_of(n, (2, 2, 2), plain)) == 3),
         "fixed": tuple(p.name for p in op.inputs() if p.role.freedom == "none"),  # type: ignore[union-attr]
         "pointed": tuple(p.name for p in op.operands if op.points.get(p.symbol)),
         "input": inputs,
@@ -324,7 +324,7 @@ _MERGED = ("inputs", "attrs", "output")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedFamily:
     """One family of an operator: its written keys and their document.
 
     ``from_class``: only the calls that the operator accepts are planned. ``source``: the place in an operator's file
@@ -338,7 +338,7 @@ class Chosen:
     source: str = ""
 
 
-def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
+def chosen(document: Document, operator: Operator) -> Iterator[SelectedFamily]:
     """Yield a document's own families, then the class families that it selects and does not replace.
 
     A family of the document without ``why`` changes keys of the class family with the same name.
@@ -348,9 +348,9 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
     taken = _taken(document, ofclass)
     for name, written in families.items():
         if "why" in written:
-            yield Chosen(document, name, _alike(document, name, written), False)
+            yield SelectedFamily(document, name, _resolved_like(document, name, written), False)
         elif name in ofclass and not (isinstance(rule, dict) and name in rule.get("without", ())):
-            yield Chosen(document, name, _over(written, ofclass[name].written), True)
+            yield SelectedFamily(document, name, _over(written, ofclass[name].written), True)
         elif name in ofclass:
             text = f"family {name}: `without` of classes leaves it out, and here its keys change; remove one of the two"
             raise document.error(text, ("families", name))
@@ -360,7 +360,9 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
             raise document.error(text, ("families", name))
     for name in taken:
         if name not in families:
-            yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",)))
+            yield SelectedFamily(
+                ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",))
+            )
 
 
 def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
@@ -375,7 +377,7 @@ def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
     return [name for name in rule.get("only", ofclass) if name not in rule.get("without", ())]
 
 
-def _alike(document: Document, name: str, written: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved_like(document: Document, name: str, written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Lay a family's keys over those of the family that it is ``like``; that family must not have ``like`` itself."""
     if "like" not in written:
         return written

@@ -17,7 +17,7 @@ from itertools import combinations, cycle, product
 import numpy as np
 
 from ...model.call import Array
-from ...model.classes import few_that_cover
+from ...model.classes import greedy_cover
 
 Row = list["int | None"]  # an index per axis; None: any
 Place = tuple[tuple[int, ...], tuple["int | None", ...]]  # earlier axes, and their values
@@ -37,7 +37,7 @@ def covering(sizes: tuple[int, ...], strength: int) -> tuple[Whole, ...]:
     lengths = [sizes[axis] for axis in order]
     rows: list[Row] = [list(values) for values in product(*map(range, lengths[: strength - 1]))]
     for axis in range(strength - 1, len(lengths)):
-        rows += _rows_of(lengthened(rows, Missing(lengths[:axis], lengths[axis], strength)), axis)
+        rows += _rows_of(extended_rows(rows, Missing(lengths[:axis], lengths[axis], strength)), axis)
     filled = [[k % lengths[i] if a is None else a for i, a in enumerate(row)] for k, row in enumerate(rows)]
     return tuple(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
 
@@ -70,7 +70,7 @@ class Missing:
             result[:, k] = np.where(open_, len(self.table) - 1, self._begins[k] + place)
         return result
 
-    def left(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    def missing_meetings(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Yield the missing meetings: earlier axes, their values, and the value of the new axis."""
         for begin, end, axes in zip(self._begins, self._begins[1:], self.axes, strict=False):
             lengths = [self._lengths[axis] for axis in axes]
@@ -79,7 +79,7 @@ class Missing:
                 yield axes, tuple(values), v
 
 
-def lengthened(
+def extended_rows(
     rows: Sequence[Row], missing: Missing, fitting: Callable[[Row], Sequence[int]] | None = None
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """Append to every row a value of a new axis that fits it. Return the meetings that are still missing.
@@ -93,7 +93,7 @@ def lengthened(
         best = max(values, key=lambda v: (gains[v], -((v - number) % turns)))
         row.append(best)
         missing.table[places, best] = False
-    return list(missing.left())
+    return list(missing.missing_meetings())
 
 
 def _rows_of(
@@ -142,7 +142,10 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
         return result
     for wish in wishes:
         ask = cache(wish)
-        kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
+        kept = [
+            [v for v in range(size) if any(map(ask, _neighbour_rows(sizes, axis, v)))]
+            for axis, size in enumerate(sizes)
+        ]
         rows = [
             tuple(values[k] for values, k in zip(kept, row, strict=True)) for row in covering(tuple(map(len, kept)), 2)
         ]
@@ -166,7 +169,7 @@ def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool
         missing = [pair for pair in missing if pair not in gone]
 
 
-def _beside(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
+def _neighbour_rows(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
     """Yield rows with an index: next to the first index of every other axis, then with one of these changed."""
     usual = tuple(value if other == axis else 0 for other in range(len(sizes)))
     yield usual
@@ -238,7 +241,7 @@ def _covering(
     rows: list[Row] = [list(label) for label in known.few(strength)]
     for axis in order:
         known.add(fitting[axis])
-        left = _rows_of(lengthened(rows, known.missing(strength), known.fitting), known.earlier, known.with_all)
+        left = _rows_of(extended_rows(rows, known.missing(strength), known.fitting), known.earlier, known.with_all)
         turns = list(dict.fromkeys(row[-1] for row in left))
         rows += sorted(left, key=lambda row: turns.index(row[-1]))
     result = []
@@ -294,7 +297,7 @@ class _Labels:
         """Return labels that contain every combination of ``strength`` classes that some label has. Each step takes the
         label that adds most, and the earlier one among equals."""
         met = [set(combinations(enumerate(label), strength)) for label in self._labels]
-        return [self._labels[k] for k in few_that_cover(met)]
+        return [self._labels[k] for k in greedy_cover(met)]
 
     def in_turn(self, rows: Sequence[Row]) -> Iterator[int]:
         """Yield a fitting label for every row; rows with the same fitting labels take them in turn."""

@@ -9,15 +9,15 @@ from itertools import chain, combinations, count, product
 from typing import Any
 
 from ...model import classes
-from ...model.classes import few_that_cover
+from ...model.classes import greedy_cover
 from ...model.errors import OracleError
 from ...operators.definition.operator import Operator
 from ..data.case import Case
 from ..written.layers import Layer, Shape, listed, main_shapes, names_in
 from . import planning
 from .covering import covering_classes
+from .informative import ignores_nothing
 from .planning import Planner, Variants
-from .telling import ignores_in_vain
 
 # ``cover: each``: every value of every axis, in as few cases as possible.
 #
@@ -158,21 +158,21 @@ class ByClass:
         self._strength = STRENGTHS[cover]
         self._along = cover == OF_AXES
         self._axis = _axis_of(operator, shown) if self._along else _placed(operator, shown) if cover == OF_PAIRS else ""
-        self._rare = classes.only_in_large(tuple(free[1])) if cover == OF_PAIRS else ()
+        self._rare = classes.combinations_only_in_large(tuple(free[1])) if cover == OF_PAIRS else ()
         if min(map(len, free[1]), default=2) < 2:
             raise OracleError(f"{cover} are of shapes of two or more axes")
         said = _attributes_of(variant.over(whole) for variant in chain(*axes, [Layer({}, ())]))
-        self._beside = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
+        self._stated = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
 
     def rows(self, planned: Callable[[Row], Sequence[Case]], refusing: bool = False) -> Iterator[Row]:
         """Yield rows in which any two or three classes and values meet. ``planned``: returns the cases of a row, or
         none if it refuses the row, which it can do if ``refusing``."""
-        free, together = self._free, (1, *self._beside)
+        free, together = self._free, (1, *self._stated)
         plain = (0,) * len(free)
         joint = [_with(plain, together, whole) for whole in product(*(range(len(free[k])) for k in together))]
-        if self._beside and self._operator.attribute("ignore index") is not None:
-            joint = [row for row in joint if not any(ignores_in_vain(self._operator, c) for c in planned(row))]
-        if refusing and self._beside:
+        if self._stated and self._operator.attribute("ignore index") is not None:
+            joint = [row for row in joint if not any(ignores_nothing(self._operator, c) for c in planned(row))]
+        if refusing and self._stated:
             joint = [row for row in joint if planned(row)]
         if self._along:
             joint = self._of_each_label(joint)
@@ -198,15 +198,15 @@ class ByClass:
 
     def _rare_twos(self, row: Row) -> list[str]:
         """Return, for each two classes that no smaller shape has, whether a shape has them; they join its label."""
-        held = set(classes.beside_the_count(self._free[1][row[1]]))
+        held = set(classes.combinations_without_count(self._free[1][row[1]]))
         return [str(two in held) for two in self._rare if len(two) == 2]
 
     def _rare_threes(self, joint: Sequence[Row], taken: Iterable[int]) -> Iterator[int]:
         """Yield rows for the triples of classes that no smaller shape has and that no row in ``taken`` has."""
-        met = [set(classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
-        return few_that_cover(met, taken)
+        met = [set(classes.combinations_without_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
+        return greedy_cover(met, taken)
 
-    def those_that(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
+    def filter_rows(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
         """Return the rows that satisfy ``tell``. Replace each other row by the first row with one other value on one
         axis that satisfies it and contains two classes or values that have not met before."""
         result = [row for row in rows if tell(row)]
@@ -227,34 +227,34 @@ class ByClass:
 
     def _twos(self, row: Row) -> set[tuple[Any, ...]]:
         """Return the pairs of a row: of its dtype, classes and values."""
-        return set(combinations([(0, row[0]), *self._told(row)], 2))
+        return set(combinations([(0, row[0]), *self._labelled_values(row)], 2))
 
     def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
         """Return few of the rows, in which each dtype meets every class and value that it meets in all rows. Each step
         takes the row that adds most of them; among equals, the row with most new pairs of classes and values."""
-        met = [{(row[0], each) for each in self._told(row)} for row in rows]
-        twos = [set(combinations(self._told(row), 2)) for row in rows]
+        met = [{(row[0], each) for each in self._labelled_values(row)} for row in rows]
+        twos = [set(combinations(self._labelled_values(row), 2)) for row in rows]
         chosen: set[Row] = set()
         seen: set[tuple[Any, ...]] = set()
-        for best in few_that_cover(met, rank=lambda k: (len(twos[k] - seen), -k)):
+        for best in greedy_cover(met, rank=lambda k: (len(twos[k] - seen), -k)):
             chosen.add(rows[best])
             seen.update(twos[best])
         return chosen
 
-    def _told(self, row: Row) -> list[tuple[int, Any]]:
+    def _labelled_values(self, row: Row) -> list[tuple[int, Any]]:
         """Return the classes of a row's shape and its other values except the dtype, each with its kind."""
         return [*enumerate(self._label(row), len(row)), *enumerate(row[2:], 2)]
 
     def _label(self, row: Row) -> tuple[str, ...]:
         """Return the classes of a row's shape or axis, and the attribute values that are combined with them."""
         shape: Shape = self._free[1][row[1]]
-        beside = [str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._beside and name != self._axis]
+        stated = [str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._stated and name != self._axis]
         if not self._axis:
-            return *classes.shape_classes(shape), *beside
+            return *classes.shape_classes(shape), *stated
         given = self._attributes(row)[self._axis]
         axis = given % len(shape)
         held = classes.axis_classes(shape, axis) if self._along else classes.shape_classes(shape)
-        return *held, f"{classes.place(shape, axis)} {given < 0}", *beside
+        return *held, f"{classes.place(shape, axis)} {given < 0}", *stated
 
     def _of_each_label(self, joint: Sequence[Row]) -> list[Row]:
         """Return one row per label: the row with most variants of its own, then with the smallest shape."""
@@ -268,7 +268,7 @@ class ByClass:
     def _of_their_own(self, row: Row) -> list[list[bool]]:
         shape, attrs = self._free[1][row[1]], self._attributes(row)
         shape_of = partial(self._planner.input_shape, main=shape, attrs=attrs)
-        return [each.of_their_own(shape, attrs, self._free[0][0], shape_of) for each in self._variants]
+        return [each.are_distinct(shape, attrs, self._free[0][0], shape_of) for each in self._variants]
 
     def _attributes(self, row: Row) -> Mapping[str, Any]:
         chosen = {name: self._free[k][row[k]] for k, name in enumerate(self._shown, 2)}

@@ -22,7 +22,7 @@ from ..data.case import Case, TensorPlan, stored_shape
 from ..data.generators.values import ignores_some
 from ..data.layout import arrange, later, parse, shares_elements
 from ..written.layers import Draft, Layer, Shape, operand_shape, resolve
-from .asked import without_data
+from .statuses import without_data
 
 # A case's attributes: from the written values to the C values, and to the words of an id.
 
@@ -104,7 +104,7 @@ def word(value: Any) -> str:
 # such a variant, an untested variant would seem to be tested.
 
 ShapeOf = Callable[[str, Draft], Shape]  # returns an operand's shape, from its name and draft
-Said = tuple[Shape, str, str, str]
+Signature = tuple[Shape, str, str, str]
 _FORM = ("shape", "view")
 _PLAIN = Draft()
 
@@ -127,13 +127,13 @@ class Variants:
                     self._tensors.append(_Tensor(name, draft))
             self._held.append([places[name, id(draft)] for name, draft in drafts])
 
-    def of_their_own(self, main: Shape, attrs: Mapping[str, Any], dtype: str, shape_of: ShapeOf) -> list[bool]:
+    def are_distinct(self, main: Shape, attrs: Mapping[str, Any], dtype: str, shape_of: ShapeOf) -> list[bool]:
         """Return, for each variant, whether it is a call of its own for a main shape and attributes. It must describe
         its operands differently from every earlier variant, or set other keys than inputs. If it has an ignored class,
         some samples must be able to have that class, and others another one."""
         shapes = [shape_of(tensor.name, tensor.draft) for tensor in self._tensors]
-        each = [tensor.said(shape, main, attrs) for tensor, shape in zip(self._tensors, shapes, strict=True)]
-        known: set[tuple[Said, ...]] = set()
+        each = [tensor.signature(shape, main, attrs) for tensor, shape in zip(self._tensors, shapes, strict=True)]
+        known: set[tuple[Signature, ...]] = set()
         result = []
         for variant, held in zip(self._variants, self._held, strict=True):
             said = tuple(each[k] for k in held)
@@ -154,16 +154,16 @@ class _Tensor:
     def __init__(self, name: str, draft: Draft) -> None:
         self.name, self.draft = name, draft
         self._view, self._axis = parse(draft.plan.get("view", "contiguous"))
-        beside = {key: value for key, value in draft.plan.items() if key not in _FORM}
-        self._beside, self._data = repr((draft.null, beside)), repr(draft.data)
+        rest = {key: value for key, value in draft.plan.items() if key not in _FORM}
+        self._rest, self._data = repr((draft.null, rest)), repr(draft.data)
 
-    def said(self, shape: Shape, main: Shape, attrs: Mapping[str, Any]) -> Said:
+    def signature(self, shape: Shape, main: Shape, attrs: Mapping[str, Any]) -> Signature:
         """Return four distinct parts: the shape without leading 1s, the kind of the view, other plan keys, the data."""
         data = repr(self.draft.resolved(main, attrs)) if self.draft.refers else self._data
         first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
         along_one = self._view == "expanded" and -len(shape) <= self._axis < len(shape) and shape[self._axis] == 1
         plain = along_one or first == len(shape)
-        return shape[first:], "contiguous" if plain else self._view, self._beside, data
+        return shape[first:], "contiguous" if plain else self._view, self._rest, data
 
     def ignores_some(self, shape: Shape, main: Shape, attrs: Mapping[str, Any], dtype: str) -> bool:
         return ignores_some(shape, self.draft.plan.get("dtype", dtype), self.draft.resolved(main, attrs))

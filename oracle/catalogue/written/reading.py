@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from ...model import errors
-from ...model.errors import OracleError, meant
+from ...model.errors import OracleError, suggestion
 
 MOST = 10  # problems per file in one error message
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
@@ -256,7 +256,7 @@ def schema_error(document: Document, error: Any) -> OracleError:
     if rule == "additionalProperties":
         known = error.schema.get("properties", {})
         key = next(k for k in error.instance if k not in known)
-        hint = f"{meant(key, known)}; known: {', '.join(known)}"
+        hint = f"{suggestion(key, known)}; known: {', '.join(known)}"
         return document.error(f"unknown key {key!r}{inside}{hint}", (*place, key))
     if rule == "required":
         missing = next(k for k in error.validator_value if k not in error.instance)

@@ -25,7 +25,7 @@ from ...operators.answers.api import device_kernel
 from ...operators.definition.operands import formula_operands
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
-from .asking import accepted_values
+from .queries import accepted_values
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name, as the device read them
 Kernel = Callable[[Arguments, Platform], Array]

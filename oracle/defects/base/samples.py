@@ -15,7 +15,7 @@ import numpy as np
 from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import ONE, Expression, symbol, trace
-from ...numerics.orders.formula import Formula as PageFormula, chooses
+from ...numerics.orders.formula import Formula as PageFormula, is_zero_except_at_place
 from ...numerics.programs import simulate
 from ...numerics.traversal import substitute
 from ...operators.definition.operator import Operator
@@ -28,12 +28,12 @@ NEVER = int(np.iinfo(np.int64).min)  # an ignored class that no sample has
 
 def fits(op: Operator) -> bool:
     """Return whether an operator takes class indices and is zero except at each sample's class."""
-    return bool(op.inputs(CLASS_INDEX)) and chooses(op.computes)
+    return bool(op.inputs(CLASS_INDEX)) and is_zero_except_at_place(op.computes)
 
 
 def declared(op: Operator) -> PageFormula:
     """Return the formula (with its orders) of the value at a class, for an operator for which :func:`fits` is true."""
-    assert chooses(op.computes)
+    assert is_zero_except_at_place(op.computes)
     assert op.computes.at_place is not None
     return op.computes.at_place.value
 

@@ -22,7 +22,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS, Parameter
 from ...operators.definition.roles import ONE_VALUE, PER_CLASS, UNREAD
 from ..base import rows, samples
-from ..base.asking import (
+from ..base.queries import (
     accepted_values,
     any_shape,
     broadcasting,
@@ -35,7 +35,7 @@ from ..base.asking import (
     terms_shape,
     unwritten_words,
 )
-from ..one_change.numbers import signs, vanishes
+from ..one_change.numbers import formula_is_zero, signs
 
 Label = Callable[[Call], str]
 Factor = tuple[str, Label, tuple[str, ...]]  # name, the function from a call to its value, the mutated values
@@ -149,7 +149,9 @@ def _attributes(op: Operator) -> Iterator[Factor]:
             outside = "outside the classes, and occurs"
             yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")
         elif p.role == "number":
-            kept = [w for w, v in signs(p).items() if accepted_values(op, p.name, (v,)) and not vanishes(op, p, v)]
+            kept = [
+                w for w, v in signs(p).items() if accepted_values(op, p.name, (v,)) and not formula_is_zero(op, p, v)
+            ]
             if len(kept) > 1:
                 yield p.name, _sign(p.name), tuple(kept)
         elif p.role == "flag" and len(accepted_values(op, p.name, (True, False))) > 1:

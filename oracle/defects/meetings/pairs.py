@@ -25,7 +25,9 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS
 from ...operators.definition.roles import CLASS_INDEX, PER_SAMPLE
 from ..base import elementwise, rows, samples
-from ..base.asking import (
+from ..base.device import EVERY_SOC, Defect, Device, plain
+from ..base.elementwise import Arguments, F, Kernel, Where
+from ..base.queries import (
     accepts,
     broadcasting,
     call_of,
@@ -39,9 +41,7 @@ from ..base.asking import (
     usual,
     usual_shape,
 )
-from ..base.device import EVERY_SOC, Defect, Device, plain
-from ..base.elementwise import Arguments, F, Kernel, Where
-from ..one_change.numbers import signs, silent
+from ..one_change.numbers import result_is_zero, signs
 from . import factors
 from .factors import (
     ABSENT,
@@ -138,7 +138,7 @@ def _settled(op: Operator, one: Condition, two: Condition) -> str:
     chosen = {name: known[name][value] for name, value in (one, two)}
     if not accepts(op, attrs=chosen):
         return "the checks refuse the two together"
-    return "the result is 0 everywhere" if silent(op, chosen) else ""
+    return "the result is 0 everywhere" if result_is_zero(op, chosen) else ""
 
 
 @cache

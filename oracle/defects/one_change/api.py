@@ -17,9 +17,9 @@ from ...model.call import POINTERS, Array, Call
 from ...model.dtypes import DTYPES
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
-from ..base.asking import accepted_values, call_of, checks_of, usual, usual_shape
 from ..base.device import EVERY_SOC, Defect, Device, Write, plain
 from ..base.elementwise import Arguments, F, Kernel
+from ..base.queries import accepted_values, call_of, checks_of, usual, usual_shape
 from .layouts import storage_of
 from .refusals import not_contiguous, refusing
 

@@ -21,9 +21,9 @@ from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS, SUM
 from ..base import elementwise, rows, samples
-from ..base.asking import reductions, takes_complex
 from ..base.device import WITH_INFINITIES, Defect, Device, Write, plain, write_in_place
 from ..base.elementwise import Arguments, F, Kernel, row_sum, scatter, spread
+from ..base.queries import reductions, takes_complex
 from .mutations import changes, factors
 
 NEEDS = "values that enter the changed term"

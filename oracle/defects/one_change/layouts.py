@@ -16,17 +16,17 @@ from ...operators import OPERATORS, compute
 from ...operators.answers.parts import axis_in, part_of, parts, slice_axes
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
-from ..base.asking import (
+from ..base.device import EVERY_SOC, Defect, Device, Read, Write, plain
+from ..base.queries import (
     broadcasting,
     call_of,
     has_one_element,
     is_vector,
-    like_main,
+    main_shaped_operands,
     output_shape,
     usual_shape,
     where_accepted,
 )
-from ..base.device import EVERY_SOC, Defect, Device, Read, Write, plain
 
 
 def storage_of(view: Array) -> tuple[Array, int]:
@@ -190,7 +190,7 @@ def _misreads(op: Operator) -> Iterator[Defect]:
             f"layout/{slug}/{p.name} offset", op.name, "LAY", f"{p.name}: the offset is ignored",
             Device("offset", right, read=_without_offset(p.name)), f"a {p.name} with an offset",
         )  # fmt: skip
-    for p in like_main(op):
+    for p in main_shaped_operands(op):
         yield Defect(
             f"layout/{slug}/{p.name} in memory order", op.name, "LAY",
             f"{p.name} and {op.main} pair by places in memory",

@@ -17,9 +17,9 @@ from ...numerics.traversal import names_of, substitute
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, samples
-from ..base.asking import accepted_values, index_types, ranks, usual
 from ..base.device import EVERY_SOC, Defect, Device, plain
 from ..base.elementwise import Arguments, F, Kernel
+from ..base.queries import accepted_values, index_types, ranks, usual
 from ..base.samples import NEVER, Samples
 
 Change = Callable[[Any, Parameter], Any]
@@ -53,7 +53,7 @@ def _always(value: Any) -> Change:
 
 def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
     """Yield (attribute, name, change, what, needs) for the attributes that enter the result, directly or derived."""
-    read = op.computes.entering if isinstance(op.computes, Formula) and op.scalars is None else None
+    read = op.computes.value_operands if isinstance(op.computes, Formula) and op.scalars is None else None
     for p in (p for p in op.attributes if p.symbol and (read is None or p.symbol in read)):
         if p.role == "number":
             for label, (change, what, needs) in NUMBERS.items():
@@ -106,7 +106,7 @@ def of_numbers(op: Operator) -> Iterator[Defect]:
         )  # fmt: skip
 
 
-def vanishes(op: Operator, p: Parameter, value: float) -> bool:
+def formula_is_zero(op: Operator, p: Parameter, value: float) -> bool:
     """Return whether an elementwise formula is zero for a value of a number attribute and any operands."""
     if not elementwise.fits(op) or not p.symbol:
         return False
@@ -122,7 +122,7 @@ def signs(p: Parameter) -> dict[str, float]:
     return {"positive": usual if usual > 0 else 0.5, "negative": usual if usual < 0 else -0.5, "zero": 0.0}
 
 
-def silent(op: Operator, attrs: Mapping[str, Any]) -> bool:
+def result_is_zero(op: Operator, attrs: Mapping[str, Any]) -> bool:
     """Return whether an elementwise operator's result is zero for some attribute values and any operands."""
     if not elementwise.fits(op):
         return False
@@ -173,7 +173,7 @@ def _low_bits(k: Samples, a: Arguments) -> None:
     k.classes = k.classes.astype(np.int32).astype(np.int64)
 
 
-def _unseen(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> samples.Change:
+def _ignored_class_missed(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> samples.Change:
     """Return a change that overlooks the ignored class on some calls with class indices of one type."""
 
     def change(k: Samples, a: Arguments) -> None:
@@ -240,14 +240,14 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
         f"an ignored {name} beyond 32 bits", ("ascend950",),
     )  # fmt: skip
     for kind in index_types(op):
-        zero = _unseen(name, kind, lambda k, a: a[word] == 0)
+        zero = _ignored_class_missed(name, kind, lambda k, a: a[word] == 0)
         yield (
             f"{kind} {word} 0 unset", "IDX", f"{kind} {name}: an {word} of 0 counts as none", zero,
             f"an {word} of 0 that occurs, {name} {kind}", EVERY_SOC,
         )  # fmt: skip
         if 1 not in ranks(op):
             continue
-        vector = _unseen(name, kind, lambda k, a: a[op.main].ndim == 1)
+        vector = _ignored_class_missed(name, kind, lambda k, a: a[op.main].ndim == 1)
         yield (
             f"{kind} {word} of a vector", "IDX", f"{kind} {name}: the {word} of a single sample is not checked",
             vector, f"an ignored single sample, {name} {kind}", EVERY_SOC,

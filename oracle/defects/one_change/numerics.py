@@ -14,7 +14,6 @@ from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
 from ..base import elementwise, rows, samples
-from ..base.asking import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from ..base.device import (
     EVERY_SOC,
     NARROW,
@@ -36,6 +35,7 @@ from ..base.device import (
     upwards,
 )
 from ..base.elementwise import Arguments, F, Kernel, public, shaped
+from ..base.queries import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .mutations import is_mere_factor
 
 # ---- digits ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS, Parameter
 from ...operators.definition.roles import ONE_VALUE, PER_SAMPLE
 from ..base import samples
-from ..base.asking import (
+from ..base.device import EVERY_SOC, Defect, Device, plain
+from ..base.queries import (
     accepted_values,
     accepts,
     any_shape,
@@ -31,7 +32,6 @@ from ..base.asking import (
     usual_shape,
     where_accepted,
 )
-from ..base.device import EVERY_SOC, Defect, Device, plain
 
 Specs = dict[str, TensorSpec]  # by parameter; a null pointer has none
 Predicate = Callable[[Call, Specs], bool]
@@ -98,7 +98,7 @@ def of(name: str, holds: Callable[[TensorSpec], bool]) -> Predicate:
     return lambda call, specs: name in specs and holds(specs[name])
 
 
-def beside(name: str, other: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
+def of_both(name: str, other: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
     """Select calls in which ``holds`` is true for two tensors, if both are given."""
     return lambda call, specs: name in specs and other in specs and holds(specs[name], specs[other])
 
@@ -134,15 +134,15 @@ def _tensors(op: Operator) -> Iterator[Refusal]:
     for p in (p for p in op.inputs() if p.optional):
         yield Refusal(f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs)  # type: ignore[misc]
     for p in broadcasting(op):
-        spread = beside(p.name, op.output, lambda spec, out: spec.shape != out.shape)
-        lower = beside(p.name, op.output, lambda spec, out: spec.rank < out.rank)
+        spread = of_both(p.name, op.output, lambda spec, out: spec.shape != out.shape)
+        lower = of_both(p.name, op.output, lambda spec, out: spec.rank < out.rank)
         socs = where_accepted(op, [{"shapes": {p.name: (1,) * len(shape)}}])
         yield Refusal(f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread, socs)
         socs = where_accepted(op, [{"shapes": {p.name: shape[1:]}}])
         yield Refusal(f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower, socs)
     for p in (p for p in op.inputs() if any_shape(op, p.name)):
         yield Refusal(f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0))
-        unlike = beside(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
+        unlike = of_both(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
         yield Refusal(f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike)
 
 
@@ -170,7 +170,7 @@ def _types(op: Operator) -> Iterator[Refusal]:
             "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names), mixing(op)
         )
     if mixes(op, out):
-        other = beside(out, main, lambda given, x: given.dtype != x.dtype)
+        other = of_both(out, main, lambda given, x: given.dtype != x.dtype)
         yield Refusal(f"another {out} dtype", f"an {out} of another dtype", other)
     if takes_complex(op):
         wide = of(out, lambda given: given.dtype_name.startswith("complex"))
@@ -247,7 +247,7 @@ def _losses(op: Operator) -> Iterator[Refusal]:
     if 1 in ranks(op):
         yield Refusal(f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1))
         if validate(call_of(op, (5,), shapes={index: (5,)})).ok:
-            long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
+            long = of_both(main, index, lambda x, given: x.rank == given.rank == 1)
             yield Refusal(f"{index} (C) with {main} (C)", f"a {index} (C) with {main} (C)", long)
     for p in op.inputs(PER_SAMPLE):
         yield Refusal(f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0))

@@ -49,7 +49,7 @@ CELU_WAYS = (f"where(({V} < 0.5), {OTHER_WAY}, {ONE_WAY})", ONE_WAY, OTHER_WAY)
 CELU_LIMITS = ("5", "1", "0.5001220703125", "1.5", "0", "0.05", "-0.5")
 INF_TO = ("to largest", "to nan", "to zero", "loses its sign")
 NO_VARIANCE = (
-    "rstd is infinite beside a variance and an eps of 0, and what rounding leaves of that variance is unspecified"
+    "rstd is infinite with a variance and an eps of 0, and what rounding leaves of that variance is unspecified"
 )
 MEAN_OF_INFINITY = "the mean of a row with an infinity is unspecified, and no other mean is infinite"
 BOTH_WAYS = "both ways compute e^x - 1, and right kernels of other products take either alone"
@@ -337,7 +337,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each(
             "num/*/{}half away of gradWeight",
             KINDS,
-            "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either"
+            "a sum of rounded terms, which right kernels add in any order: a sum next to a tie may be stored to either"
             " side",
         ),
         "operand/*/self nan as zero": "gradInput takes the weight for zero as for NaN",
@@ -399,7 +399,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         "operand/*/self flushed": NO_DIFFERENCE,
     },
     "softplus": {
-        f"formula/*/({SOFTPLUS} * w) -> {SOFTPLUS}": "w is 1, or infinite beside a beta of 0: as its quotient is"
+        f"formula/*/({SOFTPLUS} * w) -> {SOFTPLUS}": "w is 1, or infinite with a beta of 0: as its quotient is"
     },
     "softshrink": {
         **{f"spec/*/{dtype} nan to {what}": NEVER_NAN for dtype in FLOATS for what in ("zero", "inf")},

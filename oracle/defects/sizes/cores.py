@@ -22,9 +22,9 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import PER_CLASS
 from ..base import elementwise, rows, samples
-from ..base.asking import has_one_element, like_main, reductions
 from ..base.device import Defect, Device, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
+from ..base.queries import has_one_element, main_shaped_operands, reductions
 from .lost import (
     POWERS,
     SIZES,
@@ -262,11 +262,11 @@ def _double_buffers(op: Operator) -> Iterator[Defect]:
     for cores, tile in FLAT if not reduces(op.computes) else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
         devices: dict[str, Device] = {}
         if elementwise.fits(op):
-            whole = (p for p in op.operands if p.name == op.main or p in like_main(op))
+            whole = (p for p in op.operands if p.name == op.main or p in main_shaped_operands(op))
             devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in whole}
         devices[op.output] = Device("stale", _stale_result(op, cores, tile))
         if by_rows:
-            devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _beside(op)}
+            devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _factors(op)}
         for name, device in devices.items():
             yield Defect(
                 f"cores/{op.slug}/{name} two tiles before, {cores} x {tile}", op.name, "TAIL",
@@ -275,7 +275,7 @@ def _double_buffers(op: Operator) -> Iterator[Defect]:
             )  # fmt: skip
 
 
-def _beside(op: Operator) -> list[Parameter]:
+def _factors(op: Operator) -> list[Parameter]:
     """Return the operands except the main one: the factors of the sum."""
     return [p for p in op.operands if p.name != op.main]
 
@@ -317,7 +317,7 @@ def _stale_in_later_rows(op: Operator) -> Change:
     def change(k: rows.Operands, cores: int, tile: int) -> Array:
         p, stale = right.products(k), dict(k)
         late = np.flatnonzero(later_rows(p.shape[0], cores))
-        for parameter in _beside(op):
+        for parameter in _factors(op):
             stale[parameter.symbol] = k[parameter.symbol].copy()
             stale[parameter.symbol][late, 2 * tile :] = k[parameter.symbol][late, : -2 * tile]
         return right(stale, p.sum(axis=1)[:, None], terms=p)

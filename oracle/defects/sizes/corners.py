@@ -18,9 +18,9 @@ from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples
-from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
 from ..base.device import Defect, Device, Mask, plain
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
+from ..base.queries import has_one_element, index_types, kinds, ranks, reduces_last_axis, reductions, socs_of
 from .lost import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
@@ -242,7 +242,7 @@ def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments
 def _counters(op: Operator) -> Iterator[Defect]:
     for what in ("flat", "row", "column"):
         devices = {p.name: _operand_wraps(op, p.name, what) for p in op.operands if elementwise.fits(op)}
-        if not (has_one_element(op) or (what == "column" and has_one_column(op))):
+        if not (has_one_element(op) or (what == "column" and reduces_last_axis(op))):
             devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
         if rows.fits(op) and what != "flat":
             devices["sum"] = Device(what, _sum_of_the_wrapped(op, what))

@@ -20,9 +20,9 @@ from ...numerics.expressions import Expression, text
 from ...numerics.traversal import substitute, walk
 from ...operators.definition.operator import Operator
 from ..base import elementwise, rows, samples
-from ..base.asking import has_one_element, has_rows, may_be_odd, summed_to
 from ..base.device import Defect, Device, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, gathered, spread
+from ..base.queries import has_one_element, has_rows, may_be_odd, summed_to
 
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)

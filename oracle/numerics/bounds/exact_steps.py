@@ -1,8 +1,9 @@
 """Known properties of a formula's steps: signs, digits, and the cases in which a format represents all results exactly.
 
-For float64 this is known for operands of narrow types without their values (:func:`held_from`). Each operand is an
-integer of few digits times a power of two. The digits that a step needs follow from the number and the positions of its
-operands' digits. For the type of a device, the steps are checked on some elements (:func:`is_exact_in`).
+For float64 this is known for operands of narrow types without their values (:func:`exact_magnitude_window`). Each
+operand is an integer of few digits times a power of two. The digits that a step needs
+follow from the number and the positions of its operands' digits. For the type of a device, the steps are checked on
+some elements (:func:`is_exact_in`).
 """
 
 from __future__ import annotations
@@ -126,14 +127,14 @@ class Span(NamedTuple):
     top: int
 
     @property
-    def is_held(self) -> bool:
+    def is_representable(self) -> bool:
         """Return whether float64 represents all such numbers."""
         few = min(self.digits, self.top - self.unit) <= FLOAT64.digits
         return few and self.unit >= LOWEST and self.top <= HIGHEST
 
 
 @lru_cache(maxsize=1024)
-def held_from(value: Expression, formats: tuple[tuple[str, str], ...]) -> dict[str, int] | None:
+def exact_magnitude_window(value: Expression, formats: tuple[tuple[str, str], ...]) -> dict[str, int] | None:
     """Return the magnitudes of operands for which no step of a value is rounded. For the symbols of the result they go
     from 2^(the result's number) to 2^LARGEST; other symbols can have any magnitude. None if no such range is known.
 
@@ -143,18 +144,18 @@ def held_from(value: Expression, formats: tuple[tuple[str, str], ...]) -> dict[s
     added = {name for node in walk(value) if node.op in ("+", "-") for name in names_of(node)}
     for least in range(-FLOAT64.digits, LARGEST):
         window = dict.fromkeys(sorted(added), least)
-        if known.keys() >= set(names_of(value)) and _is_held(value, known, window):
+        if known.keys() >= set(names_of(value)) and _is_exact(value, known, window):
             return window
     return None
 
 
-def _is_held(value: Expression, formats: Mapping[str, str], window: Mapping[str, int]) -> bool:
+def _is_exact(value: Expression, formats: Mapping[str, str], window: Mapping[str, int]) -> bool:
     spans: dict[int, Span] = {}
     for node in walk(value):
         if node.is_condition:
             continue
         span = _span(node, [spans[id(a)] for a in node.args if not a.is_condition], formats, window)
-        if span is None or not span.is_held:
+        if span is None or not span.is_representable:
             return False
         spans[id(node)] = span
     return True
@@ -208,7 +209,7 @@ def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: Floa
         else:
             row = values[id(node)] = next(rows)
             exact[id(node)] = _step(node, args, given, row)
-    held = iter(_are_held(results, fmt))
+    held = iter(_are_representable(results, fmt))
     for node in nodes:
         args = [exact[id(a)] for a in node.args]
         if node.op == "where":
@@ -240,7 +241,7 @@ def _step(node: Expression, args: list[Any], given: Mapping[str, Any], row: Arra
     return np.True_
 
 
-def _are_held(values: Array, fmt: FloatFormat) -> Array:
+def _are_representable(values: Array, fmt: FloatFormat) -> Array:
     """Return whether a format represents numbers that are zero or far from the ends of float32's exponents."""
     far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
     size = np.abs(values)

@@ -153,18 +153,18 @@ class _Rules:
             relative = (max(one.relative, other.relative) + unit) * SECOND_ORDER
             scaled = larger(self._weighted(a, b), self._weighted(b, a))
             return Loss(relative, plus(one.absolute, other.absolute), underflow, scaled)
-        absolute = times(constant(SECOND_ORDER), plus(self._beside(a, b), self._beside(b, a)))
+        absolute = times(constant(SECOND_ORDER), plus(self._error_in_difference(a, b), self._error_in_difference(b, a)))
         return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
 
     def _weighted(self, node: Expression, other: Expression) -> Expression:
         """Return the scaled error of a term of a sum, relative to the sum: small if the other term is larger."""
-        scaled, size, beside = self.loss(node).scaled, self.size(node), self.size(other)
+        scaled, size, rest = self.loss(node).scaled, self.size(node), self.size(other)
         if scaled is ZERO:
             return ZERO
-        little = over(minimum(scaled, constant(FAR)), ONE + over(beside, size))
-        return little if other.is_constant else where(beside > size, little, scaled)
+        little = over(minimum(scaled, constant(FAR)), ONE + over(rest, size))
+        return little if other.is_constant else where(rest > size, little, scaled)
 
-    def _beside(self, node: Expression, other: Expression) -> Expression:
+    def _error_in_difference(self, node: Expression, other: Expression) -> Expression:
         """Return the error of a term of a difference. A term that saturates at 1, next to a constant 1, is itself
         rounded to 1 in the end. Its error is at most a few times its distance from 1."""
         short = self._shortfall(node) if other.op == "constant" and other.value in (1, -1) else None

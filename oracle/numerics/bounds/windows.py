@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def reaching(
+def largest_safe_magnitude(
     roots: tuple[Expression, ...], names: tuple[str, ...], numbers: tuple[tuple[str, float], ...] = ()
 ) -> float | None:
     """Return the largest magnitude of the named operands with safe steps; None if no such magnitude is known. Safe:
@@ -77,20 +77,20 @@ def window(
     error (at least 2^-23 of the value). It can do so if each operand with a format is 0 or has a magnitude from
     ``least`` to ``most``. ``numbers``: operands with known values."""
     known = {name: number(each) for name, each in numbers}
-    for least, most in tried():
-        if sound(value, slack, known | {name: operand(fmt, least, most) for name, fmt in formats}):
+    for least, most in candidate_windows():
+        if is_safe_in_float32(value, slack, known | {name: operand(fmt, least, most) for name, fmt in formats}):
             return least, most
     return None
 
 
-def tried() -> Iterator[tuple[float, float]]:
+def candidate_windows() -> Iterator[tuple[float, float]]:
     """Yield windows, (least, most), from large to small."""
     for most in TOPS:
         for least in BOTTOMS:
             yield least, most
 
 
-def sound(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
+def is_safe_in_float32(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
     """Return whether float32 can evaluate a value, and a bound of its error (at least 2^-23 of the value), for operands
     with these spans."""
     spans: dict[int, Span] = {}

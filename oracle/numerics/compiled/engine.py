@@ -21,7 +21,7 @@ _LOCK = threading.Lock()
 _done = 0
 
 
-def asked_for() -> str:
+def requested() -> str:
     """Return the requested engine (``ACLNN_ORACLE_ENGINE``, default: auto); results never depend on it."""
     text = ENGINE.text()
     choice = "auto" if text is None else text
@@ -35,7 +35,7 @@ def asked_for() -> str:
 def is_compiled(sink: Sink) -> bool:
     """Return whether compiled loops fill a sink; the caller then loads them. No loop computes a verdict's bound."""
     global _done
-    choice = asked_for()
+    choice = requested()
     if sink.judged or choice == "numpy":
         return False
     if choice == "compiled":

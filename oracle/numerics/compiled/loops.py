@@ -36,21 +36,21 @@ from ...system.cache import (
     code_digest,
     code_is_as_loaded,
     make_private,
-    only_ours,
     opened,
+    private_path,
     recalled,
     sealed,
     shrink,
     store,
     user_cache,
 )
-from ..bounds.exact_steps import held_from
+from ..bounds.exact_steps import exact_magnitude_window
 from ..bounds.losses import losses
-from ..bounds.windows import are_single, cheap, reaching, window, within
+from ..bounds.windows import are_single, cheap, largest_safe_magnitude, window, within
 from ..expressions import ZERO, Expression
 from ..floats.codes import code
 from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic
-from ..orders.formula import Chosen
+from ..orders.formula import PlaceFormula
 from ..orders.kernel_orders import KEPT, Graphs
 from ..proof import U
 from ..traversal import names_of, walk
@@ -109,7 +109,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_apart)
 
 
-def keep(loop: Any, description: str) -> Any:
+def with_disk_cache(loop: Any, description: str) -> Any:
     """Return a function that numba compiles, with a lookup in the cache first. ``description``: the inputs of its
     machine code, in addition to the code of ``ROOMS`` and the types of its operands."""
     if _COUNTS_APART:
@@ -141,7 +141,7 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
     def path(self, signature: Any, target: Any) -> Path | None:
         """Return the cache path of the function compiled for a signature. Return None if there is no path, or if the
         code has changed since it was loaded: the entry would belong to other code."""
-        result = only_ours(folder() / self._name(signature, target.codegen()))
+        result = private_path(folder() / self._name(signature, target.codegen()))
         return None if result is None or not code_is_as_loaded() else result
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -150,7 +150,7 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
             return
         with suppress(OSError):  # read-only, full, missing: the program works without a cache
             make_private(folder())
-            if (place := only_ours(folder())) is not None:
+            if (place := private_path(folder())) is not None:
                 store(place / self._name(signature, result.codegen), sealed(dumps(result._reduce())))
                 shrink(place.glob("*.code"), MOST, cost=lambda status: status.st_size)
 
@@ -195,7 +195,11 @@ def elementwise(graphs: Graphs, operands: Mapping[str, Any], target: Array) -> A
 
 
 def scattered(
-    graphs: Graphs, chosen: Chosen, taken: Mapping[str, tuple[Any, str]], deciding: Mapping[str, Array], out: Array
+    graphs: Graphs,
+    chosen: PlaceFormula,
+    taken: Mapping[str, tuple[Any, str]],
+    deciding: Mapping[str, Array],
+    out: Array,
 ) -> Array:
     """Store a formula's value at the place of each row that takes part, in a contiguous output (rows, places). Return
     the rows with an unproven value. ``taken``: operands, and the index of a row's element. ``deciding``: whole numbers,
@@ -233,7 +237,7 @@ def loop_of(loop: str, dtype: str, functions: tuple[Any, ...] = ()) -> Any:
     scope = {**LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
     scope |= {"most": FORMATS[dtype].max, **{function.__name__: function for function in functions}}
     exec(loop, scope)
-    return keep(scope["run"], f"{dtype}\n{loop}")
+    return with_disk_cache(scope["run"], f"{dtype}\n{loop}")
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -249,7 +253,7 @@ def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
     if dtype == "float32":
         if "exp" not in operations:
             return known
-        top = reaching((value, wide), arrays) if set(names_of(value)) <= set(arrays) else None
+        top = largest_safe_magnitude((value, wide), arrays) if set(names_of(value)) <= set(arrays) else None
         if top is None:
             return known._replace(first=NEAR, inside=known.wide)
         return known._replace(first=NEAR, inside=cheap(wide, value, within(top, arrays)), top=top)
@@ -275,7 +279,7 @@ def _windows(
     kinds = dict(formats)
     numbers = tuple(zip((name for name in names if name not in kinds), values, strict=True))
     if slacks.first is NEAR:
-        top = reaching((value, slacks.inside), tuple(kinds), numbers)
+        top = largest_safe_magnitude((value, slacks.inside), tuple(kinds), numbers)
         result = None if top is None else (0.0, min(top, slacks.top))
     elif slacks.first is SINGLE and are_single(values):
         result = window(value, slacks.inside, formats, numbers)
@@ -292,4 +296,6 @@ def _windows(
 @functools.cache
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
     """Return the loop of a formula; see :func:`.source.source`."""
-    return loop_of(source(value, slacks, names, None if dtype == "float32" else held_from(value, formats)), dtype)
+    return loop_of(
+        source(value, slacks, names, None if dtype == "float32" else exact_magnitude_window(value, formats)), dtype
+    )

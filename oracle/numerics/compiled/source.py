@@ -64,7 +64,7 @@ def lines_of(*lines: str) -> str:
 def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapping[str, int] | None) -> str:
     """Return the functions of a formula. ``run`` takes operands, a flag whether their codes are checked for a window,
     the window, results and a list to fill. It returns the number of doubtful elements, -1 if the list is too short.
-    ``held``: the window of ``held_from``.
+    ``held``: the window of ``exact_magnitude_window``.
 
     An element with an operand NaN stays in doubt. A product and a sum can become one operation in vector loops: this
     rounds once instead of twice.
@@ -98,7 +98,7 @@ def _vectors(
         hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation propagates a NaN
         last = [
             *([f"v = v if {are_numbers(names)} else nan"] if hides else []),
-            f"held = {are_held(names, held)}",
+            f"held = {are_in_window(names, held)}",
             f"out[i], unsure = {kind.encode}(v, {low}, {high}, held)",
             f"doubt[i] = unsure | ({reaches_zero} & (not held))",
         ]
@@ -263,8 +263,8 @@ ROUNDED = {
 }
 
 
-def are_held(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
-    """Return, as code, the condition that operands are inside a window of ``held_from``."""
+def are_in_window(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
+    """Return, as code, the condition that operands are inside a window of ``exact_magnitude_window``."""
     if window is None:
         return "False"
     sizes = [(f"abs(p{names.index(name)})", least) for name, least in window.items()]

@@ -101,7 +101,7 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: i
 
 def _helping(share: Callable[[], None]) -> None:
     set_thread()
-    with scratch_apart():
+    with own_scratch():
         share()
 
 
@@ -132,7 +132,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     return _placed(shape, dtype, 0)
 
 
-def apart(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+def empty_with_margin(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     """Return an uninitialised array with free memory just before and after it. A compiled loop checks whether arrays
     overlap before it processes several elements together. It treats bytes after an array's end as part of the array."""
     return _placed(shape, dtype, _MARGIN)
@@ -149,7 +149,7 @@ def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
 
 
 @contextmanager
-def scratch_apart() -> Iterator[None]:
+def own_scratch() -> Iterator[None]:
     """Reserve this thread's scratch arrays for one evaluation. An evaluation that begins inside another (in a signal
     handler or a finaliser) gets its own arrays."""
     local = _LOCAL.__dict__
@@ -165,7 +165,7 @@ def scratch_apart() -> Iterator[None]:
 
 def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Return this thread's uninitialised array for a purpose. The next caller reuses it after the block is done.
-    Outside :func:`scratch_apart` no array is kept."""
+    Outside :func:`own_scratch` no array is kept."""
     kept: dict[str, Array] | None = _LOCAL.__dict__.get("scratch")
     if kept is None:
         return aligned(shape, dtype)

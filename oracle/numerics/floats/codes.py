@@ -53,12 +53,12 @@ def _of_rows(ufunc: np.ufunc, rows: Array, initial: float) -> Array:
     return np.asarray(ufunc.reduce(turned, axis=0, initial=initial)).reshape(*rows.shape[:-1], 1)
 
 
-def some(mask: Array) -> bool:
+def any_true(mask: Array) -> bool:
     """Return whether any element is true."""
     return bool(np.count_nonzero(mask))
 
 
-def every(mask: Array) -> bool:
+def all_true(mask: Array) -> bool:
     """Return whether all elements are true."""
     return int(np.count_nonzero(mask)) == mask.size
 
@@ -74,7 +74,7 @@ def codes(values: Array) -> Array:
     return values.view(_SIGNED[values.itemsize])
 
 
-def sizes(values: Array) -> Array:
+def magnitude_codes(values: Array) -> Array:
     """Return the bits of a contiguous float array without the signs."""
     return np.asarray(codes(values) & _LARGEST[values.itemsize])
 

@@ -127,7 +127,7 @@ else:
         """Do nothing."""
 
 
-def righted(state: bytes) -> bytes:
+def with_ieee_registers(state: bytes) -> bytes:
     """Return an environment with the control registers as IEEE 754 requires; the other words stay unchanged."""
     words = list(memoryview(state).cast("I"))
     for register in REGISTERS:
@@ -136,10 +136,10 @@ def righted(state: bytes) -> bytes:
 
 
 @contextmanager
-def right() -> Iterator[None]:
+def ieee_mode() -> Iterator[None]:
     """Let this thread compute as IEEE 754 says by default, as far as the platform allows; then restore it."""
     before = read()
-    write(righted(before))
+    write(with_ieee_registers(before))
     try:
         yield
     finally:
@@ -224,7 +224,7 @@ def set_thread() -> None:
 def _set_unit(state: bytes) -> None:
     if is_right():
         return
-    write(righted(state))
+    write(with_ieee_registers(state))
     if not is_right() or wrong():
         raise OracleError(
             f"this thread's floating-point arithmetic {wrong() or 'traps or converts in a way of its own'}, set by "

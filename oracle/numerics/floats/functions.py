@@ -16,7 +16,7 @@ import numpy as np
 from gmpy2 import mpfr
 
 from ...model.call import Array
-from .codes import highest, lowest, some
+from .codes import any_true, highest, lowest
 
 PARTS = 128  # of a binade: e^x = 2^(k / 128) e^r
 BLOCK = 1 << 13  # elements per pass: the temporaries of a function stay in the cache
@@ -151,7 +151,7 @@ def _log1p(x: Array) -> Array:
     result = _log(total)
     nothing = rest == 0
     if lowest(total) > 0 and highest(total) < np.inf:
-        if some(nothing):
+        if any_true(nothing):
             return np.where(nothing, x, result * (x / np.where(nothing, 1.0, rest)))
         result *= x / rest
         return result

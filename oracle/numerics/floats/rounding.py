@@ -17,7 +17,7 @@ from gmpy2 import mpq
 
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
-from .codes import has_nan, highest, lowest, some
+from .codes import any_true, has_nan, highest, lowest
 
 # The accuracy of evaluations: float64 here, float32 on a device, and the types that some kernels do not widen.
 
@@ -148,7 +148,7 @@ def _narrowed(values: Array, dtype: str) -> Array:
         bits = bits & np.uint32(0x7FFFFFFF)
         if lowest(bits) < _TINY_HALF:
             doubtful |= bits < _TINY_HALF
-    if some(doubtful):
+    if any_true(doubtful):
         where = np.flatnonzero(doubtful)
         single[where] = quantize(values[where], fmt)
     if dtype == "float16":
@@ -259,7 +259,7 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
     bits = np.ascontiguousarray(value).view(np.int64)
     result = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
     subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
-    if some(subnormal):  # subnormals are multiples of the quantum
+    if any_true(subnormal):  # subnormals are multiples of the quantum
         small = np.flatnonzero(subnormal)
         steps = value.reshape(-1)[small] / (fmt.quantum / 2)
         result.reshape(-1)[small] = np.abs(steps) % 2 == 1

@@ -20,7 +20,7 @@ from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from .. import double_double, programs
 from ..bounds.building import SECOND_ORDER
 from ..bounds.losses import Doubt, losses
-from ..bounds.windows import Span, are_single, number, operand, sound, spanned, tried
+from ..bounds.windows import Span, are_single, candidate_windows, is_safe_in_float32, number, operand, spanned
 from ..compiled.engine import is_compiled
 from ..exact import enclosures, extended, rationals
 from ..exact.rationals import Undefined
@@ -31,9 +31,9 @@ from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, float32, widen
 from ..orders.formula import Formula
 from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
-from ..programs import Operands, Values, cast, changed, loaded, pick, program, release, simulate
+from ..programs import Operands, Values, cast, index_arrays, loaded, map_arrays, program, release, simulate
 from ..proof import JUDGED, ExactValue, Region, Sink, narrow, settle
-from ..traversal import has_rational_way, is_rational, names_of, walk
+from ..traversal import has_rational_branch, is_rational, names_of, walk
 
 # 16-bit results evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
 #
@@ -78,12 +78,12 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
         return None
     slack = constant(lost.relative + HOST_FLOAT32.unit) * abs(value)
     known = {name: number(v) for name, v in numbers}
-    for least, most in tried():
+    for least, most in candidate_windows():
         codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
         symbols = {name: operand(kind, least, most) for name, kind in formats} | known
         read = {part.name: _looked_up(part, kinds[part.operand], codes[part.operand]) for part in parts}
         spans = {name: span for name, span in read.items() if span is not None}
-        if len(spans) == len(read) and sound(value, slack, symbols | spans):
+        if len(spans) == len(read) and is_safe_in_float32(value, slack, symbols | spans):
             return Plan(value, parts, lost.relative, codes)
     return None
 
@@ -223,7 +223,11 @@ class _Work:
     narrow: Operands = field(default_factory=dict)  # 16-bit operands that are looked up
 
     def at(self, index: Index) -> _Work:
-        return self if index == (Ellipsis,) else self.of(pick(self.operands, index), pick(self.narrow, index))
+        return (
+            self
+            if index == (Ellipsis,)
+            else self.of(index_arrays(self.operands, index), index_arrays(self.narrow, index))
+        )
 
     def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
         """Return the same work for other operands."""
@@ -231,14 +235,14 @@ class _Work:
 
     def widened(self, where: tuple[Array, ...]) -> Operands:
         """Return the operands of some elements in float64."""
-        return changed(pick(self.operands, where), widen)
+        return map_arrays(index_arrays(self.operands, where), widen)
 
     def put_all(self, plan: Plan | None, region: Region) -> Array:
         """Evaluate a region block by block, in float32 if sufficient; return the flat indices of unproven elements."""
         left, every = [np.empty(0, np.intp)], True
         for block in blocks(region.target.shape, block_size()):
             target = region.target[block]
-            few = None if plan is None else put(plan, pick(self.operands, block), target)
+            few = None if plan is None else put(plan, index_arrays(self.operands, block), target)
             if few is None:
                 every = False
                 self.put(block, region)
@@ -250,8 +254,8 @@ class _Work:
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
         target, judged = region.target[block], region.sink.judged
-        wide = loaded(pick(self.operands, block), target.shape)
-        part = self.of(wide, pick(self.narrow, block))
+        wide = loaded(index_arrays(self.operands, block), target.shape)
+        part = self.of(wide, index_arrays(self.narrow, block))
         relative, absolute = self.graphs.evaluation
         strict = StrictBound(self.graphs, wide, part.narrow, self.device, self.mean)
         running = strict.running if judged else ZERO
@@ -268,9 +272,9 @@ class _Work:
         if not (target.dtype == np.float32 and _are_finite(target)) and not _are_finite(value):
             beyond = self._overflowed(value, wide)
             if beyond.size:
-                region.leave_overflowed(beyond + region.start(target))
+                region.add_overflowed(beyond + region.start(target))
         if judged:
-            region.sink.put_bound(block, value, *strict.around(value, lost, apart, region.sink.formats))
+            region.sink.put_bound(block, value, *strict.bound_and_unspecified(value, lost, apart, region.sink.formats))
         release(value, error, lost, apart, *wide.values())
 
     def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
@@ -306,7 +310,9 @@ class _Work:
 
     def alike(self, where: tuple[Array, ...]) -> tuple[Array, Array]:
         """Return one element for each distinct set of operand bits, and the index of each element's representative."""
-        few = [np.asarray(v, np.float64) for v in pick(self.operands, where).values() if isinstance(v, np.ndarray)]
+        few = [
+            np.asarray(v, np.float64) for v in index_arrays(self.operands, where).values() if isinstance(v, np.ndarray)
+        ]
         bits = np.stack([np.zeros(where[0].size), *few], axis=1).view(np.uint64)  # possibly no operand is an array
         _, first, like = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         return first, like.reshape(-1)
@@ -323,7 +329,7 @@ class _Work:
         graph, result = self.graphs.value, (value, value - slack, value + slack)
         if not is_rational(graph) and double_double.supports(graph):
             result = double_double.refined(graph, few, self.dtype, slack)
-        if has_rational_way(graph):  # one result in ten of scale * x, as in Elu, is an exact tie
+        if has_rational_branch(graph):  # one result in ten of scale * x, as in Elu, is an exact tie
             ties = rationals.refined(value, rationals.evaluate(graph, few), self.dtype, np.inf)
             result = rationals.preferred(ties, result)
         return _where_finite(*result)
@@ -345,7 +351,7 @@ class _Work:
                 region.proved_finite = True
                 if alone:
                     anything = np.full(some.size, np.inf)
-                    region.leave(some, np.zeros(some.size), -anything, anything)
+                    region.add_unproven(some, np.zeros(some.size), -anything, anything)
                     region.finish(self.exact)
                 else:
                     self.leave(some, region)
@@ -362,7 +368,7 @@ class _Work:
         at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
         signed, anything = np.zeros(at[0].size, self.dtype), np.full(at[0].size, np.inf)
         ends = np.zeros(signed.size), -anything, anything
-        settle(np.arange(signed.size), ends, signed, self.of(pick(self.operands, at)).exact)
+        settle(np.arange(signed.size), ends, signed, self.of(index_arrays(self.operands, at)).exact)
         sink.out[at] = signed.astype(sink.out.dtype)
 
     def put_specials(self, graph: Expression, sink: Sink) -> None:
@@ -372,7 +378,7 @@ class _Work:
             return
         at = np.unravel_index(flat, sink.out.shape)
         special = ~np.logical_and.reduce(
-            [np.broadcast_to(np.isfinite(v), flat.shape) for v in pick(self.operands, at).values()]
+            [np.broadcast_to(np.isfinite(v), flat.shape) for v in index_arrays(self.operands, at).values()]
         )
         at = tuple(axis[special] for axis in at)
         with np.errstate(all="ignore"):
@@ -406,13 +412,13 @@ class _Work:
         return rounded & holds
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
-        few = pick(self.operands, np.unravel_index(where, shape))
+        few = index_arrays(self.operands, np.unravel_index(where, shape))
         return all(bool(np.isfinite(operand).all()) for operand in few.values())
 
     def finish(self, region: Region) -> None:
         """Settle the unproven elements of a region."""
         region.losing = self.lost
-        region.finish(self.exact, self.refine, self.graphs.second_look, self.alike)
+        region.finish(self.exact, self.refine, self.graphs.refine_min_elements, self.alike)
 
     def lost(self, where: tuple[Array, ...], value: Array) -> Array:
         """Return the possible loss of a right kernel for values that are more accurate than float64's."""
@@ -426,12 +432,12 @@ class _Work:
         if where.size and region.sink.judged:
             self._judged(where, region)
         elif where.size:
-            few = pick(self.operands, np.unravel_index(where, region.target.shape))
+            few = index_arrays(self.operands, np.unravel_index(where, region.target.shape))
             value, slack = self._enclosed(few, where.shape)
             beyond = self._overflowed(value, few)
-            region.leave_overflowed(where[beyond])
+            region.add_overflowed(where[beyond])
             where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
-            region.leave(where, value, value - slack, value + slack)
+            region.add_unproven(where, value, value - slack, value + slack)
 
     def _overflowed(self, value: Array, operands: Operands) -> Array:
         """Return flat indices of values that overflow float64, or are NaN there, although every operand is finite.
@@ -443,7 +449,7 @@ class _Work:
             elif not math.isfinite(array):
                 return where[:0]
         if where.size and self.graphs.undefined is not None:
-            few = pick(operands, np.unravel_index(where, value.shape))
+            few = index_arrays(operands, np.unravel_index(where, value.shape))
             (nowhere,) = program(self.graphs.undefined)(few, where.shape)
             where = where[~(np.broadcast_to(nowhere, where.shape) & np.isnan(value.reshape(-1)[where]))]
         return where
@@ -451,7 +457,7 @@ class _Work:
     def _judged(self, where: Array, region: Region) -> None:
         """Evaluate elements of a region with all data that a verdict needs, by NumPy."""
         at = np.unravel_index(where, region.target.shape)
-        work, few = self.of(pick(self.operands, at)), Region(region.sink.vector(where.size))
+        work, few = self.of(index_arrays(self.operands, at)), Region(region.sink.vector(where.size))
         work.put((Ellipsis,), few)
         work.finish(few)
         region.target[at] = few.target

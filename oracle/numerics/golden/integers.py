@@ -13,7 +13,7 @@ import numpy as np
 from ...model.call import Array
 from ..expressions import Expression, symbols_of, trace
 from ..orders.formula import Formula, condition_of
-from ..programs import Operands, changed, program, simulate
+from ..programs import Operands, map_arrays, program, simulate
 from ..traversal import walk
 
 Shape = tuple[int, ...]
@@ -37,7 +37,7 @@ def _stays(node: Expression) -> bool:
 def evaluate(graph: Expression, operands: Operands, terms: Shape, kept: Shape) -> Array:
     """Return a graph's values as int64. ``operands``: integers, or numbers, which lose their fraction in the host's
     cast. ``terms``: the values' shape; ``kept``: the output's shape in the same axes, with 1 along summed axes."""
-    result = np.broadcast_to(simulate(graph, changed(operands, lambda v: v.astype(np.int64)), np.int64), terms)
+    result = np.broadcast_to(simulate(graph, map_arrays(operands, lambda v: v.astype(np.int64)), np.int64), terms)
     summed = tuple(k for k, n in enumerate(terms) if kept[k] != n)
     return result.sum(axis=summed, keepdims=True) if summed else result
 
@@ -49,5 +49,5 @@ def unspecified(scheme: Formula, operands: Operands, shape: Shape, form: str, ki
     condition = condition_of(Formula(scheme.formula, unspecified=stated), form, kind)
     if condition is None:
         return None
-    (result,) = program(trace(condition))(changed(operands, lambda v: v.astype(np.float64)), shape)
+    (result,) = program(trace(condition))(map_arrays(operands, lambda v: v.astype(np.float64)), shape)
     return np.broadcast_to(result, shape)

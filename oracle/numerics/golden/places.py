@@ -18,7 +18,7 @@ from ...model.dtypes import dtype_of
 from ..compiled.engine import is_compiled
 from ..floats.blocks import axis_last
 from ..orders import strict
-from ..orders.formula import Chosen, Formula
+from ..orders.formula import Formula, PlaceFormula
 from ..orders.kernel_orders import Graphs, graphs_of
 from ..programs import Operands, simulate
 from ..proof import Sink
@@ -145,7 +145,7 @@ class _Rows:
     conditions; one value per row, or one.
     """
 
-    chosen: Chosen
+    chosen: PlaceFormula
     lead: tuple[int, ...]
     length: int
     numbers: dict[str, float]
@@ -155,7 +155,7 @@ class _Rows:
     deciding: dict[str, Array]
 
     @classmethod
-    def of(cls, chosen: Chosen | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
+    def of(cls, chosen: PlaceFormula | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
         assert chosen is not None
         lead, length = (*shape[:axis], *shape[axis + 1 :]) or (1,), shape[axis]
         rows = cls(chosen, lead, length, {}, {}, {}, {}, {})

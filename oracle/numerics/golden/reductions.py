@@ -23,12 +23,24 @@ from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, 
 from ..floats.rounding import FLOAT64, float32, quantize
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import reducing, types_of
-from ..programs import FIRST, Operands, cast, changed, loaded, pick, program, release, shape_of, simulate, spare
+from ..programs import (
+    FIRST,
+    Operands,
+    cast,
+    index_arrays,
+    loaded,
+    map_arrays,
+    program,
+    release,
+    shape_of,
+    simulate,
+    spare,
+)
 from ..proof import Exact, ExactValue, Refine, Region, Sink, U
 from ..traversal import Stage
 from .exact_rows import ExactRow
 from .row_bounds import RowBound
-from .stages import Beyond, Stages, evaluated
+from .stages import RowTotals, Stages, evaluated
 from .sums import AGAIN, TERMS, as_rows, from_rows, tree_sum
 
 Shape = tuple[int, ...]
@@ -42,13 +54,13 @@ def evaluate(
     sink: Sink,
     flushes: frozenset[str] = frozenset(),
     soc: str = "",
-    beyond: Beyond | None = None,
+    beyond: RowTotals | None = None,
 ) -> None:
     """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol. ``axes``: the
     axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``: the
     sums over all rows."""
     scheme = reducing(formula, constants_of(formula, operands))
-    shape, rows = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
+    shape, rows = shape_of(operands), map_arrays(operands, lambda array: as_rows(array, axes))
     *lead, length = shape_of(rows)
     target, table = _target(sink, shape, axes, tuple(lead))
     loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
@@ -57,12 +69,12 @@ def evaluate(
         return Rows(scheme, some, sink.kernel, float32(flushes), soc, beyond)
 
     def work(index: Index) -> None:
-        some, part = pick(rows, index), target.at(index)
+        some, part = index_arrays(rows, index), target.at(index)
         if not loops:
             rows_at(some).fill(part)
         elif not _compiled(whole := rows_at(some), part):
             for few in blocks(whole.lead, max(1, region_size() // length)):
-                rows_at(pick(some, few)).fill(part.at(few))
+                rows_at(index_arrays(some, few)).fill(part.at(few))
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
@@ -107,7 +119,7 @@ def _compiled(rows: Rows, sink: Sink) -> bool:
         some = doubtful[start : start + at_once]
         where = np.unravel_index(some, rows.lead)
         few = Sink(np.empty((some.size, width), region.target.dtype), dtype_of(region.target.dtype).name)
-        Rows(rows.scheme, pick(rows.operands, where), rows.kind, rows.device, rows.soc).fill(few)
+        Rows(rows.scheme, index_arrays(rows.operands, where), rows.kind, rows.device, rows.soc).fill(few)
         region.target.reshape(-1, width)[some] = few.out
     region.proved_finite = True
     region.finish(rows.exact)
@@ -156,17 +168,17 @@ class Rows(Stages):
         shape, fast = region.target[block].shape, not region.sink.judged
         views = {name: v[index] if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()}
         inner = {**loaded(views, shape_of(views)), LENGTH: np.float64(self.length)}
-        outer = inner if self.wide else pick(inner, FIRST)
+        outer = inner if self.wide else index_arrays(inner, FIRST)
         totals = self.totals(self.graph, FLOAT64, rows, inner, fast=fast)
         value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
         region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
         if self.graph.may_overflow and np.isnan(value).any():
             beyond = np.flatnonzero(np.isnan(value) & _all_finite({**outer, **totals.known}, shape))
-            region.leave_overflowed(beyond + region.start(region.target[block]))
+            region.add_overflowed(beyond + region.start(region.target[block]))
         if region.sink.judged:
             region.sink.value[block] = value
-            region.sink.put_bound(block, value, *RowBound(self).around(rows, inner, outer, value))
+            region.sink.put_bound(block, value, *RowBound(self).bound_and_unspecified(rows, inner, outer, value))
         release(*inner.values(), value, margin, low, high)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
@@ -229,7 +241,7 @@ def kernel(
     """Return the result of a SoC's public kernel, with every intermediate in ``compute``; a sum is a binary tree, as on
     the device. ``per_row``: one element per row, the reduced axes kept as 1."""
     graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
-    shape, moved = shape_of(operands), changed(operands, lambda array: as_rows(array, axes))
+    shape, moved = shape_of(operands), map_arrays(operands, lambda array: as_rows(array, axes))
     totals: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         for stage in graph.stages:
@@ -254,7 +266,7 @@ def of_rows(
     *lead, length = shape_of(operands)
     result = np.empty((*lead, 1 if per_row else length), compute)
     for block in blocks(tuple(lead), max(1, block_size() // max(1, length))):
-        few = pick(operands, block)
+        few = index_arrays(operands, block)
         inner, whole = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}, shape_of(few)
         for stage in stages:
             terms = simulate(stage.terms, inner, compute, flushing=flushing, same_bits=True)
@@ -262,6 +274,6 @@ def of_rows(
             extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
             total = tree_sum(terms) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
             inner[stage.name] = np.broadcast_to(total, whole)
-        last = pick(inner, FIRST) if per_row else inner
+        last = index_arrays(inner, FIRST) if per_row else inner
         result[block] = simulate(outer, last, compute, flushing=flushing, same_bits=True)
     return result

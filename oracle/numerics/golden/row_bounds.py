@@ -20,7 +20,7 @@ from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
-from ..programs import FIRST, Operands, Values, cast, pick, program, shape_of, simulate
+from ..programs import FIRST, Operands, Values, cast, index_arrays, program, shape_of, simulate
 from ..traversal import is_rational, names_of, walk
 from .stages import Stages, Totals, evaluated
 from .sums import TERMS
@@ -41,7 +41,7 @@ class RowBound:
         may disagree about a value."""
         inner = self.stages.loaded((Ellipsis,) if self.stages.length <= TERMS else (Ellipsis, slice(1)))
         own = self.stages.totals(graph, arithmetic, (Ellipsis,), inner)
-        outer, shape = pick(inner, FIRST), (*self.stages.lead, 1)
+        outer, shape = index_arrays(inner, FIRST), (*self.stages.lead, 1)
         value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
         margin = np.broadcast_to(margin, shape)
         if arithmetic is FLOAT64:
@@ -52,7 +52,9 @@ class RowBound:
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
-    def around(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> tuple[Array, Array, Array | None]:
+    def bound_and_unspecified(
+        self, rows: Index, inner: Operands, outer: Operands, value: Array
+    ) -> tuple[Array, Array, Array | None]:
         """Return the possible loss of a right kernel in any order, the elements on which right kernels disagree, and
         those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)

@@ -40,7 +40,7 @@ class Totals:
     doubtful: bool = False  # for a sum over all rows: right kernels may disagree about it
 
 
-class Beyond(Protocol):
+class RowTotals(Protocol):
     """The sums of a formula over all rows (stages of the kind ``total``), for :class:`Stages` with some rows only."""
 
     def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
@@ -74,7 +74,7 @@ class Stages:
         kind: np.dtype[Any],
         device: Arithmetic,
         soc: str = "",
-        beyond: Beyond | None = None,
+        beyond: RowTotals | None = None,
     ) -> None:
         self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
         self.beyond = beyond

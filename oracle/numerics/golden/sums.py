@@ -29,7 +29,7 @@ from ..floats.blocks import axis_last, blocks
 from ..floats.rounding import LARGEST, NEAR, SURE, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
 from ..orders.formula import COUNT, Formula
 from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
-from ..programs import Operands, cast, changed, pick, program, shape_of, simulate
+from ..programs import Operands, cast, index_arrays, map_arrays, program, shape_of, simulate
 from ..proof import Sink, U
 from ..traversal import is_rational
 
@@ -110,7 +110,7 @@ def evaluate(
     table, mean = sink.vector(count), mean_loss(operands, len(shapes[0]))
     with np.errstate(all="ignore"):
         for block in blocks((count,), max(1, CHUNK // max(1, length))):
-            part = _Rows(graphs, pick(rows, block), kind, mean, added or kind, float32(flushes))
+            part = _Rows(graphs, index_arrays(rows, block), kind, mean, added or kind, float32(flushes))
             _fill(part, table.at(block))
     sink.fill(table)
 
@@ -122,7 +122,7 @@ def _fill(rows: _Rows, table: Sink) -> None:
     region = table.region((Ellipsis,))
     region.put_between((Ellipsis,), total - slack, total + slack, lambda where: np.asarray(total[where]))
     if (beyond := rows.overflowed()).size:
-        region.leave_overflowed(beyond)
+        region.add_overflowed(beyond)
     if table.judged:
         table.put_bound((Ellipsis,), total, *rows.freedom())
     region.finish(lambda i: rows.exact(i[0]), lambda where: rows.refined(where[0]))
@@ -164,7 +164,7 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[Operands
     def arranged(array: Array) -> Array:
         return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, length))
 
-    return changed(operands, arranged), (count, length)
+    return map_arrays(operands, arranged), (count, length)
 
 
 class _Rows:
@@ -198,7 +198,7 @@ class _Rows:
     def parts(self, rows: Any = slice(None)) -> Iterator[tuple[Operands, Shape]]:
         """Yield the operands of some terms of every row in float64, and their shape."""
         for start in range(0, self.shape[1], CHUNK):
-            few = changed(pick(self.operands, (rows, slice(start, start + CHUNK))), widen)
+            few = map_arrays(index_arrays(self.operands, (rows, slice(start, start + CHUNK))), widen)
             yield few, shape_of(few)
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
@@ -245,7 +245,7 @@ class _Rows:
         return np.array([row for row in beyond if self._has_value(row)], np.intp)
 
     def _has_value(self, row: int) -> bool:
-        operands = changed(pick(self.operands, row), widen)
+        operands = map_arrays(index_arrays(self.operands, row), widen)
         if not all(np.isfinite(v).all() for v in operands.values()):
             return False
         (beyond,) = np.nonzero(~np.isfinite(np.broadcast_to(self.value(operands, self.shape[1:]), self.shape[1:])))
@@ -368,7 +368,7 @@ class _Rows:
         most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - NEAR)
         where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
         if where.any():
-            rows, wide = pick(part, where), (int(where.sum()), shape[1])
+            rows, wide = index_arrays(part, where), (int(where.sum()), shape[1])
             few = cast(rows, np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
             answers.append(np.asarray(self.value(rows, wide)).astype(np.float32))  # every order may overflow in a step

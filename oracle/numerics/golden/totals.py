@@ -24,7 +24,7 @@ from ..floats.blocks import block_size, blocks
 from ..floats.rounding import FLOAT64, SURE, Arithmetic, float32
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
-from ..programs import Operands, changed, pick, shape_of
+from ..programs import Operands, index_arrays, map_arrays, shape_of
 from ..proof import Sink, U
 from ..traversal import Stage
 from . import reductions
@@ -50,17 +50,17 @@ def evaluate(
     if not scheme.value.sums_rows:
         reductions.evaluate(formula, operands, axes, sink, flushes, soc)
         return
-    rows = changed(operands, lambda array: as_rows(array, axes))
-    every = Every(scheme, rows, sink.kernel, float32(flushes), soc)
+    rows = map_arrays(operands, lambda array: as_rows(array, axes))
+    every = AllRows(scheme, rows, sink.kernel, float32(flushes), soc)
     with np.errstate(all="ignore"):
         every.prepare(sink)
     if sink.out.size == 1:  # one row is enough: the steps after the sums are the same for all
         first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
-        operands = pick(operands, first)
+        operands = index_arrays(operands, first)
     reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
 
 
-class Every:
+class AllRows:
     """All rows of a formula, and the sums over them; each sum is computed once."""
 
     def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
@@ -84,7 +84,7 @@ class Every:
         """Yield all rows in groups of about ``elements`` elements. ``graph``: the computation for each row."""
         scheme, kind, device, soc = self._made
         for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
-            rows = Stages(scheme, pick(self._operands, block), kind, device, soc)
+            rows = Stages(scheme, index_arrays(self._operands, block), kind, device, soc)
             rows.graph = graph
             yield rows
 
@@ -135,7 +135,7 @@ class Every:
             float((slack.sum() + wrong[0]) * 1.01 + high.size * double_double.UNDERFLOW),
         )
 
-    def _looked_at(self, graph: Graph) -> list[ExactRow]:
+    def _exact_rows(self, graph: Graph) -> list[ExactRow]:
         """Return every row in exact form."""
         every = self._rows(AGAIN, graph)
         return [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
@@ -148,7 +148,7 @@ class Every:
         if not graph.is_rational:
             return None
         result: list[float] = []
-        for row in self._once(self._looked_at, graph):
+        for row in self._once(self._exact_rows, graph):
             value = row.value(0)
             part = parts_of(mpq(value)) if isinstance(value, (float, type(mpq()))) else None
             if part is None:
@@ -161,6 +161,6 @@ class Every:
         return self._once(self._enclosed, graph.of_row(stage), precision)
 
     def _enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:
-        rows = self._once(self._looked_at, graph)
+        rows = self._once(self._exact_rows, graph)
         each = [enclosures.enclose(row.outer, row.operands(0), precision, row.ends) for row in rows]
         return enclosures.reduced("sum", each, precision)

@@ -67,7 +67,7 @@ class Formula:
         return tuple(name for name in symbols_of(self.formula) if name not in (COUNT, LENGTH))
 
     @cached_property
-    def entering(self) -> tuple[str, ...]:
+    def value_operands(self) -> tuple[str, ...]:
         """The operands that the formula's value depends on."""
         return tuple(name for name in names_of(trace(self.formula)) if name not in (COUNT, LENGTH, PLACE))
 
@@ -77,20 +77,20 @@ class Formula:
         return PLACE in names_of(trace(self.formula))
 
     @cached_property
-    def at_place(self) -> Chosen | None:
+    def at_place(self) -> PlaceFormula | None:
         """The formula at the one place of each row where it is not zero; None for any other formula."""
         result = at_place(trace(self.formula)) if self.knows_places else None
         if result is None:
             return None
-        return Chosen.of(result, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
+        return PlaceFormula.of(result, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
 
     @cached_property
-    def picked(self) -> Chosen | None:
+    def picked(self) -> PlaceFormula | None:
         """The formula of the rows that take part, if it sums values that are zero except at one place of each row."""
         result = picked(trace(self.formula)) if self.knows_places else None
         if result is None:
             return None
-        return Chosen.of(result[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
+        return PlaceFormula.of(result[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
 
     @cached_property
     def of_one_row(self) -> Formula:
@@ -133,7 +133,7 @@ class Formula:
         return id(self)
 
 
-class Chosen(NamedTuple):
+class PlaceFormula(NamedTuple):
     """The computation of a formula that is zero except at one place of each row. It has that place and the conditions
     under which a row takes part, made of ``deciding`` operands. It also has the value there, made of ``entering``
     operands."""
@@ -145,7 +145,7 @@ class Chosen(NamedTuple):
     entering: tuple[str, ...]
 
     @classmethod
-    def of(cls, inner: AtPlace, value: Formula, over: str) -> Chosen:
+    def of(cls, inner: AtPlace, value: Formula, over: str) -> PlaceFormula:
         """Return the choice of an inner graph. ``value``: the formula of the value, with its orders."""
         entering = names_of(*map(trace, value.formulas.values()))
         value = replace(value, over=over)
@@ -159,12 +159,12 @@ def _at_one_place(inner: T | None) -> T:
     return inner
 
 
-def chooses(computes: object) -> TypeGuard[Formula]:
+def is_zero_except_at_place(computes: object) -> TypeGuard[Formula]:
     """Return whether a page's formula is zero except at one place of each row."""
     return isinstance(computes, Formula) and bool(computes.over) and computes.at_place is not None
 
 
-def picks(computes: object) -> TypeGuard[Formula]:
+def sums_place_values(computes: object) -> TypeGuard[Formula]:
     """Return whether a page's formula sums values that are zero except at one place of each row."""
     return isinstance(computes, Formula) and bool(computes.over) and computes.picked is not None
 

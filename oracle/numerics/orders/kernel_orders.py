@@ -20,7 +20,7 @@ from ..bounds.ranges import is_away_from_zero, is_linear, is_negligible
 from ..expressions import COMPARISONS, ONE, ZERO, Expression, Function, place_of, symbol, symbols_of, trace, where
 from ..floats.rounding import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from ..programs import Operands, simulate
-from ..traversal import has_rational_way, names_of, substitute, undefined, walk
+from ..traversal import has_rational_branch, names_of, substitute, undefined, walk
 from .formula import COUNT, Form, Formula, condition_of, constants_of, named
 
 DEPARTURE = 2.0**-12  # relative: a kernel with a larger distance from the formula computes something else
@@ -223,18 +223,18 @@ class Graphs:
         return undefined(self.value)
 
     @cached_property
-    def second_look(self) -> float:
+    def refine_min_elements(self) -> float:
         """The number of elements from which doubtful ones get a second check; infinity if there is none."""
         if self.is_fragile:
             return math.inf
-        if has_rational_way(self.value) or double_double.is_cheap(self.value):
+        if has_rational_branch(self.value) or double_double.is_cheap(self.value):
             return 1
         return SERIES if double_double.supports(self.value) else math.inf
 
     @cached_property
     def may_be_exact(self) -> bool:
         """Return whether every order has a way without irrational steps."""
-        return all(has_rational_way(order) for order in self.orders)
+        return all(has_rational_branch(order) for order in self.orders)
 
 
 @lru_cache(maxsize=KEPT)
@@ -275,8 +275,8 @@ def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
     """Return whether an underflow may decide a comparison or a sign. Next to a constant other than 0 it does not."""
     if all(lost is ZERO for lost in underflows):
         return False
-    beside = [a for a in decision.args if a.is_constant and a is not ZERO]
-    return not (beside and all(is_negligible(lost, COUNT) for lost in underflows))
+    constants = [a for a in decision.args if a.is_constant and a is not ZERO]
+    return not (constants and all(is_negligible(lost, COUNT) for lost in underflows))
 
 
 def _reach(step: Expression, of: Mapping[Expression, Expression]) -> Expression:

@@ -27,7 +27,7 @@ from ..expressions import (
 )
 from ..floats.rounding import NARROW, Arithmetic
 from ..traversal import Stage, is_rational, rebuilt, staged, stored_in, substitute, walk
-from .formula import Formula, chooses, condition_of, constants_of, named
+from .formula import Formula, condition_of, constants_of, is_zero_except_at_place, named
 
 Types = frozenset[tuple[str, str]]  # the 16-bit dtypes of operands, by symbol
 ANY = 1 << 30  # significant bits of a stage's value: no limit
@@ -82,7 +82,7 @@ class Order(NamedTuple):
 
 def reduces(computes: object) -> TypeGuard[Formula]:
     """Return whether a page's formula reduces along axes."""
-    return isinstance(computes, Formula) and bool(computes.over) and not chooses(computes)
+    return isinstance(computes, Formula) and bool(computes.over) and not is_zero_except_at_place(computes)
 
 
 @lru_cache(maxsize=1024)

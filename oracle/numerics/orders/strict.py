@@ -23,9 +23,9 @@ from ..bounds.losses import NO_BOUND
 from ..bounds.ranges import Ranges, cell_of, is_linear, largest, ranges_of, stays_inside, table
 from ..expressions import ZERO, Expression
 from ..floats.blocks import block_size, blocks
-from ..floats.codes import highest, lowest, some
+from ..floats.codes import any_true, highest, lowest
 from ..floats.rounding import LARGEST, NEAR, SURE, Arithmetic, classes_differ, half_ulp, is_halfway, quantize, widen
-from ..programs import Operands, Values, cast, changed, pick, program, release, simulate
+from ..programs import Operands, Values, cast, index_arrays, map_arrays, program, release, simulate
 from .formula import Formula
 from .kernel_orders import DEPARTURE, VANISHING, Graphs, graphs_of
 
@@ -54,8 +54,8 @@ def kernel(
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result, narrow = np.empty(shape, compute), programs.narrow_of(operands, math.prod(shape))
     for block in blocks(shape, block_size()):
-        few = cast(pick(operands, block), compute)
-        result[block] = programs.simulated(root, few, pick(narrow, block), compute, flushing)
+        few = cast(index_arrays(operands, block), compute)
+        result[block] = programs.simulated(root, few, index_arrays(narrow, block), compute, flushing)
     return result
 
 
@@ -91,7 +91,7 @@ class StrictBound:
         """Like :meth:`Graphs.smooth`: the running bound is then read from a table."""
         return self.graphs.smooth(self.device) if self.mean == 0 else None
 
-    def around(
+    def bound_and_unspecified(
         self, value: Array, running: Values, departure: Values, formats: Sequence[FloatFormat]
     ) -> tuple[Array, Array, Array | None]:
         """Return the bound before the last roundings, the elements on which right kernels disagree, and those on which
@@ -145,7 +145,7 @@ class StrictBound:
         flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # includes NaN
         if FEW * where.size < flat.size:
             few = flat[where]
-            those = replace(self, operands=changed(self.operands, lambda v: v.reshape(-1)[where]), narrow={})
+            those = replace(self, operands=map_arrays(self.operands, lambda v: v.reshape(-1)[where]), narrow={})
             those._underflowing(underflow, few)
             flat *= 1 + VANISHING
             flat[where] = few
@@ -165,7 +165,7 @@ class StrictBound:
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE) & (bound > half_ulp(size, stored))
         if not lost.any():
             return
-        few, least = cast(pick(self.operands, lost), np.float32), size[lost] * DEPARTURE
+        few, least = cast(index_arrays(self.operands, lost), np.float32), size[lost] * DEPARTURE
         apart = np.zeros(least.shape, bool)
         for order in self.graphs.orders:
             kept, flushed = (
@@ -180,7 +180,7 @@ class StrictBound:
         operand or the answer is not finite, or if the answer is unknown."""
         if self.graphs.departing is not None:
             far = apart > np.abs(value) * DEPARTURE
-            if some(far):
+            if any_true(far):
                 arrays = [v for v in self.operands.values() if isinstance(v, np.ndarray)]
                 unspecified |= far & (np.isinf(apart) | ~np.logical_and.reduce([np.isfinite(v) for v in arrays]))
             bound += apart
@@ -208,9 +208,9 @@ class StrictBound:
         most = LARGEST if own is None else FORMATS[self.graphs.dtype].max
         suspect = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
         release(reach)
-        if not some(suspect):
+        if not any_true(suspect):
             return
-        few = cast(pick(self.operands, suspect), np.float32)
+        few = cast(index_arrays(self.operands, suspect), np.float32)
         orders = self.graphs.orders
         modes = dict.fromkeys((frozenset[str](), self.device.flushing))
         answers = [
@@ -226,23 +226,24 @@ class StrictBound:
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
         lost = np.where(bound[suspect] < NO_BOUND / 2, bound[suspect], 0)
         bound[suspect] = np.where(np.isfinite(apart), apart + lost, lost)
-        unspecified[suspect] = classes_differ([*answers, value.astype(np.float32)]) | self._turns(suspect)
+        unspecified[suspect] = classes_differ(
+            [*answers, value.astype(np.float32)]
+        ) | self._sign_of_infinity_unspecified(suspect)
 
-    def _turns(self, where: Array) -> Array:
+    def _sign_of_infinity_unspecified(self, where: Array) -> Array:
         """Return, for some elements, whether right kernels can answer infinities of either sign, or NaN. This happens
         if an infinite factor multiplies a value that is closer to zero than its own error."""
-        few = pick(self.operands, where)
+        few = index_arrays(self.operands, where)
         names = [n for n, v in few.items() if isinstance(v, np.ndarray) and is_linear(self.graphs.value, n)]
         infinite = [np.isinf(few[n]) for n in names]
-        if not some(np.any(infinite, axis=0)):
+        if not any_true(np.any(infinite, axis=0)):
             return np.zeros(np.count_nonzero(where), bool)
         ones = {n: np.where(inf, np.copysign(1.0, few[n]), few[n]) for n, inf in zip(names, infinite, strict=True)}
-        beside = replace(self, operands={**few, **ones}, narrow={})
-        value, running = (
-            np.asarray(v) for v in program(self.graphs.value, beside.running)(beside.operands, ones[names[0]].shape)
-        )
+        few_bounds = replace(self, operands={**few, **ones}, narrow={})
+        results = program(self.graphs.value, few_bounds.running)(few_bounds.operands, ones[names[0]].shape)
+        value, running = map(np.asarray, results)
         size = np.abs(value)
-        near = size <= beside.lost(value, running)
+        near = size <= few_bounds.lost(value, running)
         return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
@@ -255,15 +256,15 @@ class StrictBound:
         halfway = is_halfway(value, narrow[0])
         if len(narrow) > 1:
             halfway |= is_halfway(value, narrow[1]) & (quantize(value, narrow[0]) == value)
-        if not some(halfway):
+        if not any_true(halfway):
             return None
         ties = np.flatnonzero(halfway)
-        flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
+        flat = map_arrays(self.operands, lambda v: v.reshape(-1)[ties])
         single, wanted = cast(flat, np.float32), value.reshape(-1)[ties]
         likely = simulate(self.graphs.orders[0], single, np.float32) == wanted
         for order in self.graphs.orders if self.device.flushing else ():  # a result that may be flushed is not exact
             likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
         exact = np.zeros(value.size, bool)
         own = (*self.graphs.orders, *(() if self.graphs.native is None else (self.graphs.native,)))
-        exact[ties[likely]] = is_exact_in(own, pick(flat, likely), computed)
+        exact[ties[likely]] = is_exact_in(own, index_arrays(flat, likely), computed)
         return np.asarray(exact.reshape(value.shape))

@@ -20,13 +20,13 @@ from ...model.call import Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved
 from ...numerics.expressions import Expression
-from ...numerics.floats.blocks import apart, convert, scratch_apart
-from ...numerics.floats.codes import some
+from ...numerics.floats.blocks import empty_with_margin, convert, own_scratch
+from ...numerics.floats.codes import any_true
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.rounding import round_to
 from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
 from ...numerics.orders import strict
-from ...numerics.orders.formula import Formula, chooses, is_elementwise, picks
+from ...numerics.orders.formula import Formula, is_zero_except_at_place, is_elementwise, sums_place_values
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
 from ..definition.operands import constants, formula_operands
@@ -225,12 +225,12 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == wanted
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
-    with scratch_apart():
-        if chooses(op.computes):
+    with own_scratch():
+        if is_zero_except_at_place(op.computes):
             operands, (axis,) = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             places.evaluate(op.computes, operands, axis, part, target.flushes, target.form)
             return sink
-        if picks(op.computes):
+        if sums_place_values(op.computes):
             operands, axes = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             shape, axis = op.terms_shape(ready), class_axis(op.terms_shape(ready))
             per_row = len(shape) > 1 and axes == (axis,)
@@ -327,7 +327,7 @@ def references(call: Call) -> dict[str, Reference]:
 def reference(call: Call, output: str = "") -> Reference:
     """Return golden, unrounded value and strict bound of one output of a successful call. The default output is the
     first."""
-    op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
+    op, target = _operator_of(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = call.arguments
     spec, whole = _written_to(op, call), computes_integers(op, args, target)
     if op.ends_early(args) or op.skips(args):
@@ -344,14 +344,14 @@ def reference(call: Call, output: str = "") -> Reference:
         )
     served(op, args)
     defined(op, {**args, op.output: spec})
-    out = apart(spec.shape, _empty(op, spec, whole=whole).dtype)
+    out = empty_with_margin(spec.shape, _empty(op, spec, whole=whole).dtype)
     if not out.size:
         return Reference(out, np.empty(out.shape), np.zeros(out.shape))
     if whole:
         return _in_integers(op, args, target, out)
     sink = _evaluate(op, args, target, out, judged=True)
-    exact = sink.exact if some(sink.exact) else None
-    undecided = sink.undecided if sink.undecided is not None and some(sink.undecided) else None
+    exact = sink.exact if any_true(sink.exact) else None
+    undecided = sink.undecided if sink.undecided is not None and any_true(sink.undecided) else None
     masks = sink.unspecified, sink.zeros, exact
     return Reference(
         out,
@@ -366,7 +366,7 @@ def reference(call: Call, output: str = "") -> Reference:
     )
 
 
-def _asked(call: Call, output: str) -> Operator:
+def _operator_of(call: Call, output: str) -> Operator:
     """Return the operator of a call, reduced to the requested output."""
     result = operator(call.op)
     return result.of(output) if output else result
@@ -387,7 +387,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     intermediate rounded to the kernel type. Kernels flush subnormal numbers if the SoC's instructions do. Then follow
     the host's rounding, the cast to the output, and the SoC's overflow mode.
     """
-    op, target = _asked(call, output), platform(call.soc, call.cann)
+    op, target = _operator_of(call, output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
     args = call.arguments
     spec = _written_to(op, call)
@@ -422,7 +422,7 @@ def sketch(call: Call) -> dict[str, Array]:
     target = platform(call.soc, call.cann)
     result: dict[str, Array] = {}
     for name in written(call):
-        op, args = _asked(call, name), call.arguments
+        op, args = _operator_of(call, name), call.arguments
         shape = _written_to(op, call).shape
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)
@@ -445,11 +445,11 @@ def device_kernel(
             shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
             return sums.kernel(op.computes, operands, shapes, form, compute, stored, added, flushing).reshape(out)
         return strict.kernel(op.computes, operands, form, compute, flushing, stored)
-    if chooses(op.computes):
+    if is_zero_except_at_place(op.computes):
         operands, (axis,) = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))
         return places.kernel(op.computes, operands, shape, axis, form, compute, flushing, stored)
-    if picks(op.computes):
+    if sums_place_values(op.computes):
         operands, axes = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
         per_row = len(shape) > 1 and axes == (axis,)

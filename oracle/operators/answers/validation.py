@@ -11,8 +11,8 @@ from ml_dtypes import bfloat16
 
 from ...model.aclnn import DEFAULT_SOC, SUCCESS, Platform, Status, invalid, nullptr, platform
 from ...model.call import POINTERS, Call, TensorSpec, spec_of
-from ...model.errors import OracleError, meant
-from ..definition.checks import Asked, Check
+from ...model.errors import OracleError, suggestion
+from ..definition.checks import PageArguments, Check
 from ..definition.operator import Operator
 from ..definition.parameters import Parameter
 from .registry import operator
@@ -23,7 +23,7 @@ def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -
     for name in params:
         if name not in op.by_name and name not in extra:
             raise OracleError(
-                f"{op.name} has no parameter {name!r}{meant(name, op.by_name)}; it has: {', '.join(op.by_name)}"
+                f"{op.name} has no parameter {name!r}{suggestion(name, op.by_name)}; it has: {', '.join(op.by_name)}"
             )
 
 
@@ -79,7 +79,7 @@ def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
     """Return the described arguments, and the status of the first invalid one."""
-    args = Asked(op.name, {})
+    args = PageArguments(op.name, {})
     wrong = None
     for parameter in op.parameters:
         value = params.get(parameter.name)
@@ -97,7 +97,7 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
     if parameter.c == "int64":
         if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
             return int(value), None
-        wanted = "an int64" + (f": {parameter.told_words}" if parameter.words else "")
+        wanted = "an int64" + (f": {parameter.words_text}" if parameter.words else "")
     elif parameter.c == "aclIntArray":
         if value is None:
             return None, None

@@ -16,7 +16,7 @@ import numpy as np
 from ...model.aclnn import DOCUMENT, SOURCE, SUCCESS, Platform, Status, inner_nullptr, invalid, nullptr
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES, DType, dtype_of
-from ...model.errors import OracleError, meant
+from ...model.errors import OracleError, suggestion
 
 # op::PromoteType of opbase (``data_type_utils.h``): the common dtype that the host casts mixed inputs to.
 
@@ -107,7 +107,7 @@ class Check(NamedTuple):
 Checks = Iterator[Check]
 
 
-class Asked(dict[str, Any]):
+class PageArguments(dict[str, Any]):
     """The arguments of a call for a function of a page (``field``). A look-up of a name that is no parameter's is an
     error. ``parameters``: all parameters, if some have no value yet."""
 
@@ -120,7 +120,7 @@ class Asked(dict[str, Any]):
         if name in self.parameters:
             raise OracleError(f"{text}is not known yet when it is asked; known are: {', '.join(self)}")
         names = self.parameters or tuple(self)
-        raise OracleError(f"{text}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
+        raise OracleError(f"{text}is no parameter of it{suggestion(name, names)}; it has: {', '.join(names)}")
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a parameter's value; the default if it has none yet."""
@@ -183,7 +183,7 @@ def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> b
         raise OracleError(f"{text}, which is a text; it must be a tuple of dtypes, as ({allowed!r},)")
     wrong = next((each for each in allowed if each not in DTYPES), None)
     if wrong is not None:
-        raise OracleError(f"{text}: {wrong!r} is no dtype{meant(wrong, DTYPES)}")
+        raise OracleError(f"{text}: {wrong!r} is no dtype{suggestion(wrong, DTYPES)}")
     return False
 
 

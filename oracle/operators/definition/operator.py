@@ -221,7 +221,7 @@ class Operator:
         result = tuple(p for p in self.inputs() if p.read and p.symbol and not p.holds("classes"))
         if self.whole is None or not isinstance(self.computes, Formula):
             return result
-        entering = self.computes.entering  # one output can need fewer
+        entering = self.computes.value_operands  # one output can need fewer
         return tuple(p for p in result if p.enters(entering))
 
     @cached_property

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...model.aclnn import CANN, PLATFORMS
 from ...model.dtypes import DTYPES
-from ...model.errors import OracleError, meant
+from ...model.errors import OracleError, suggestion
 from ...numerics.expressions import LENGTH, PLACE, REDUCING, Function, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
 from ...numerics.orders.given import Given
@@ -137,7 +137,7 @@ def _computes(field: str, value: Any) -> Iterator[str]:
 
 def _dtype(field: str, value: Any) -> Iterator[str]:
     if not isinstance(value, str) or value not in ("", *DTYPES):
-        yield f"{field} is {_shown(value)}, which is no dtype{meant(value, DTYPES)}"
+        yield f"{field} is {_shown(value)}, which is no dtype{suggestion(value, DTYPES)}"
 
 
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
@@ -294,7 +294,7 @@ def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) 
     every = tuple(known)
     for name in names:
         if name not in every:
-            hint = f"{meant(name, every)}; there are: {', '.join(every) or 'none'}"
+            hint = f"{suggestion(name, every)}; there are: {', '.join(every) or 'none'}"
             yield f"{field} names {name}, which is no {what}{hint}"
 
 
@@ -318,11 +318,11 @@ def _form_problems(op: Operator) -> Iterator[str]:
         name, apart, dtype = whole.rpartition(" ")
         places += [(f"unspecified[{whole!r}]", name if apart else whole)] if whole else []
         if apart and dtype not in DTYPES:
-            yield f"unspecified[{whole!r}]: {dtype!r} is no dtype{meant(dtype, DTYPES)}"
+            yield f"unspecified[{whole!r}]: {dtype!r} is no dtype{suggestion(dtype, DTYPES)}"
     for place, name in places:
         kernel, _, version = name.partition("@")
         if not is_public(kernel):
-            hint = f"{meant(kernel, known)}; there are: {', '.join(known)}"
+            hint = f"{suggestion(kernel, known)}; there are: {', '.join(known)}"
             yield f"{place}: no SoC's kernel has the name {kernel!r}{hint}"
         if version and version not in CANN:
             yield f"{place}: {version!r} is no version of CANN; there are: {', '.join(CANN)}"

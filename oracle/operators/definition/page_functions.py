@@ -27,7 +27,7 @@ from ...numerics.exact.rationals import Undefined
 from ...numerics.expressions import place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, Formula, is_elementwise
 from ...numerics.programs import program
-from .checks import Args, Asked, Check, Checks
+from .checks import Args, PageArguments, Check, Checks
 from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
@@ -89,7 +89,7 @@ def _answering(op: Operator, field: str, function: Function) -> Function:
 
     @functools.wraps(function)
     def answering(a: Args, *platform: Platform) -> Any:
-        asked = Asked(op.name, a, field, op.by_name)
+        asked = PageArguments(op.name, a, field, op.by_name)
         try:
             answer = function(asked, *platform)
         except OracleError:
@@ -106,7 +106,7 @@ def _answering(op: Operator, field: str, function: Function) -> Function:
 def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, Platform], Checks]:
     @functools.wraps(function)
     def checking(a: Args, platform: Platform) -> Checks:
-        asked = Asked(op.name, a, field, op.by_name)
+        asked = PageArguments(op.name, a, field, op.by_name)
         try:
             made = function(asked, platform)
             if isinstance(made, (Check, str, Mapping)) or not isinstance(made, Iterable):
@@ -145,7 +145,7 @@ def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any],
     return f"{text}; yield one of oracle.operators.definition.checks, or check(name, problem)"
 
 
-def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
+def _failed(asked: PageArguments, function: Function, error: Exception) -> Failed:
     """Return an error that names the failing line of the page and the arguments that were null pointers."""
     text = f"{asked.operator}: its {asked.field} failed at {line_of(function, error)}: {type(error).__name__}: {error}"
     absent = [name for name, value in asked.items() if value is None]

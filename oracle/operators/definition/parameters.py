@@ -77,7 +77,7 @@ class Parameter:
         return self.words if self.c == "char*" else tuple(range(len(self.words)))
 
     @property
-    def told_words(self) -> str:
+    def words_text(self) -> str:
         """The words of a choice, with numbers if it has any: ``none, mean, sum``, or ``0 none, 1 mean, 2 sum``."""
         return ", ".join(self.words if self.c == "char*" else (f"{n} {word}" for n, word in enumerate(self.words)))
 
@@ -261,7 +261,7 @@ class KernelName:
     #: By the kernel's attribute name: the aclnn attribute behind it, and its value if it is omitted.
     attributes: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
     #: Further optional inputs of the kernel, which the aclnn function does not have.
-    beside: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -135,12 +135,12 @@ def _halved(main: Shape, attributes: Attributes) -> Shape:
     return tuple(n // 2 if j == k else n for j, n in enumerate(main))
 
 
-def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+def _halved_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
     k = attributes.get("axis", 0) % max(1, len(main))
     return tuple(None if j == k or j >= len(main) else j for j in range(len(own)))
 
 
-HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
+HALF = Role("half of the main operand along the axis", _halved, _halved_axes)
 
 # The operands of a norm over groups of channels, main operand (N, C, ...): one statistic per group.
 

@@ -105,14 +105,16 @@ def _groups(summary: Summary) -> Groups:
 
 
 def _error(values: Sequence[float]) -> Text:
-    return _("{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound", **_told(values))
+    return _(
+        "{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound", **_figures(values)
+    )
 
 
 def _own(values: Sequence[float]) -> Text:
-    return _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %", **_told(values))
+    return _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %", **_figures(values))
 
 
-def _told(values: Sequence[float]) -> dict[str, object]:
+def _figures(values: Sequence[float]) -> dict[str, object]:
     return {"cases": len(values), "median": percent(median(values)), "worst": percent(max(values)),
             "beyond": sum(value > 1 for value in values)}  # fmt: skip
 

@@ -9,7 +9,7 @@ from ordinary import in_full_alone
 from oracle.catalogue import default_dir, load
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.expand.ecosystem import Volume
-from oracle.catalogue.plan.asked import authority_of, demanded
+from oracle.catalogue.plan.statuses import authority_of, demanded
 from oracle.model.aclnn import authority_text
 from oracle.operators import OPERATORS
 from oracle.run.session import Run

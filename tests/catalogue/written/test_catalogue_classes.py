@@ -17,8 +17,8 @@ from oracle.catalogue import Case, files, load, load_all, operator_of
 from oracle.catalogue.data.case import arguments
 from oracle.catalogue.expand.of_class import made_for, templates
 from oracle.catalogue.loader import default_dir
-from oracle.catalogue.plan.asked import SOCS, Asker
 from oracle.catalogue.plan.planning import values, words
+from oracle.catalogue.plan.statuses import SOCS, StatusResolver
 from oracle.catalogue.portable import case_from_json, case_to_json
 from oracle.catalogue.written.layers import sets
 from oracle.catalogue.written.reading import Document, validate as follows_the_schema
@@ -221,7 +221,7 @@ def sample() -> Iterator[Case]:
 
 
 def test_products_asked_one_by_one_answer_as_those_asked_together() -> None:
-    asker = Asker(OPERATORS["aclnnSigmoidBackward"])
+    asker = StatusResolver(OPERATORS["aclnnSigmoidBackward"])
     for case in sample():
         given = arguments(case)
         together = asker.answers(case, given)

@@ -9,8 +9,8 @@ import pytest
 
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.defects.base.asking import has_one_column, has_one_element, unwritten_words
 from oracle.defects.base.device import right_device
+from oracle.defects.base.queries import has_one_element, reduces_last_axis, unwritten_words
 from oracle.defects.one_change import numbers
 from oracle.defects.sizes import cores, lost
 from oracle.operators import OPERATORS
@@ -31,7 +31,7 @@ OUTPUTS = [
 @pytest.mark.parametrize(("name", "output", "element", "column", "words"), OUTPUTS)
 def test_what_an_output_is_in_every_call(name, output, element, column, words):
     op = OPERATORS[name].of(output)
-    result = has_one_element(op), not element and has_one_column(op), unwritten_words(op)
+    result = has_one_element(op), not element and reduces_last_axis(op), unwritten_words(op)
     assert result == (element, column, words)
 
 

@@ -9,7 +9,7 @@ from ordinary import one_of_each_kind
 
 from oracle.case.prepare import Memory
 from oracle.catalogue import default_dir, load, load_all
-from oracle.defects.base.asking import checks_of, usual
+from oracle.defects.base.queries import checks_of, usual
 from oracle.defects.one_change.api import LAST_CHECK, missing, names, redundant, without
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS, validate

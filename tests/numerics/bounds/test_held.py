@@ -48,7 +48,7 @@ def operand(draw, name: str, least: int | None) -> float:
 @given(st.sampled_from(FORMULAS), st.sampled_from(list(TYPES)), st.data())
 def test_what_is_held_is_exact(formula, name, data):
     names = names_of(formula)
-    window = exact_steps.held_from(formula, tuple((each, name) for each in names))
+    window = exact_steps.exact_magnitude_window(formula, tuple((each, name) for each in names))
     assume(window is not None)
     chosen = {each: data.draw(operand(name, window.get(each))) for each in names}
     assume(all(np.isfinite(value) for value in chosen.values()))
@@ -59,8 +59,8 @@ def test_what_is_held_is_exact(formula, name, data):
 
 def test_probabilities_of_16_bits_are_held_down_to_tiny_ones():
     for formula in FORMULAS[:2]:
-        assert exact_steps.held_from(formula, (("g", "bfloat16"), ("y", "bfloat16")))["y"] <= -13
-        assert exact_steps.held_from(formula, (("g", "float16"), ("y", "float16")))["y"] <= -8
+        assert exact_steps.exact_magnitude_window(formula, (("g", "bfloat16"), ("y", "bfloat16")))["y"] <= -13
+        assert exact_steps.exact_magnitude_window(formula, (("g", "float16"), ("y", "float16")))["y"] <= -8
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_probabilities_of_16_bits_are_held_down_to_tiny_ones():
     ],
 )
 def test_what_may_be_rounded_is_not_held(formula, formats):
-    assert exact_steps.held_from(formula, tuple(formats.items())) is None
+    assert exact_steps.exact_magnitude_window(formula, tuple(formats.items())) is None
 
 
 def steps_are_exact(root, chosen: dict[str, float], fmt) -> bool:

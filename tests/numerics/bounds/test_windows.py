@@ -8,7 +8,7 @@ import pytest
 
 from oracle.numerics.bounds.building import plus, times
 from oracle.numerics.bounds.losses import losses
-from oracle.numerics.bounds.windows import cheap, reaching, window, within
+from oracle.numerics.bounds.windows import cheap, largest_safe_magnitude, window, within
 from oracle.numerics.expressions import Expression, constant, exp, maximum, symbol
 from oracle.numerics.floats.rounding import Arithmetic
 from oracle.numerics.orders.formula import is_elementwise
@@ -85,9 +85,9 @@ def test_a_number_decides_whether_there_is_a_window():
 
 def test_operands_reach_as_far_as_every_step_is_finite():
     x, beta = symbol("x"), symbol("beta")
-    assert reaching((exp(x),), ("x",)) == 64
-    assert reaching((exp(x * x),), ("x",)) == 8
-    assert reaching((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
-    assert reaching((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0: finite, but far from exact
-    assert reaching((1 / x,), ("x",)) is None
+    assert largest_safe_magnitude((exp(x),), ("x",)) == 64
+    assert largest_safe_magnitude((exp(x * x),), ("x",)) == 8
+    assert largest_safe_magnitude((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
+    assert largest_safe_magnitude((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0: finite, but far from exact
+    assert largest_safe_magnitude((1 / x,), ("x",)) is None
     assert within(8.0, ("x",), (("beta", 10.0),)) == (("x", (-8.0, 8.0)), ("beta", (10.0, 10.0)))

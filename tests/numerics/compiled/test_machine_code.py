@@ -29,7 +29,7 @@ def kept(tmp_path, monkeypatch):
 
 def doubled(description: str = "double", number: float = 3.0) -> int:
     """Compile or read a function, check that it works, and return how often it was read."""
-    function = loops.keep(numba.njit(lambda x: x + x), description)
+    function = loops.with_disk_cache(numba.njit(lambda x: x + x), description)
     assert function(number) == 2 * number
     return sum(function.stats.cache_hits.values())
 

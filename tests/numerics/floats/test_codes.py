@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.numerics.floats.codes import code, codes, has_nan, is_finite, sizes
+from oracle.numerics.floats.codes import code, codes, has_nan, is_finite, magnitude_codes
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 
@@ -30,5 +30,5 @@ def test_nan_and_infinities_are_seen_of_either_sign(dtype):
 def test_codes_count_the_numbers_of_a_type_from_zero(dtype):
     tiny = ml_dtypes.finfo(dtype).smallest_subnormal
     assert codes(np.asarray([0.0, tiny], dtype)).tolist() == [0, 1]
-    assert sizes(np.asarray([-0.0, -tiny], dtype)).tolist() == [0, 1]
+    assert magnitude_codes(np.asarray([-0.0, -tiny], dtype)).tolist() == [0, 1]
     assert code(np.dtype(dtype), math.inf) == code(np.dtype(dtype), float(ml_dtypes.finfo(dtype).max)) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.floats.codes import LONG, every, highest, highest_of_rows, lowest, some
+from oracle.numerics.floats.codes import LONG, all_true, any_true, highest, highest_of_rows, lowest
 
 
 def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():
@@ -35,4 +35,4 @@ def test_extremes_of_rows_are_those_of_numpy_for_rows_of_every_length():
 def test_masks_are_asked_as_numpy_does():
     for mask in ([], [True], [False], [True, False], [True, True], [[False, False], [False, True]]):
         mask = np.asarray(mask, bool)
-        assert (some(mask), every(mask)) == (mask.any(), mask.all())
+        assert (any_true(mask), all_true(mask)) == (mask.any(), mask.all())

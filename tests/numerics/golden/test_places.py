@@ -14,7 +14,7 @@ from truth import TYPES, rounded
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import equal, exp, place, sum_over, trace, where
 from oracle.numerics.golden import elementwise, places, reductions
-from oracle.numerics.orders.formula import Formula, chooses
+from oracle.numerics.orders.formula import Formula, is_zero_except_at_place
 from oracle.numerics.orders.reducing import reduces
 from oracle.numerics.proof import Sink
 from oracle.numerics.traversal import at_place
@@ -78,7 +78,7 @@ def test_other_formulas_of_places_are_dense():
 
     page = Formula(first_two, over="dim")
     assert reduces(page)
-    assert not chooses(page)
+    assert not is_zero_except_at_place(page)
     x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     out = np.empty((2, 3), np.float32)
     own = np.broadcast_to(np.arange(3.0), (2, 3))

@@ -43,7 +43,7 @@ def derived(op, operands, value):
     strict = StrictBound(graphs_of(computes, operands), operands, {}, FLOAT32, mean)
     with np.errstate(all="ignore"):
         (running,) = program(strict.graphs.running(FLOAT32))(operands, value.shape)
-        bound, unspecified, _ = strict.around(value, running, 0.0, [FORMATS["float32"]])
+        bound, unspecified, _ = strict.bound_and_unspecified(value, running, 0.0, [FORMATS["float32"]])
     return np.where(unspecified, np.nan, bound)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import oracle
 from oracle import OracleError, TensorSpec
-from oracle.defects.base.asking import call_of, checks_of
+from oracle.defects.base.queries import call_of, checks_of
 from oracle.model.aclnn import NEWEST, PLATFORMS, cann_of
 from oracle.model.call import FORMAT_ENUM
 from oracle.model.dtypes import DTYPES

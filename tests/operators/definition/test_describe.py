@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracle.defects.base.asking import call_of
+from oracle.defects.base.queries import call_of
 from oracle.operators import OPERATORS, validate
 from oracle.operators.answers.parts import accepted_dtypes, served_dtypes
 

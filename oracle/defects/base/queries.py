@@ -16,7 +16,7 @@ from ...model.dtypes import FLOATS, INDEX_TYPES
 from ...model.errors import OracleError
 from ...numerics.orders.reducing import reduces
 from ...operators import operator, validate
-from ...operators.definition.checks import Asked, Check
+from ...operators.definition.checks import Check, PageArguments
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS, SUM, Parameter
 from ...operators.definition.roles import (
@@ -63,7 +63,7 @@ def checks_of(call: Call) -> Iterator[Check]:
     """Yield every check of a call's validator, in order."""
     result = operator(call.op)
     specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    yield from result.checks(Asked(call.op, {**call.attrs, **specs}), platform(call.soc))
+    yield from result.checks(PageArguments(call.op, {**call.attrs, **specs}), platform(call.soc))
 
 
 @cache
@@ -93,10 +93,10 @@ def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any
 def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
     """Return whether the operator accepts such a call, and sources define its result."""
     call = usual(op, soc, dtype, **more)
-    return validate(call).ok and _is_told(op, call)
+    return validate(call).ok and _is_accepted(op, call)
 
 
-def _is_told(op: Operator, call: Call) -> bool:
+def _is_accepted(op: Operator, call: Call) -> bool:
     known = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
     return op.undefined is None or op.undefined({**call.attrs, **known}) is None
 
@@ -106,7 +106,7 @@ def ranks(op: Operator) -> tuple[int, ...]:
     """Return the ranks of the main operand that are accepted and have a defined result, up to the largest rank in
     catalogues."""
     every = range(LARGEST_RANK + 1)
-    return tuple(rank for rank in every if any(validate(c).ok and _is_told(op, c) for c in _of_rank(op, rank)))
+    return tuple(rank for rank in every if any(validate(c).ok and _is_accepted(op, c) for c in _of_rank(op, rank)))
 
 
 def _of_rank(op: Operator, rank: int) -> list[Call]:
@@ -149,7 +149,7 @@ def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
     names = [p.name for p in op.operands if not p.is_whole]
     for types in product(FLOATS, repeat=len(names) + 1):
         call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
-        if validate(call).ok and _is_told(op, call):
+        if validate(call).ok and _is_accepted(op, call):
             yield types[:-1], host_type(op, call), types[-1]
 
 
@@ -214,7 +214,7 @@ def is_vector(op: Operator, parameter: Parameter) -> bool:
     return known and len(usual(op).inputs[parameter.name].shape) < 2
 
 
-def like_main(op: Operator) -> tuple[Parameter, ...]:
+def main_shaped_operands(op: Operator) -> tuple[Parameter, ...]:
     """Return the operands, except the main one, that have or can have its shape."""
     return tuple(p for p in op.inputs(SAME, BROADCAST, MUTUAL) if p.read)
 
@@ -241,7 +241,7 @@ def _worded(op: Operator) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-def has_one_column(op: Operator) -> bool:
+def reduces_last_axis(op: Operator) -> bool:
     """Return whether an output's last axis has length 1 while the main operand's is longer."""
     return bool(usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:])
 

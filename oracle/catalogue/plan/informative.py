@@ -25,7 +25,7 @@ _LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.ite
 _SWITCHES = ("number", "flag", "choice")  # roles of attributes that together can turn a formula into zeros
 
 
-class Telling:
+class InformativeCheck:
     """Decides for the cases of one operator. Whether attributes leave a nonzero result is computed once for each of
     their combinations, and for every case with a single-valued operand, because masking may remove that value."""
 
@@ -48,13 +48,13 @@ class Telling:
         return self._leaves.get(chosen, True)
 
 
-def telling_alone(
+def informative_values(
     operator: Operator, free: Sequence[Sequence[Any]], variants: int, planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> list[list[Any]]:
     """Return, for each attribute and axis of variants (``free[2:]``), the values that can replace the plain ones in the
     plain call of the last shape. The call must be able to show a defect, and all SoCs that accept the plain call must
     accept it. The last ``variants`` axes of ``free`` are variants."""
-    telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
+    telling, plain = InformativeCheck(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
     usual = {case.soc for case in planned(plain)}
     result = []
     for k, axis in enumerate(free[2:], 2):
@@ -83,10 +83,10 @@ def _leaves(call: Call) -> bool:
         if bool(np.any(tells & np.isfinite(values))):
             return True
         special = special or bool(np.any(tells))
-    return special and any(map(_tells, references(call).values()))
+    return special and any(map(_informs, references(call).values()))
 
 
-def _tells(reference: Reference) -> bool:
+def _informs(reference: Reference) -> bool:
     """Return whether some element is specified and not 0."""
     tells = reference.golden != 0
     return bool(np.any(tells if reference.unspecified is None else tells & ~reference.unspecified))
@@ -106,7 +106,7 @@ def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
     )
 
 
-def ignores_in_vain(operator: Operator, case: Case) -> bool:
+def ignores_nothing(operator: Operator, case: Case) -> bool:
     """Return whether samples shall have the ignored class although there is only one sample or one class to draw."""
     ignored = operator.attribute("ignore index")
     if ignored is None:

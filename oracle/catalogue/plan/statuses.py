@@ -24,7 +24,7 @@ _OK = SUCCESS.name
 _NO_DATA = ("string", "narrow")  # kinds of dtype for which no case has data
 
 
-class Asker:
+class StatusResolver:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
     Whether SoCs differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
