@@ -25,7 +25,7 @@ from oracle.model.aclnn import platform
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.operators.definition.page_checks import accepted
-from oracle.run.before import keep
+from oracle.run.preparation import keep
 from oracle.settings.settings import Settings
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, where programs ignore Ctrl-C

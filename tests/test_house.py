@@ -37,7 +37,7 @@ FLOORS = (
     {"backends"},
     {"catalogue/expand", "defects/base", "interop"},
     {"catalogue", "defects/one_change", "defects/sizes"},
-    {"defects/meetings", "defects/published", "fixtures"},
+    {"defects/condition_pairs", "defects/published", "fixtures"},
     {"defects", "settings"},
     {"explain", "guest"},
     {"case"},

@@ -30,9 +30,9 @@ from ..system.cache import (
 )
 from ..system.process import collector_paused
 from .data.case import HUGE, TIERS, Case, TensorPlan
+from .expand.class_families import FOLDER
 from .expand.ecosystem import Volume
 from .expand.expand import expand
-from .expand.of_class import FOLDER
 from .written.layers import FILE
 from .written.reading import display, parsed, validate
 

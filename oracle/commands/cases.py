@@ -24,7 +24,7 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
-from ..run.before import keep
+from ..run.preparation import keep
 from ..settings.options import soc_of
 from . import Subparsers, at_least, note
 from .golden import catalogue_files, matching

@@ -20,9 +20,9 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
+from ..power.own_kernels import score_on
 from ..power.render import html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
-from ..power.supplied import score_on
 from ..record.types import LAYERS
 from ..reporting.formats import save
 from ..reporting.summary import aligned

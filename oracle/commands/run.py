@@ -113,7 +113,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     from ..backends import require_known
     from ..catalogue.loader import default_files
     from ..reporting.formats import format_of, require_writable
-    from ..run.before import expand_ahead
+    from ..run.preparation import expand_ahead
     from ..run.starting import language_of
     from ..settings.settings import settings_of
 

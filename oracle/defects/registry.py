@@ -35,10 +35,10 @@ from .base.device import Argument, Defect, Device, Right, nothing, own_output
 from .base.elementwise import Kernel
 from .base.queries import accepts, call_of, is_written, kinds, mixes, narrows, ranks, rounds_to_another, usual_shape
 from .base.right import generated as right_of
-from .meetings import pairs
+from .condition_pairs import pairs
 from .one_change import api, formula, layouts, numbers, numerics, refusals
 from .one_change.numbers import signs
-from .sizes import cores, corners, lost
+from .sizes import cores, corners, lost_parts
 
 # ---- mutants with the same answers as right kernels, bit for bit -----------------------------------------------------
 #
@@ -293,7 +293,7 @@ GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
     pairs.mutants,
     numerics.mutants,
     layouts.mutants,
-    lost.mutants,
+    lost_parts.mutants,
     cores.of_tiles,
     cores.of_cores,
     corners.mutants,

@@ -26,8 +26,16 @@ from ..catalogue.data.layout import arrange
 from ..catalogue.expand.drawing import RandomCalls, takes
 from ..catalogue.measure import Dimension
 from ..defects.base.device import Defect, Device, never, own_output, right_device
-from ..defects.meetings.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
-from ..defects.meetings.pairs import MILLION, MOST_NAMED, fresh, meeting
+from ..defects.condition_pairs.factors import (
+    Condition,
+    Factor,
+    class_factors,
+    factors_of,
+    is_class,
+    is_layout,
+    layout_factors,
+)
+from ..defects.condition_pairs.pairs import MILLION, MOST_NAMED, fresh, meeting
 from ..defects.registry import defects
 from ..explain.conditions import Contrast, contrast, sentence
 from ..explain.detail import described
@@ -46,9 +54,9 @@ from .trial import PlainRun, size_of
 
 # ---- conditions of calls that meet in some case: alone, in pairs and in triples --------------------------------------
 #
-# The conditions are the values of the factors of calls (:mod:`oracle.defects.meetings.factors`): dtype, rank and size,
-# the form in memory of each operand, attributes. Separate lines combine classes of shapes with these, and classes of
-# layouts (a tensor's offset in its storage, the order of its elements) with dtype and attributes. Two conditions are
+# The conditions are the values of the factors of calls (:mod:`oracle.defects.condition_pairs.factors`): dtype, rank,
+# size, the form in memory of each operand, attributes. Separate lines combine classes of shapes with these, and classes
+# of layouts (a tensor's offset in its storage, the order of its elements) with dtype and attributes. Two conditions are
 # feasible unless an operator's class says why no call meets both. Three are feasible if every two of them are.
 
 Combination = tuple[Condition, ...]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from ..reporting.summary import aligned, code, escape as plain, table
+from .own_kernels import Finding, Result
 from .summary import Noticed, OfClass, Summary
-from .supplied import Finding, Result
 
 Table = tuple[list[str], list[list[str]]]  # head and rows
 SHOWN = 40  # survivors and alarms shown; the JSON contains all

@@ -45,7 +45,7 @@ from ..settings.options import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
 from ..system.process import version_of
-from .before import Earlier
+from .preparation import Earlier
 from .terminal import by_layer, further, summary
 
 if TYPE_CHECKING:

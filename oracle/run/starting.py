@@ -24,7 +24,7 @@ from ..settings.options import PROPERTY, Invocation
 from ..settings.settings import settings_of
 from ..settings.shards import interleaved, longest_first, shuffled
 from ..system.process import keep_freed
-from .before import Earlier
+from .preparation import Earlier
 from .session import Run
 
 # The selection and order of the collected cases that this process runs.

@@ -28,7 +28,7 @@ from oracle.catalogue import (
     select,
     spec_of_plan,
 )
-from oracle.catalogue.expand.of_class import made_for
+from oracle.catalogue.expand.class_families import made_for
 from oracle.catalogue.loader import load_default, operator_of
 from oracle.catalogue.measure import FILE, counted, counts_text
 from oracle.catalogue.plan.planning import LONG_SUM

@@ -7,7 +7,7 @@ import pytest
 from ordinary import in_full_alone
 
 from oracle.defects.base.device import never
-from oracle.defects.meetings.pairs import MILLION
+from oracle.defects.condition_pairs.pairs import MILLION
 from oracle.defects.registry import defects
 from oracle.explain.conditions import contrast
 from oracle.power import conditions

@@ -12,8 +12,8 @@ from ordinary import in_full_alone
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
-from oracle.defects.meetings.factors import Condition, class_factors, factors_of, is_class
-from oracle.defects.meetings.pairs import SAID_BY, meeting, sampled
+from oracle.defects.condition_pairs.factors import Condition, class_factors, factors_of, is_class
+from oracle.defects.condition_pairs.pairs import SAID_BY, meeting, sampled
 from oracle.model import classes
 from oracle.model.call import Call
 from oracle.operators import OPERATORS

@@ -14,7 +14,7 @@ from oracle.cli import main
 from oracle.commands.power import RENDERERS
 from oracle.defects.base.device import Device, plain
 from oracle.defects.base.elementwise import Where
-from oracle.defects.meetings.pairs import SAMPLE, sampled
+from oracle.defects.condition_pairs.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
@@ -71,7 +71,7 @@ def test_processes_change_nothing(score, tiny):
 
 OUTSIDE = """
 from dataclasses import replace
-from oracle.defects.meetings.pairs import SAMPLE, sampled
+from oracle.defects.condition_pairs.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBackward")
 """

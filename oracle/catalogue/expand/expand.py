@@ -17,9 +17,9 @@ from ..plan.statuses import StatusResolver
 from ..written.layers import Draft, Layer, Reader, listed
 from ..written.reading import MOST, Document, together
 from . import drawing, expander as combining
+from .class_families import SelectedFamily, chosen
 from .ecosystem import Design, Row, Volume
 from .expander import TOO_MANY, Expander
-from .of_class import SelectedFamily, chosen
 
 # Cases by a rule: a design draws shapes, values and formats as the ecosystem standard requires.
 

@@ -36,8 +36,8 @@ from ..written.layers import (
     stand_in,
 )
 from ..written.reading import Where
+from .class_families import SelectedFamily
 from .ecosystem import Volume
-from .of_class import SelectedFamily
 
 TOO_MANY = f"more than {errors.CASES:,} cases in one file; leave some out, or write cover: pairs"
 _DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "int64")}  # words for several dtypes

@@ -25,7 +25,7 @@ from ..base import elementwise, rows, samples
 from ..base.device import Defect, Device, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
 from ..base.queries import has_one_element, main_shaped_operands, reductions
-from .lost import (
+from .lost_parts import (
     POWERS,
     SIZES,
     Count,
@@ -42,7 +42,7 @@ from .lost import (
 
 # Tiles that are read twice, summed wrongly or wrapped: mutants for every tile size.
 #
-# Lost parts are in :mod:`.lost`. A mutant is right until a tensor has more than one tile.
+# Lost parts are in :mod:`.lost_parts`. A mutant is right until a tensor has more than one tile.
 
 
 def _several(tile: int, count: int) -> bool:

@@ -21,7 +21,7 @@ from ..base import elementwise, rows, samples
 from ..base.device import Defect, Device, Mask, plain
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
 from ..base.queries import has_one_element, index_types, kinds, ranks, reduces_last_axis, reductions, socs_of
-from .lost import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
+from .lost_parts import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
 TARGET_TILES = (1024, 4096, 8192, 16384)

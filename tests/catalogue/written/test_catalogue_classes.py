@@ -15,7 +15,7 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import Case, files, load, load_all, operator_of
 from oracle.catalogue.data.case import arguments
-from oracle.catalogue.expand.of_class import made_for, templates
+from oracle.catalogue.expand.class_families import made_for, templates
 from oracle.catalogue.loader import default_dir
 from oracle.catalogue.plan.planning import values, words
 from oracle.catalogue.plan.statuses import SOCS, StatusResolver

@@ -22,7 +22,7 @@ from oracle.defects.sizes.cores import (
     two_before,
 )
 from oracle.defects.sizes.corners import HALF_WORD, wrapped
-from oracle.defects.sizes.lost import tail
+from oracle.defects.sizes.lost_parts import tail
 from oracle.model.aclnn import platform
 from oracle.model.call import Call
 from oracle.numerics.orders.reducing import reduces

@@ -12,7 +12,7 @@ import oracle
 from oracle.cli import main
 from oracle.model.errors import OracleError
 from oracle.operators import writes
-from oracle.power.supplied import score_on
+from oracle.power.own_kernels import score_on
 from oracle.settings.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
@@ -97,7 +97,7 @@ def test_what_is_no_kernel_is_refused_with_its_place_and_what_it_lacks(cases):
 
 MODULE = """
 import os, signal, threading
-from test_supplied import Kernel
+from test_own_kernels import Kernel
 
 class Dies(Kernel):
     def run(self, call):

@@ -8,7 +8,7 @@ from ordinary import in_full_alone
 from oracle.defects import registry
 from oracle.defects.one_change import numerics
 from oracle.defects.registry import why_unnoticeable
-from oracle.defects.sizes import lost
+from oracle.defects.sizes import lost_parts
 from oracle.operators import OPERATORS
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_lost_nan_is_hidden_where_every_nan_is_unspecified():
 
 
 def test_a_clamp_is_lost_only_where_kernels_have_it():
-    clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in lost.mutants(op))}
+    clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in lost_parts.mutants(op))}
     assert clamped == {
         "binary_cross_entropy_backward",
         "celu",

@@ -12,8 +12,8 @@ from oracle.case.prepare import Prepared
 from oracle.catalogue import Case, default_dir, load
 from oracle.catalogue.loader import catalogues, operator_of
 from oracle.defects.base.device import plain
-from oracle.defects.meetings.factors import factors_of
-from oracle.defects.meetings.pairs import impossible, mutants
+from oracle.defects.condition_pairs.factors import factors_of
+from oracle.defects.condition_pairs.pairs import impossible, mutants
 from oracle.numerics.orders.formula import is_elementwise
 from oracle.operators import OPERATORS
 from oracle.power.trial import size_of

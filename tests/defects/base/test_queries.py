@@ -12,7 +12,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.defects.base.device import right_device
 from oracle.defects.base.queries import has_one_element, reduces_last_axis, unwritten_words
 from oracle.defects.one_change import numbers
-from oracle.defects.sizes import cores, lost
+from oracle.defects.sizes import cores, lost_parts
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 
@@ -37,7 +37,7 @@ def test_what_an_output_is_in_every_call(name, output, element, column, words):
 
 def test_one_number_has_no_tiles_and_no_share_to_lose():
     total = OPERATORS["aclnnNLLLoss"].of("totalWeightOut")
-    assert [*cores.of_cores(total), *lost.mutants(total)] == []
+    assert [*cores.of_cores(total), *lost_parts.mutants(total)] == []
     assert {d.id.split("/")[2].split()[1] for d in cores.of_tiles(total)} == {"repeats"}  # in operands
 
 

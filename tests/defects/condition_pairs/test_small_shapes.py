@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oracle.defects.meetings.factors import ALONG, MIDDLE, class_factors, factors_of, meet
+from oracle.defects.condition_pairs.factors import ALONG, MIDDLE, class_factors, factors_of, meet
 from oracle.model.call import Call
 from oracle.model.classes import small_shapes
 from oracle.operators import OPERATORS
