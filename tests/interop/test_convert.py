@@ -62,7 +62,7 @@ def same_number(a: float, b: float) -> bool:
 def test_what_is_written_reads_back(to, tmp_path):
     """The exception is a range that covers its type: TTK fills it by decades and ignores its ends."""
     written = write(standard(), to)
-    assert sum(f.count + f.left_out.total() for f in written) == len(standard())
+    assert sum(f.count + f.omitted.total() for f in written) == len(standard())
     result = read_back(written, tmp_path)
     originals = written_of(to)
     assert len(originals) == len(result) > 100
@@ -131,7 +131,7 @@ def case_with(**plan) -> Case:
 def test_what_a_format_cannot_say_is_left_out_and_counted(case, said):
     written = {to: write([case], to)[0] for to in FORMATS}
     assert {to for to, file in written.items() if file.count} == said
-    assert all(file.count + file.left_out.total() == 1 for file in written.values())
+    assert all(file.count + file.omitted.total() == 1 for file in written.values())
 
 
 def test_ranges_are_exact_only_where_they_mean_the_same_data():

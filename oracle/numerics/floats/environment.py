@@ -96,7 +96,7 @@ if REGISTERS:
     WORD, MASK, VALUE = REGISTERS[0].word, REGISTERS[0].mask, REGISTERS[0].right
     LAST_WORD, LAST_MASK, LAST_VALUE = REGISTERS[-1].word, REGISTERS[-1].mask, REGISTERS[-1].right
 
-    def is_right() -> bool:
+    def is_ieee() -> bool:
         """Return whether this thread computes as IEEE 754 says by default. No loop: every golden calls it."""
         room = _ROOM
         _GET(room.address)
@@ -115,7 +115,7 @@ if REGISTERS:
 
 else:
 
-    def is_right() -> bool:
+    def is_ieee() -> bool:
         """Return whether this thread computes as IEEE 754 says by default, as far as arithmetic shows it."""
         return not wrong()
 
@@ -198,7 +198,7 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not is_right():
+        if not is_ieee():
             with IeeeArithmetic():
                 return function(*args, **kwargs)
         if _GET_ERRORS is None or _SET_ERRORS is None:
@@ -222,10 +222,10 @@ def set_thread() -> None:
 
 
 def _set_unit(state: bytes) -> None:
-    if is_right():
+    if is_ieee():
         return
     write(with_ieee_registers(state))
-    if not is_right() or wrong():
+    if not is_ieee() or wrong():
         raise OracleError(
             f"this thread's floating-point arithmetic {wrong() or 'traps or converts in a way of its own'}, set by "
             "a library of the process (one linked with -ffast-math, a call of fesetround), and on this platform Python "

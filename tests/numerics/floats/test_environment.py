@@ -194,9 +194,9 @@ def test_the_caller_finds_its_own_state_again():
 
 
 def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computing_wrongly(monkeypatch):
-    monkeypatch.setattr(environment, "is_right", lambda: not start.wrong())
+    monkeypatch.setattr(environment, "is_ieee", lambda: not start.wrong())
     monkeypatch.setattr(environment, "write", lambda state: None)
-    monkeypatch.setattr(environment, "righted", lambda state: state)
+    monkeypatch.setattr(environment, "with_ieee_registers", lambda state: state)
     monkeypatch.setattr(start, "LITTLE", 2.0**-50)  # with this arithmetic, rounding goes wrong
     x = np.ones(4, np.float32)
     with pytest.raises(OracleError, match="rounds in another direction than to nearest"):
@@ -208,7 +208,7 @@ def test_a_thread_of_ours_has_the_arithmetic_of_goldens():
 
     def thread() -> None:
         environment.set_thread()
-        result.append((environment.is_right(), np.geterr()["over"]))
+        result.append((environment.is_ieee(), np.geterr()["over"]))
 
     worker = threading.Thread(target=thread)
     worker.start()
