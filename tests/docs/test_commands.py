@@ -40,7 +40,7 @@ ELSEWHERE = {
     "torch_npu.jsonl": "tests/commands/test_report_command.py",
     "aclnn-oracle power --tier smoke --seeds 0": ".ci/full",
     "aclnn-oracle power FILE": ".ci/run",
-    "aclnn-oracle power --kernels": "tests/power/test_supplied.py",
+    "aclnn-oracle power --kernels": "tests/power/test_own_kernels.py",
     "my_rms_norm_grad": "tests/docs/test_adding_an_operator.py",
     "my_thing_backward": "tests/docs/test_adding_an_operator.py",
     "MyThingBackward": "tests/docs/test_adding_an_operator.py",
