@@ -176,7 +176,7 @@ def _output(name: str, given: Output, actual: object, unwritten: Array | None) -
 
 
 def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:
-    """Return the structure layer's sum: the first problem decides, and the reason names all problems."""
+    """Return the structure layer's judgement: the first problem decides, and the reason names all problems."""
     metrics = {} if values is None else values.metrics
     if not problems:
         return Judgement(True, metrics=metrics)

@@ -48,7 +48,7 @@ MOST = 3  # failures of a run that are tried in their own process: each may cost
 
 
 def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend) -> Outcome:
-    """Return a failure, with the cause that reruns show, if they show another cause.
+    """Return an outcome. A failure gets the cause that its reruns show, if they show another cause.
     A recording always gives the same answer, so its failures get no cause that only a rerun could show."""
     cause = outcome.detail.cause
     held = [output.held for output in prepared.memory.outputs.values()]
@@ -98,7 +98,7 @@ def _passes(prepared: Prepared, execution: Execution) -> bool:
 
 
 def _passes_by_values(prepared: Prepared, execution: Execution) -> bool:
-    """Return whether a call passes if unwritten elements are ignored: with zeros in the memory they may be right."""
+    """Return whether a call passes if its unwritten elements are judged by their values: zeros may be right."""
     return _passes(prepared, replace(execution, unwritten={}))
 
 
