@@ -89,8 +89,8 @@ class Process:
         self.about = dict(said["ready"])
 
     def ask(self, question: Any, memory: int, limit: float, meanwhile: Callable[[], None] | None) -> dict[str, Any]:
-        """Send a question, do other work meanwhile, and return the answer. Raises Gone if there is no answer within
-        ``limit`` seconds, NotBegun if the process failed before it began to answer."""
+        """Send a question, do other work meanwhile, and return the answer. Raises DeviceProcessEnded if there is no
+        answer within ``limit`` seconds, NotBegun if the process failed before it began to answer."""
         deadline = time.monotonic() + limit
         self._words.forget()
         try:
@@ -116,7 +116,7 @@ class Process:
             raise self._died() from None
 
     def _answer(self, deadline: float, limit: float) -> dict[str, Any]:
-        """Return the next answer. Raises Gone, and ends the process, if there is none."""
+        """Return the next answer. If there is none, end the process and raise DeviceProcessEnded."""
         answered = False
         try:
             while not self._wire.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
@@ -323,8 +323,9 @@ class IsolatedBackend:
         return readable(answer.get("unsupported", ""))
 
     def run(self, call: Call) -> Status:
-        """Run a call and copy its outputs to this process. Raises DeviceError for an exception of the backend, Gone for
-        the end of its process, and CallNotSupported if it does not support the call and was not asked before."""
+        """Run a call and copy its outputs to this process. Raises DeviceError for an exception of the backend,
+        DeviceProcessEnded for the end of its process, and CallNotSupported if it does not support the call and was not
+        asked before."""
         known = self._asked is not None and self._asked[0] is call
         if not known:
             self._forget()

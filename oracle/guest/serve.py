@@ -160,8 +160,8 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
 
 
 class Question(NamedTuple):
-    """A question of the run: does the backend support a call, or run it. ``call``: its tensors without data. None: the
-    call of the previous question. With a call, ``run`` also asks the backend first whether it supports the call."""
+    """A question of the run: whether the backend supports a call, or its result. ``call``: tensors without data; None:
+    the call of the previous question. With a call, ``run`` first asks the backend whether it supports the call."""
 
     do: Literal["unsupported", "run"]
     call: Call | None = None

@@ -183,7 +183,8 @@ class Place(NamedTuple):
     """The place of an array in a shared memory.
 
     ``start``, ``size``: first byte and byte count of its storage. ``first``: bytes before its first element. Strides
-    are in bytes. Outputs only: ``copy``, the first byte of the storage's copy, and ``room``, that of another array."""
+    are in bytes. Outputs only: ``copy``, the first byte of the storage's copy, and ``room``, the first byte of
+    the room for another array."""
 
     start: int
     size: int
