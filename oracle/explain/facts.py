@@ -159,7 +159,7 @@ def _of_tensor(
 
 # Common properties of the wrong elements of failures.
 
-DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: a shared one is not chance
+DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: a shared number is no chance
 
 
 def shared_value(cases: Iterable[CaseRecord]) -> str:

@@ -75,7 +75,7 @@ LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
 
 
 def pattern(bad: Array, ignored: Array | None = None) -> str:
-    """Name the pattern of the bad elements (bool mask). ``ignored``: a mask of the rows that an operator ignores."""
+    """Name the pattern of the bad elements (bool mask). ``ignored``: the ignored rows, a mask along the first axis."""
     count = int(np.count_nonzero(bad))
     if count == bad.size:
         return "all" if count > 1 else "the only element"

@@ -54,7 +54,7 @@ class Population:
     def of(cls, cases: Iterable[CaseRecord], status: str, asks: bool) -> Population:
         """Take the failures of one status and the passing cases that are comparable to them.
 
-        ``asks``: take the cases that check only their status. A refused or empty call has no results to compare."""
+        ``asks``: take the cases that check only their status; else the cases with results: no refused or empty call."""
         ended = [
             case
             for case in cases
@@ -99,8 +99,8 @@ class Part:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The key that groups to be merged have in common, for any operator. A group without cause and condition gets
-        its own key."""
+        """The key that groups to be merged have in common, for any operator. A group without cause and condition is
+        merged only with groups of its operator and rule."""
         if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
@@ -138,8 +138,8 @@ class GroupExplorer:
         return [group_of(part, record) for part in result]
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
-        """Return a part with the condition that its failures, the passing cases and their neighbours show. The
-        condition must fit the cases of the record as well as the part's own condition."""
+        """Return a part with the condition that its failures, the passing cases and their neighbours show.
+        The part keeps its own condition if the new one predicts more of the record's cases wrongly and is not clear."""
         if part.status != "fail":  # after a crash every call needs a new process, which takes too long
             return part
         number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
@@ -161,7 +161,7 @@ class GroupExplorer:
         return replace(part, where=where) if as_well or is_clear(where) else part
 
     def _fails(self, case: Case) -> bool | None:
-        """Return whether a call fails; None if it does neither. Raises OracleError if the device is gone."""
+        """Return whether a call fails; None for another status. Raises OracleError if the device is gone."""
         status = self.run(case).status
         if status in GONE:
             raise OracleError(f"{case.id} ended {status}")

@@ -22,7 +22,7 @@ MANY_SIZES = 4  # distinct magnitudes that prove a factor without a name
 
 
 def negated(findings: Findings) -> Iterator[str]:
-    """Claim a wrong sign if every number except zeros has it; if only some have it, their common properties decide."""
+    """Claim a wrong sign if every number except zeros has it. If only some have it, later rules decide."""
     value, actual = findings.reference.value, findings.actual.astype(np.float64)
     signed = np.isfinite(value) & (findings.golden != 0)
     opposite = near(findings.actual, -findings.golden, OPPOSITE) | (np.abs(actual + value) <= findings.reference.bound)
