@@ -87,7 +87,7 @@ class Fields:
         raise self.wrong(key, "a string")
 
     def number(self, key: str) -> Number | None:
-        """Return a number; ``nan``, ``inf`` and ``-inf`` are strings. None when absent."""
+        """Return a number, also from the strings ``nan``, ``inf`` and ``-inf``; None when absent."""
         value = self.data.get(key)
         if value is None or type(value) in _NUMBERS:
             return value
