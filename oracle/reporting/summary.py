@@ -271,7 +271,7 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
-    """Return the summary of the records: verdicts, failures, environment, matrix, the commands to repeat."""
+    """Return the summary: verdicts, failures, environment, matrix, expected failures, notes, commands to repeat."""
     return Writer(language).render([Summary(record) for record in records])
 
 
