@@ -39,7 +39,7 @@ State = Literal["ok", "warning", "failed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the doctor. ``failed``: an existing part is broken. ``warning``: a part is missing, or check it."""
+    """A finding of the doctor. ``failed``: an existing part is broken. ``warning``: a part is missing or doubtful."""
 
     state: State
     topic: str
