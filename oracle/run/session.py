@@ -239,7 +239,7 @@ class Run:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether a run without a case to run still has a record: another shard or an earlier run can have all."""
+        """Whether a run without a case still has a record: another shard or an earlier run can have all cases."""
         return self.settings.shard is not None or self.earlier is not None
 
     def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
@@ -248,7 +248,7 @@ class Run:
         given = list(given)
         if self.settings.cases:
             known = {case_id for _, case_id in planned}
-            if self.may_be_empty:  # another shard or an earlier run can have it
+            if self.may_be_empty:  # another shard or an earlier run can have the case
                 known |= {case.id for file in given for case in self.cases(file)}
             if missing := sorted(self.settings.cases - known):
                 more = f", nor {len(missing) - 1} more" if missing[1:] else ""

@@ -153,8 +153,8 @@ def further(calls: int, language: Language) -> str:
 
 
 def failures(record: Record, language: Language, room: int, hint: Text | None = None) -> list[str]:
-    """Return at most about ``room`` lines on the cases that did not end well: the verdict, then their groups, the
-    largest first. Then follow all details if they fit, else ``hint``, which says where to read them."""
+    """Return about ``room`` lines at most on the cases that did not end well: the verdict, then their groups, the
+    largest first. Then all details follow if they fit, else ``hint``, which says where to read them."""
     bad = [case for case in record.cases if not case.ok]
     if not bad:
         return [language.say(verdict(record))] if record.unjudged else []
