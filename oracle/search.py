@@ -95,7 +95,7 @@ def _flow(value: Any) -> str:
 
 RunCase = Callable[[Case], CaseRecord]
 OFFERED = 2  # draws per call; the draw with the most new conditions is run
-PATIENCE = 25  # maximum draws for one call (some hosts accept few); without a valid one the operator is dropped
+PATIENCE = 25  # draws at most for one call: the host refuses most calls of some operators; if all, the search drops it
 KEPT = 3  # failures of an operator that are reduced; then its search ends
 RUNS = 150  # runs of one reduction
 CONTRASTED = 600  # passing calls to compare failing ones with

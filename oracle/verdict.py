@@ -87,7 +87,7 @@ def overflow_threshold(dtype: np.dtype[Any]) -> float:
 @ieee_arithmetic
 def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> Comparison:
     """Compare an output of the golden's shape and dtype with the reference. ``saturates``: an overflow is allowed to
-    give the largest finite value, and NaN zero, as on 910 and 310p."""
+    give the largest finite value, and a NaN is allowed to give zero, as on 910 and 310p."""
     if actual.dtype.kind == "c":
         return _compare_complex(reference, actual, saturates)
     if actual.dtype.kind in "iub":
