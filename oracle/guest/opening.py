@@ -100,7 +100,7 @@ def load_backend(settings: Settings) -> Backend:
 
 @contextmanager
 def _as_oracle_error(what: str) -> Iterator[None]:
-    """Load or close a backend. Raises OracleError for every exception that it raises, except Ctrl-C."""
+    """Let the body load or close a backend. Raises OracleError for every exception of it, except Ctrl-C."""
     try:
         with guarded():
             yield

@@ -47,7 +47,7 @@ class Process:
     """A device's process. ``about``: the backend's description of itself, once it is loaded."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; it begins to load the backend. Raises OracleError if the platform has no such processes."""
+        """Start the process, which begins to load the backend. Raises OracleError if the platform cannot do that."""
         if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
             text = "this platform cannot give a device a process of its own; --no-isolate runs it in that of the run"
             raise OracleError(f"backend {settings.backend}: {text}")

@@ -261,8 +261,8 @@ class Shared:
         return start
 
     def copy_back(self, others: Mapping[str, bool]) -> dict[str, Array]:
-        """Copy the device's outputs into our own arrays, once; inputs too if they changed. ``others``: outputs by name.
-        Return the arrays that the device put in their place."""
+        """Copy the device's outputs into our own arrays, once; inputs too if they changed.
+        ``others``: whether the device left another array in an output's place, by its name. Return these arrays."""
         for name, (own, _, left) in self._storages.items():
             result = self._bytes[left : left + own.size]
             if name in self.outputs or not np.array_equal(result, own):
