@@ -319,7 +319,7 @@ def sentence(chosen: Sequence[Condition]) -> str:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Return "is longer than 64", "no multiple of 64": the verb once, the limit first, another verb last."""
+    """Return words such as "is longer than 64", "no multiple of 64": one verb, the limit first, another verb last."""
     ordered = sorted(words, key=lambda word: (not word.startswith("is "), "multiple" in word))
     return [ordered[0], *(word.removeprefix("is ") for word in ordered[1:])]
 

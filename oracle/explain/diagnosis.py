@@ -339,7 +339,7 @@ def _errors_below(findings: Findings, limit: float) -> bool:
 
 
 def _clamp(findings: Findings) -> Iterator[str]:
-    """Claim a clamp: some elements are wrong by one large factor and others by less, as if a divisor had a limit."""
+    """Claim that a divisor is clamped wrongly: some elements are wrong by one large factor, others by less."""
     if findings.call is not None and not is_elementwise(OPERATORS[findings.call.op].computes):
         return  # no element is divided by a value that an operand makes small
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)

@@ -197,7 +197,7 @@ def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
 
 def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
     """Return one group if one value or one condition covers all failures. Else return one group for each cause, and
-    divide the rest by a value or by conditions."""
+    divide the rest by a value or by conditions, then by the broken rule."""
 
     def part(own: Array, where: Contrast | None = None) -> Part:
         return Part(status, (population,), (own,), where)
