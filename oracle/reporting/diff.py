@@ -35,7 +35,7 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case in both records; None for the record that does not have it."""
+    """One case of two records. ``old``, ``new``: its line in each; None if that record does not have it."""
 
     id: str
     old: CaseRecord | None
