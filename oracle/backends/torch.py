@@ -84,7 +84,7 @@ class Backend:
         return aten.index_types
 
     def function(self, aten: Aten) -> Function | None:
-        """Return the call of an aten function here; None if there is none."""
+        """Return the Python function that makes aten's call on this device; None if there is none."""
         return aten.call
 
     def run(self, call: Call) -> Status | None:

@@ -99,7 +99,7 @@ class Backend(on_cpu.Backend):
         return (first, "int32", *others)
 
     def function(self, aten: Aten) -> on_cpu.Function | None:
-        """Return the call of an aten function on an NPU."""
+        """Return the Python function that makes aten's call on an NPU."""
         return aten.npu or aten.call
 
     def unsupported(self, call: Call) -> str | None:
