@@ -150,8 +150,8 @@ def from_bits(array: Array, dtype: str) -> Array:
 
 def store(call: Call, *results: Any) -> None:
     """Write results into the call's outputs in place, with the host's last cast to their dtypes. Results of outputs
-    that the call does not write are ignored. The host rounds to the operands' type before that cast: a float32 result
-    of bfloat16 operands must first be rounded to bfloat16.
+    that the call does not write are ignored. The host rounds to the operands' type before that cast. The caller must
+    do so: for example, round a float32 result of bfloat16 operands to bfloat16.
 
     A result of another shape replaces the output instead, and the verdict reports it.
     """

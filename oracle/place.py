@@ -34,8 +34,8 @@ from .settings.settings import Settings
 
 PART_S, PART_CASES = 1.0, 200  # the maximum cost and number of cases of one part
 
-# The search for a cause takes several times as long as a verdict. After so many failures of an operator in a row
-# without a cause, only every eighth failure is searched: a device that is wrong everywhere does not wait in vain.
+# The search for a cause takes several times as long as a verdict. After 40 failures of an operator in a row without a
+# cause, only every eighth failure gets a search: a device that is wrong everywhere does not delay the run.
 FAILURES_BEFORE_SAMPLING, SAMPLING_INTERVAL = 40, 8
 
 
