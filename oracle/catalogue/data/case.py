@@ -31,7 +31,7 @@ class TensorPlan:
 
     ``data`` names a generator and its parameters (``{"gen": "uniform", "low": -5, "high": 5}``); None for outputs.
     ``view`` names the memory layout (``contiguous``, ``transposed``, ``strided``, ``expanded``, ``offset`` ...).
-    ``spec_only``: no array, only the arguments of aclCreateTensor. The case must be refused or asks for the status.
+    ``spec_only``: no array, only the arguments of aclCreateTensor. The case must be refused, or asks for a status only.
     """
 
     shape: tuple[int, ...]
@@ -80,7 +80,7 @@ class Case:
         return next((self.expect[key] for key in keys if key in self.expect), SUCCESS.name)
 
     def refused(self, soc: str) -> bool:
-        """Return whether a SoC refuses the call under any version of CANN."""
+        """Return whether a SoC refuses the call under at least one version of CANN."""
         return any(self.expected(soc, cann) != SUCCESS.name for cann in CANN)
 
     @property

@@ -3,8 +3,8 @@
 They are written like the families of a catalogue file, with roles of parameters in place of names: ``<main>``,
 ``<gradient>``, ``<operand>`` ... (:func:`roles`). As a key of ``inputs`` or ``attrs``, a role means all its parameters.
 A variant whose name contains a role is made once for each of them, and inside the variant the role means that one. An
-axis in a list of variants is repeated likewise if all its names contain a role. If the operator lacks a role, the text
-that mentions it is omitted.
+axis in a list of variants is repeated likewise if all its names contain a role. If the operator lacks a role, the
+parts that mention it are omitted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Template:
 
 @cache
 def templates() -> tuple[Document, ...]:
-    """Return the class files as documents, after checking their class names."""
+    """Return the class files as documents. Raise OracleError for an unknown class name."""
     result = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
     for document in result:
         if document.data["class"] not in CLASSES:
@@ -185,7 +185,8 @@ class _Maker:
         self.op, self.roles = op, roles(op)
 
     def family(self, written: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a family without placeholders; None if the operator lacks a required role."""
+        """Return a family without placeholders; None if the operator lacks a role in ``needs``, has one in
+        ``unless``, or has no variant."""
         if any(not self.named(role) for role in written.get("needs", ())):
             return None
         if any(self.named(role) for role in written.get("unless", ())):

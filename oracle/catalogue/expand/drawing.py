@@ -1,6 +1,6 @@
 """Random calls of an operator, made from its declaration: for a search, and for the class family that draws.
 
-Every operand has its own dtype. Shapes lie next to the sizes of vectors and blocks. Any operand can be broadcast, the
+Every operand has its own dtype. Axes have lengths near those of vectors and blocks. Any operand can be broadcast, the
 main one too. Every tensor has a layout and an offset. Attributes come with values on both sides of their thresholds,
 and values are also drawn by exponent. A call is kept if the operator accepts it on the SoC and a golden exists.
 
@@ -54,7 +54,8 @@ OFFERED = 8  # draws from which a family takes one
 RANKS = (0, 1, 2, 3, 4, 5, 6)
 LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257)
 LONG = (511, 512, 513, 1023, 1024, 1025, 2049, 4097, 8193, 16385, 20001, 65537)
-# Numbers of every size: exact, inexact, and near the limits of the 16-bit types, of e^x, and of numbers added to beta.
+# Numbers of every size: exact, inexact, and near the limits of the 16-bit types, of e^x, and of the terms that kernels
+# add to beta.
 NUMBERS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 0.7, -0.5, 3.0, 10.0, 100.0, 1000.0, 88.8, 1e-3, 1e-7, 65504.0, 1e5, 3e38,
            math.inf)  # fmt: skip
 LARGEST_USUAL = 10.0  # with a larger attribute, the usual values are considered small
@@ -346,7 +347,7 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
 
 
 def _condition_triples(case: Case) -> Array:
-    """Return the triples of a call's conditions, as places in a table. Classes are wide: few calls meet most triples.
+    """Return the triples of a call's conditions, as places in a table. Classes are wide, so a few calls meet most.
 
     Triples that share a place count as one. Such collisions are few, and only the choice among draws depends on them.
     """

@@ -55,7 +55,7 @@ class Expander:
         self.document = family.document
         self.place: Where = ("families", family.name)
         self.reader = Reader(family.document, operator)
-        self.impossible: OracleError | None = None  # for a class family: the first shape without a meaning
+        self.impossible: OracleError | None = None  # for a class family: the error of the first shape without a meaning
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
         self.layered = self.own.over(defaults)
@@ -331,7 +331,7 @@ def covered_where_accepted(
     expander: Expander, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
 ) -> Iterator[Case]:
     """Yield the cases of rows in which all values of any two axes meet, if the row is accepted and can show a defect.
-    If possible, all SoCs that accept the plain call accept the row, else one SoC does."""
+    Rows that every SoC of the plain call accepts come first; rows for some SoCs complete them."""
     telling = InformativeCheck(expander.operator)
 
     def accepted(row: tuple[int, ...]) -> bool:

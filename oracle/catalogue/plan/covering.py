@@ -24,7 +24,7 @@ Place = tuple[tuple[int, ...], tuple["int | None", ...]]  # earlier axes, and th
 Whole = tuple[int, ...]  # a row with an index for every axis
 Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
 _TRIES = 100  # rows tried for one meeting before it is considered impossible
-_TRIES_REFUSED = 24  # the same, if the plain row accepts each of the two indices alone and refuses both together
+_TRIES_REFUSED = 24  # the same, if the plain row is accepted with either index alone and refused with both
 
 
 @cache

@@ -21,7 +21,7 @@ from ..data.generators.values import ignores_some
 from ..written.layers import Layer
 
 _NOISE = 2.0**-40  # of the largest operand: the float64 noise of a sum of terms that cancel is smaller
-_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # numbers that round to 0
+_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # numbers up to it round to 0
 _SWITCHES = ("number", "flag", "choice")  # roles of attributes that together can turn a formula into zeros
 
 

@@ -28,7 +28,7 @@ class StatusResolver:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
     Whether SoCs differ depends on types, formats, ranks, emptiness, null pointers, attributes, and equality of
-    shapes, but not on lengths. The accepting SoCs are cached by call; the data are not part of the key.
+    shapes, but not on lengths. The accepting SoCs are cached by call, without its data.
     """
 
     def __init__(self, operator: Operator) -> None:

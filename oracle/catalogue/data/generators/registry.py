@@ -43,7 +43,7 @@ GENERATORS: dict[str, Generator] = {}
 MODIFIERS = (
     Parameter("scale", "float", 1.0),  # multiplies the values before they are rounded
     Parameter("outliers", "float", 0.0),  # multiplies one in a thousand of the values, at least one
-    Parameter("spots", "list", ()),  # [[flat index, value], ...]: special values at places; negative: from the end
+    Parameter("spots", "list", ()),  # [[flat index, value], ...]: special values; a negative index counts from the end
     Parameter("stream", "str", ""),  # the parameter whose random words are used: equal data in two tensors
 )
 
