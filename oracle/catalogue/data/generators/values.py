@@ -35,8 +35,8 @@ def classes(
 ) -> Array:
     """Class indices in [low, count) that the dtype can represent, with ``ignore`` in a share of the places.
 
-    If count is 1, the only class is 0, for any ``low``. pattern: random places; the first or the last; alternate; all; or
-    runs (stretches of 7 places).
+    If count is 1, the only class is 0, for any ``low``. pattern: random places; the first or the last; alternate; all;
+    or runs (stretches of 7 places).
     """
     n = math.prod(shape)
     known = classes_within(dtype, count, low)
