@@ -127,7 +127,7 @@ def fits(op: Operator) -> bool:
 
 
 class Formula:
-    """A formula as a kernel computes it; the mean's factor is multiplied last. ``replaced``: substitutes of graphs."""
+    """A formula as a kernel computes it; the mean's factor is multiplied last. ``replaced``: graph -> substitute."""
 
     def __init__(
         self, op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None

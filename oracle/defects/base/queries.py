@@ -220,7 +220,7 @@ def main_shaped_operands(op: Operator) -> tuple[Parameter, ...]:
 
 
 def has_rows(op: Operator) -> bool:
-    """Return whether the output of a usual call has two axes."""
+    """Return whether the output of a usual call has two axes or more."""
     return len(usual(op).outputs[op.output].shape) > 1
 
 

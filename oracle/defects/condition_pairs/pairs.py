@@ -257,7 +257,7 @@ def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
-    """Yield every ``count`` conditions of different factors if every two of them can meet."""
+    """Yield each set of ``count`` conditions of different factors in which every two can meet."""
     conditions = [[(name, value) for value in values] for name, _, values in factors]
     apart = {
         frozenset((one, two))
@@ -280,7 +280,7 @@ def _met(op: Operator, known: Known, group: str, met: Sequence[Condition]) -> De
 
 
 def negated(op: Operator, known: Known, group: str, what: str, met: Sequence[Condition]) -> Defect:
-    """Return the kernel with a wrong sign if all conditions hold."""
+    """Return the kernel whose sign is wrong if all conditions hold."""
 
     def all_hold(call: Call) -> bool:
         values = known.values(call)

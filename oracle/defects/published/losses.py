@@ -148,7 +148,7 @@ def by_self(reduction: int) -> Kernel:
 
 
 def of_kl_div_backward() -> Iterator[Defect]:
-    """Yield the divisors of the official golden and of PyTorch."""
+    """Yield the means with the divisors of the official golden and of PyTorch."""
     for name, reduction, evidence in (
         ("mean", MEAN, "ops-nn golden.py"),
         ("batch mean", kl_div.BATCH_MEAN, "PyTorch's kl_div"),

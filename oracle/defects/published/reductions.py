@@ -153,7 +153,7 @@ def of_softmax_backward() -> Iterator[Defect]:
         yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
 
 
-# The difference of the official golden of aclnnGroupNorm.
+# How the official golden of aclnnGroupNorm differs.
 
 
 def variance(a: Arguments, target: Platform) -> Array:
