@@ -172,8 +172,8 @@ def _problem(failure: Failure) -> str:
 # The score of the diagnosis: its claims about failures with a known fault.
 #
 # A claim is right if its family is allowed for the kernel's class. ``precision``: right claims among all claims.
-# ``recall``: right claims among the failures for which some family would be right. If no family would be right, no
-# claim is right. For a changed formula and for a race, claims can be right (sign, factor or zero), but none is needed.
+# ``recall``: right claims among the failures for which some family would be right. If no family would be right,
+# silence is right. It is right also for a changed formula and for a race: a claim can be right there, none is needed.
 
 NONE = "none"
 # The right families of a class of wrong kernels; an empty set: no cause is known, and none may be claimed.

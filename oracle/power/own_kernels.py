@@ -78,7 +78,7 @@ class Key(NamedTuple):
 
 
 def import_kernels(text: str) -> list[Any]:
-    """Import ``module:ATTRIBUTE`` and return its kernels in order. Raise OracleError."""
+    """Import ``module:ATTRIBUTE`` and return its kernels in order. Raise OracleError if it has none."""
     who = f"power --kernels {text}"
     module, colon, attribute = text.partition(":")
     if not (module and colon and attribute):

@@ -372,7 +372,7 @@ class PlainRun:
 
     @property
     def passes(self) -> bool:
-        """Whether the case accepts the plain kernel. If it does not, it shows no defect of other kernels."""
+        """Whether the case accepts the plain kernel. If not, the case cannot judge other kernels."""
         if self._outcome is None:
             self._outcome = outcome_on(self.prepared, self.device)
         return self._outcome.status == "pass"

@@ -86,7 +86,7 @@ def distances(op: Operator) -> tuple[Distance, ...]:
 
 
 def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
-    """Return the names in a table of the formulas' floating-point operands, by symbol."""
+    """Return the names that a table shows for the formulas' floating-point operands, by symbol."""
     inputs = {symbol: p.name for p in op.operands for symbol in p.symbols}
     numbers = {p.symbol for p in op.attributes} | {COUNT, PART}
     if op.scalars is not None:
