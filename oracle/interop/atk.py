@@ -28,7 +28,7 @@ _TENSOR, _ATTRIBUTE = ("tensor",), ("attr", "attrs", "scalar")
 
 
 def load(path: Path, *, limit: int = LIMIT) -> Loaded:
-    """Return the cases of an ATK JSON file. Raise OracleError with ``file:line: case ID``."""
+    """Return the cases of an ATK JSON file. Raise OracleError with ``file:line: case ID`` if malformed."""
     collector = Collector(KIND, limit)
     for where, entry in _entries(path):
         if not isinstance(entry, dict):

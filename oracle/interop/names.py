@@ -63,7 +63,7 @@ def kernel_value(parameter: Parameter, value: Any) -> Any:
 
 
 def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:
-    """Return an attribute's value between two others, deterministic for a label. Raise OracleError."""
+    """Return an attribute's value between two others, deterministic for a label. Raise OracleError for bad bounds."""
     low, high = attribute_value(parameter, low), attribute_value(parameter, high)
     if not all(isinstance(v, (int, float)) for v in (low, high)):
         raise OracleError(f"{parameter.name} is from {low!r} to {high!r}; a range is between two numbers")
@@ -89,7 +89,7 @@ def dtype_named(name: Any) -> str:
 
 
 def socs_named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the SoCs that a ``soc_series`` tuple selects; a leading ``-`` excludes. Raise OracleError."""
+    """Return the SoCs that a ``soc_series`` tuple selects; a leading ``-`` excludes."""
     wanted = [name for name in names if not name.startswith("-")]
     chosen = [soc for name in wanted for soc in _socs(name)] if wanted else list(PLATFORMS)
     excluded = [soc for name in names if name.startswith("-") for soc in _socs(name[1:])]
@@ -151,7 +151,7 @@ def constant(value: Number) -> Data:
 
 def normal_of(values: Mapping[str, Any], label: str) -> tuple[float, float]:
     """Return mean and standard deviation of ATK's ``{"name": "nd", "mean": [low, high], "std": [low, high]}``. Each is
-    drawn from its range by a label. Raise OracleError."""
+    drawn from its range by a label. Raise OracleError for another form, or if they are not finite."""
     if values.get("name", "nd") != "nd" or not {"mean", "std"} <= set(values):
         raise OracleError(f"range_values {values!r}: by name only 'nd' is known, with mean and std")
     mean, std = (_between(values[name], f"{label}\n{name}") for name in ("mean", "std"))
@@ -178,7 +178,7 @@ def _share(label: str) -> float:
 
 def from_atk(values: Any, dtype: str, *, label: str) -> Data:
     """Return the generator of ATK's ``range_values``. ``label`` determines a mean drawn from a range. Raise
-    OracleError."""
+    OracleError for another form."""
     if isinstance(values, dict):
         mean, std = normal_of(values, label)
         return {"gen": "normal", "mean": mean, "std": std}
@@ -194,7 +194,7 @@ def from_atk(values: Any, dtype: str, *, label: str) -> Data:
 
 
 def from_ttk(cell: Any, plan: TensorPlan) -> Data:
-    """Return the generator of one entry of TTK's ``input_data_ranges``. Raise OracleError."""
+    """Return the generator of one entry of TTK's ``input_data_ranges``. Raise OracleError if malformed."""
     values = list(TTK_DEFAULT) if cell is None else list(cell) if isinstance(cell, (tuple, list)) else None
     if values is None or len(values) < 2:
         raise OracleError(f"range {cell!r}: (low, high) or (low, high, must, ...) is needed")

@@ -47,7 +47,7 @@ _BINARIES = ("manual_input_binaries", "manual_tensor_binaries")
 
 
 def load(path: Path, *, limit: int = LIMIT) -> Loaded:
-    """Return the cases of a TTK CSV. Raise OracleError with ``file:line: case NAME`` and the cell."""
+    """Return the cases of a TTK CSV. Raise OracleError with ``file:line: case NAME`` and the cell if malformed."""
     collector = Collector(KIND, limit)
     for row in _rows(path):
         if row.skip_empty():
