@@ -100,7 +100,7 @@ class Pairs:
         return self.operator.host_type(call.arguments, platform(self.soc))
 
     def enclose(self, rows: Array) -> tuple[Array, Array]:
-        """Return float64 bounds (rows, 2^16) of the value before the last rounding, low <= high; NaN if special."""
+        """Return float64 bounds (rows, 2^16) before the last rounding, low <= high; NaN if an operand is special."""
         low, high = self._grid.bounds(rows)
         if self._host == self.dtype.name:
             return low, high
@@ -121,7 +121,7 @@ class Pairs:
 
 
 def varying(op: Operator) -> list[Parameter]:
-    """Return the one or two operands that a sweep varies; the main one is last, for the columns. Raise OracleError."""
+    """Return the one or two operands that a sweep varies, the main one last. OracleError if it cannot be swept."""
     scheme = op.computes
     if not is_elementwise(scheme):
         raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
@@ -152,7 +152,7 @@ def _can_be_swept(op: Operator) -> bool:
 
 
 def pairs(op: str, dtype: str, soc: str, attributes: Mapping[str, str] | None = None) -> Pairs:
-    """Return the pairs of an operator. ``attributes``: in command line form. OracleError names the possible choices."""
+    """Return the pairs of an operator. ``attributes``: in command line form. An OracleError names the choices."""
     if op not in OPERATORS:
         raise unknown("operator to sweep", op, sweepable())
     try:
