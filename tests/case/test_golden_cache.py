@@ -1,6 +1,4 @@
-"""The golden cache: entries read back unchanged, damaged or outdated entries are never used, the folder size is
-limited.
-"""
+"""The golden cache: entries read back unchanged, damaged or outdated ones are never used, its size is limited."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_loss_is_that_of_the_logarithms_of_the_softmax() -> None:
     for reduction, word in enumerate(WORDS):
         result = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
         other = oracle.golden("aclnnNLLLoss", self=lp, **common, reduction=reduction)["out"]
-        # Each result is rounded once. All logarithms have a relative error of 2^-24, and all terms are positive.
+        # Each result is rounded once. All logarithms have a relative error of at most 2^-24, and all terms are positive.
         assert (np.abs(result - other) <= 2.0**-22 * np.abs(result)).all(), word
 
 
@@ -144,7 +144,7 @@ def test_the_gradient_is_the_derivative_of_the_loss(word: str, smoothing: float)
         "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=one, logProb=x, **classes, **asked(word, smoothing)
     )["out"]
     slopes = slopes_of({**given, **asked(word, smoothing), "returnZloss": False})
-    # The gradient's logarithms are rounded, with a relative error of 2^-24, and so is the result; k and q * sum(w)
+    # The gradient's logarithms are rounded, by at most 2^-24 of themselves, and so is the result; k and q * sum(w)
     # together are below 16.
     room = 2.0**-24 * (16 * np.exp(x.astype(float)) * np.abs(x) + 2 * np.abs(result)) + 2.0**-149
     assert (np.abs(result - slopes) <= room).all()

@@ -130,7 +130,7 @@ def test_if_the_worst_passes_all_pass():
         if passes(reference, worst, elementwise(settings)):
             together += 1
             assert all(passes(reference, actual, settings) for actual in answers)
-    assert 30 < together < 270  # both outcomes occur, otherwise the test shows no more than one
+    assert 30 < together < 270  # both outcomes occur; otherwise the test proves nothing
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -1,4 +1,4 @@
-"""Binades that cases visit: the distances are from the declaration. A hole has its dtype and power of two."""
+"""Binades that cases visit: the declaration gives the distances; a hole is named by dtype and power of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the data: the same bytes everywhere, generators that match their names, exact elementary functions."""
+"""Laws of the data: the same bytes everywhere, generators that match their names, accurate functions."""
 
 from __future__ import annotations
 
