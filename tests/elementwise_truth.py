@@ -116,10 +116,10 @@ def softplus_of(x: Any, beta: Any, limit: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """``factor``: the factor of the gradient, from the other inputs (rationals) and the attributes; for a forward
-    operator, the result. ``inputs``: their names, the gradient's first. ``attributes``: the sets to try. ``near``: hard
-    values of the first input. ``unread``: inputs without influence. ``through``: dtypes with a result that the host
-    rounds to float32 first."""
+    """An operator in MPFR. ``factor``: the factor of the gradient, from the other inputs (rationals) and the
+    attributes; for a forward operator, the result. ``inputs``: their names, the gradient's first. ``attributes``: the
+    sets to try. ``near``: hard values of the first input. ``unread``: inputs without influence. ``through``: dtypes
+    with a result that the host rounds to float32 first."""
 
     factor: Callable[..., Any]
     inputs: tuple[str, ...] = ("gradOutput", "self")

@@ -304,7 +304,7 @@ def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
 
 
 def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
-    """It is near the predicted number by chance. Many such numbers, or one that should be far away, are no chance."""
+    """One number is near the predicted one by chance. Many such numbers, or one that should be far, are not."""
     exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
     for first, times, text in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
         call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))

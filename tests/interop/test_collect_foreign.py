@@ -1,4 +1,4 @@
-"""ATK JSON and TTK CSV in pytest: named files are collected, with a line on cases that cannot run; others are ignored."""
+"""ATK JSON and TTK CSV in pytest: named files are collected, with a line on cases that cannot run; others not."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_loss_is_that_of_the_logarithms_of_the_softmax() -> None:
     for reduction, word in enumerate(WORDS):
         result = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
         other = oracle.golden("aclnnNLLLoss", self=lp, **common, reduction=reduction)["out"]
-        # Each result is rounded once. All logarithms have a relative error of at most 2^-24, and all terms are positive.
+        # Each result is rounded once, and so is each logarithm, by at most 2^-24 of itself. All terms are positive.
         assert (np.abs(result - other) <= 2.0**-22 * np.abs(result)).all(), word
 
 

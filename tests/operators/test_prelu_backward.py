@@ -35,7 +35,7 @@ CASE = CASES["prelu_backward/channels[float32-4x5x6-each]"]
 
 
 def given(dtype: str, own: tuple[int, ...], weight: tuple[int, ...], way: str, seed: int) -> dict[str, Any]:
-    """Return operands; ``cancel``: opposite pairs, one odd term, ``coarse``: few digits, so that sums are ties and zeros."""
+    """Return operands; ``cancel``: opposite pairs (and an odd term), ``coarse``: few digits, sums are ties or 0."""
     r = np.random.default_rng([seed, *dtype.encode(), *own, *weight, *way.encode()])
     x, g = r.normal(size=own) - 0.5, r.normal(size=own) * 2.0 ** r.integers(-9, 4, own)
     if way == "coarse":

@@ -27,11 +27,11 @@ Columns = dict[str, list[Any]]  # a row's operands, exactly; one value per row i
 
 
 class Truth(NamedTuple):
-    """``inputs``: their names with the kind of each: ``x`` a value per element, ``half`` one per two, ``w`` one per
-    column, ``r`` one per row. ``outputs``: by name the values of one row, from its columns and the float32 epsilon; one
-    value if the output has one per row. ``float32``: the outputs that always have this dtype. ``summed``: the outputs
-    that add rows up, by name the terms of one row. ``grouped``: a row is a group of three channels, two groups a
-    sample, and a parameter has one value per channel; the sums are taken per channel."""
+    """An operator's outputs in MPFR. ``inputs``: names with the kind of each: ``x`` a value per element, ``half`` one
+    per two, ``w`` one per column, ``r`` one per row. ``outputs``: by name the values of one row, from its columns and
+    the float32 epsilon; one value if the output has one per row. ``float32``: the outputs that always have this dtype.
+    ``summed``: the outputs that add rows up, by name the terms of one row. ``grouped``: a row is a group of three
+    channels, two groups a sample, and a parameter has one value per channel; the sums are taken per channel."""
 
     name: str
     inputs: dict[str, str]
