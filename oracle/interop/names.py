@@ -266,7 +266,7 @@ def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None =
     """Return the range that describes a plan's data.
 
     If the generator is not a range, or exceeds the type's numbers, return the range of the values that it makes with
-    seed 0, with infinities and NaN as ``must``. ``ignored`` (a class index of no class) is then in ``must`` too.
+    seed 0, with infinities and NaN as ``must``. ``ignored`` (a class index of no class) is then treated like them.
     """
     data = plan.data or {}
     if data.get("gen") in _EXACT and not set(data) & _MODIFIED:

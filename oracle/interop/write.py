@@ -116,8 +116,8 @@ def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
 
 
 def _refused(case: Case) -> str:
-    """Return why a case is no plain valid call, for example because a SoC must refuse it: only ATK has a field for
-    that, and no format names the status."""
+    """Return why a case is no plain valid call, or "". Only ATK has a field for a call that must be refused, and no
+    format names the status."""
     if case.null:
         return "with null workspaceSize or executor"
     if any(case.refused(soc) for soc in case.soc or PLATFORMS):
