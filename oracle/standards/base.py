@@ -209,8 +209,7 @@ class Standard:
         return golden if kind.format or golden.dtype == kind.numpy else self._integral(golden, kind)
 
     def _integral(self, golden: Array, kind: OutputType) -> Array:
-        """Convert the golden of an integer output to that type; no value is allowed to change or to be inexact
-        already."""
+        """Convert the golden of an integer output to that type; OracleError if a value changes or may be rounded."""
         values = golden.astype(np.float64) if golden.dtype.kind not in "iub" else golden
         if values.dtype.kind == "f":
             if not np.all(np.abs(values) <= 2.0**53) or np.any(values != np.rint(values)):
@@ -311,8 +310,7 @@ def ulps(values: Array, form: FloatFormat) -> Array:
 
 
 def pick(table: dict[str, Row], sample: Sample, standard: str) -> Row:
-    """Return the dtype's row. float64 uses the float32 row: the default of every tool for other floats (TTK,
-    msprobe)."""
+    """Return the dtype's row. float64 uses the float32 row: every tool's default for other floats (TTK, msprobe)."""
     name = sample.dtype.name
     if name == "float64":
         name = "float32"
@@ -323,7 +321,7 @@ def pick(table: dict[str, Row], sample: Sample, standard: str) -> Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of elements from flat position ``start`` on, as float64. Read-only: the arrays may belong to the caller.
+    """A run of elements from flat position ``start`` on, as float64. Never write to them: they may be the caller's.
 
     Without a third party ``third`` is ``actual``.
     """

@@ -65,7 +65,7 @@ class Level:
 
 
 LEVELS = {"L0": Level(10, 2, 2), "L1": Level(5, 1.5, 1.5), "L2": Level(2, 1.2, 1.2)}
-SMALL_RATIO = 2.0  # errors in the small-value domain, divided by the larger of the benchmark's errors and 1
+SMALL_RATIO = 2.0  # limit of the errors in the small-value domain, divided by the larger of the benchmark's and 1
 
 
 @dataclass
@@ -130,7 +130,7 @@ def over_limit(ratios: dict[str, float], level: Level) -> list[str]:
 
 
 def over_small(ours: int, theirs: int) -> list[str]:
-    """Return the broken rule of the small-value domain, if it is broken; counts are compared as integers."""
+    """Return the broken rule of the small-value domain, or nothing; counts are compared as integers."""
     if ours <= SMALL_RATIO * max(theirs, 1):
         return []
     return [f"small-value domain: {ours} errors, the benchmark {theirs}: more than {SMALL_RATIO:g} times"]
@@ -140,8 +140,8 @@ def over_small(ours: int, theirs: int) -> list[str]:
 #
 # Rule (opbase ``commercial_standard.md``, April 2026, withdrawn there but still used in msprobe, TTK and ATK, D25): the
 # ratios of MARE, MERE and RMSE to those of a third party are within the level's limits (10/2/2, 5/1.5/1.5, 2/1.2/1.2).
-# In the small-value domain |g| < threshold the device has at most twice the errors of the third party (at least 1 is
-# assumed for it). Special values agree. A case that fails is rechecked over seeds (``recheck``).
+# In the small-value domain |g| < threshold the device has at most twice the errors of the third party; for the third
+# party at least 1 is assumed. Special values agree. A case that fails is rechecked over seeds (``recheck``).
 #
 # Readings: the small-value threshold is the floor of denominators, as in all three tools (D13); the literal ratios are
 # reported. The domain's border is normal (strict <, D14). Small-value elements do not enter the three metrics (D15). re
@@ -209,8 +209,8 @@ def judge_dual(
 
 
 def _specials(block: Block, golden: Array, third_fails: bool, inf_nan_mode: bool) -> tuple[int, int, Array]:
-    """Return the number of wrong special positions, the number of unclear ones, and a mask of positions finite in
-    all."""
+    """Return how many special positions are wrong, how many are unclear, and a mask of the positions finite in all
+    three arrays."""
     actual, third = states(block.actual), states(block.third)
     keep = (golden | actual | third) == FINITE
     at = np.flatnonzero(~keep)
@@ -307,7 +307,7 @@ def _bootstrap(ordered: Array, resamples: int, seed: int) -> Array:
 
 
 def _middle(values: Array) -> Array:
-    """Return the two middle elements of each row, by order (twice the same one if there is one)."""
+    """Return the two middle elements of each row, by order (twice the same one if the length is odd)."""
     n = values.shape[1]
     middle = [(n - 1) // 2, n // 2]
     return np.asarray(np.partition(values, middle, axis=1)[:, middle])

@@ -119,7 +119,7 @@ class Scan:
         return np.flatnonzero(~special)
 
     def finite(self, g: Array, error: Array, worst: float, position: int) -> None:
-        """Count finite elements with the largest error ``worst`` at the flat ``position``."""
+        """Count finite elements. ``worst``: their largest error, at the flat ``position``."""
         if worst > self.max_abs_error or self.worst < 0:
             self.max_abs_error, self.worst = worst, position
         for k, row in enumerate(self.rows):
@@ -178,7 +178,7 @@ def _anchor(sample: Sample, scanned: Scan, anchor: str) -> float | None:
 
 
 def _failures(sample: Sample, scanned: Scan, k: int, limit: float, per_element: bool) -> list[str]:
-    """Return the broken rules of table k, except special values."""
+    """Return the broken rules of table k, except the rule on special values."""
     broken = []
     if 100 * scanned.matched[k] < REQUIRED_PERCENT * sample.size:
         ratio = scanned.matched[k] / sample.size

@@ -206,8 +206,7 @@ def judge_stage1(sample: Sample, *, version: str, exclude_specials: bool) -> Ver
 
 
 def _cosine(pairs: Iterable[tuple[Array, Array]], shares: Shares) -> float | None:
-    """Return the cosine of actual and golden; None if both are zero, NaN if it does not exist, 0 if one side is
-    zero."""
+    """Return the cosine of actual and golden; None if both are zero, 0 if one of them is, NaN if it does not exist."""
     tiny = float(np.finfo(np.float64).eps)
     if shares.actual <= tiny and shares.golden <= tiny:
         return None
