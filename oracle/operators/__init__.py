@@ -32,7 +32,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """Make ``oracle.operators()`` callable: it is public, and the imported sub-package has the same name."""
+    """A callable module: ``oracle.operators()`` is public, and the imported sub-package takes its name."""
 
     def __call__(self) -> tuple[str, ...]:
         return operators()

@@ -4,7 +4,8 @@ gamma; rstd = r.
 Sources: document aclnnAddRmsNorm; norm/add_rms_norm/op_host/op_api/aclnn_add_rms_norm.cpp (checks) and its tiling; the
 kernels of all products; official golden (v1: A2 and A3, v2: ascend950). rstd is float32 for any dtype of x.
 
-The null outputs select the computation: y and xOut (PRE), y alone (POST), else all three. Cases request all three.
+The outputs that are not null select the computation: yOut and xOut (PRE), yOut alone (POST), or all three. Cases
+request all three.
 
 Document and source differ, and the source wins: gamma against x, rstd's shape and epsilon are refused by the tiling,
 with 561103; an empty call ends before these checks.

@@ -45,7 +45,7 @@ def kernel_910(x: Expression, y: Expression, w: Expression) -> Expression:
 
 
 def pytorch(x: Expression, y: Expression, w: Expression) -> Expression:
-    """PyTorch's order, with an exact logarithm of 1 - self."""
+    """PyTorch's order, with log1p(-self) as the logarithm of 1 - self, which loses no digits."""
     return ((y - 1) * maximum(log1p(-x), -100) - y * maximum(log(x), -100)) * w
 
 

@@ -9,7 +9,7 @@ Document and source differ, and the source wins: out must have target's dtype, s
 the weights are never checked. Weights broadcast with target, and larger weights make a larger loss. For 16-bit inputs
 too the kernel gives a float32 loss; the host adds it up and casts once to out. Without a reduction out's shape is
 compared after the kernel is created; with a reduction never: an out of more than one element is unspecified. An empty
-self fills out with NaN for a mean, with 0 for a sum, and with no value without a reduction.
+self fills out with NaN for a mean and with 0 for a sum; without a reduction it writes no output.
 
 No kernel has log1p, so that losses below 2^-24 are lost. An infinite self gives NaN if a factor of a logarithm is 0. An
 infinite target gives NaN. With a posWeight of 1, PyTorch and ascend950 give an infinity: unspecified.

@@ -50,7 +50,7 @@ def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expres
 
 
 def kernel_910(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
-    """A raised self. On other products any order of the formula: the kernels' order cancels in float64 too."""
+    """A raised self. For all other elements any order of the formula: the kernels' order cancels in float64 too."""
     return where(x < LEAST, kernel(g, constant(LEAST), t, w, p), formula(g, x, t, w, p))
 
 

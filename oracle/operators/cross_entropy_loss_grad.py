@@ -10,7 +10,7 @@ lseForZlossOptional and lseSquareScaleForZloss have no effect. The official gold
 negative ignoreIndex, and so divide a mean by too much; this page follows the document's rule. The document's example
 passes float vectors as bfloat16: its numbers cannot be right.
 
-Unspecified: labelSmoothing other than 0 before ascend950, where the kernel writes no output; an ignoreIndex beyond
+Unspecified: labelSmoothing other than 0 before ascend950 (the kernel then writes no output); an ignoreIndex beyond
 int32 on ascend950, where the kernel cuts it; a target outside [0, C) that is not ignoreIndex (the golden refuses it).
 Special values follow the formula in IEEE float64: a mean of no sample is NaN.
 """

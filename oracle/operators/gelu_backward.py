@@ -6,9 +6,9 @@ op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; officia
 of the exact GELU (up to 8.7e-4 away); kernels and golden compute the approximation, and so does this page. Its
 constants are real numbers.
 
-Document and source differ, and the source wins: integer inputs pass together with a floating
-one, bfloat16 passes on every product if the common dtype is float32, gradInput can have any dtype. Inputs that
-broadcast are cast to their common dtype, and the result is rounded to it before the cast to gradInput.
+Document and source differ, and the source wins: integer inputs pass together with a floating one, bfloat16 passes on
+every product if the common dtype is float32, gradInput can have any dtype. Inputs that broadcast are cast to their
+common dtype, and the result is rounded to it before the cast to gradInput.
 
 The order of ascend910_93 is not known, because the copies do not name this product. The orders of ascend910b and of the
 copies' other products are both right there.

@@ -6,8 +6,8 @@ op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The off
 computed as erfc(-self / sqrt 2) / 2: kernels by 1 + erf lose the tail below -3, within their own rounding.
 
 Document and source differ, and the source wins: there is no limit of rank; integer inputs pass together with a floating
-one, bfloat16 passes on every product if the common dtype is float32. Inputs that broadcast
-are cast to their common dtype, which gradInput must have.
+one, bfloat16 passes on every product if the common dtype is float32. Inputs that broadcast are cast to their common
+dtype, which gradInput must have.
 
 The order of ascend910_93 is not known, because the copies do not name this product. The orders of ascend910b and of the
 copies' other products are both right there.
@@ -34,7 +34,8 @@ from .gelu_v2 import WORDS
 
 
 def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:
-    """Phi + x phi, or the approximation. Beyond +-37 both have the same value in every format, sign included."""
+    """Phi + x phi, or the approximation. Beyond +-37 Phi and phi have their value at +-37 in every format, sign
+    included."""
     y = minimum(maximum(x, -37), 37)
     exact = g * (erfc(-y / sqrt(2)) / 2 + x * (exp(y * y / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)

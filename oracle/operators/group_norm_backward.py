@@ -7,9 +7,9 @@ the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free input
 
 Document and source differ, and the source wins: the document multiplies gamma outside the sums and divides sums per
 channel, which is no gradient of aclnnGroupNorm. gradOut can have any shape with the same number of elements; so can
-input, but cases here begin with N and C. outputMask selects the requested outputs; any other output can be a null
-pointer, and is left unchanged. A null mask or a null requested output is 161002. An empty call writes no output before
-ascend950; ascend950 fills gradGamma and gradBeta with 0 if there is a gamma.
+input, but an input that does not begin with N and C is not judged here. outputMask selects the requested outputs; any
+other output can be a null pointer, and is left unchanged. A null mask or a null requested output is 161002. An empty
+call writes no output before ascend950; ascend950 fills gradGamma and gradBeta with 0 if there is a gamma.
 
 Roundings: before ascend950 every tensor has one dtype, and 16 bits are stored with ties away from zero, which no order
 here models; on ascend950 mean, rstd, gamma and its gradients can be float32 with 16-bit inputs. A2 expands (input -

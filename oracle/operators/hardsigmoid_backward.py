@@ -34,8 +34,7 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
 
 
 def edge(x: Expression) -> Expression:
-    """Elements with self < 3 for which self / 6 + 0.5 rounds to 1: one float32. Just above -3 no element rounds to
-    0."""
+    """Elements with self < 3 for which self / 6 + 0.5 rounds to 1: one float32. Just above -3 none rounds to 0."""
     return (x < 3) & (x > 3 - 2.0**-21)
 
 

@@ -42,7 +42,7 @@ def middle(g: Expression, x: Expression) -> Expression:
 
 
 def nan_input(g: Expression, x: Expression) -> Expression:
-    """Elements that the public copies of the built-in kernels do not specify either: self = NaN."""
+    """The elements of ``middle``, and self = NaN, on which the public copies of the built-in kernels disagree."""
     return middle(g, x) | is_nan(x)
 
 

@@ -2,13 +2,12 @@
 
 Sources: document aclnnL1LossBackward (which has no formula); loss/l1_loss_grad/op_api/aclnn_l1_loss_backward.cpp
 (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. The sign
-comes from comparisons, so that neighbouring numbers differ. A mean divides by the elements of the common shape, because
-the host broadcasts first. No sum is ever computed.
+comes from comparisons, so it is 1 or -1 even for neighbouring numbers. A mean divides by the elements of the common
+shape, because the host broadcasts first. No sum is ever computed.
 
 Document and source differ, and the source wins: the dtypes can differ, and only the common one is tested. So integers
-pass together with a floating operand, and gradInput can have any type that the common
-one casts to; rank 0 is accepted. Inputs are cast to the common dtype, and the result is rounded to it before the cast
-to gradInput.
+pass together with a floating operand, and gradInput can have any type that the common one casts to; rank 0 is accepted.
+Inputs are cast to the common dtype, and the result is rounded to it before the cast to gradInput.
 
 self = target gives 0 * gradOutput, NaN for an infinite gradient. Unspecified before ascend950: a self or target that is
 NaN (0 on ascend950, official golden and PyTorch; public TBE copies give -gradOutput).

@@ -26,7 +26,7 @@ def formula(x: Expression, s: Expression) -> Expression:
 
 
 def kernel_910(x: Expression, s: Expression) -> Expression:
-    """No own instruction: both branches, added."""
+    """Without an instruction for leaky ReLU: both branches, added."""
     return maximum(x, 0) + minimum(x, 0) * s
 
 

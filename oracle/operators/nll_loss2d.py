@@ -5,8 +5,8 @@ Sources: document aclnnNLLLoss2d; loss/nll_loss/op_api/aclnn_nll_loss2d.cpp (che
 aclnnNLLLoss, except the kernel for vectors.
 
 Document and source differ, and the source wins: the outputs can have any dtype that self casts to, and any shape with
-one element if they have one; weight can have further axes, which are unspecified unless their length is 1. The
-document's example has a target beyond its classes.
+one element if they have one; weight can have further axes, and the result is then unspecified unless their length
+is 1. The document's example has a target beyond its classes.
 
 A target outside [0, C) that is not ignoreIndex is unspecified: the golden refuses it. Special values are IEEE's, as
 there.

@@ -10,9 +10,9 @@ one; with any reduction except 0 (also an invalid one, which is refused last) gr
 axis. Unlike the operator of one dimension less, out must have self's dtype.
 
 A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it. Before
-ascend950 the host casts targets to int32: the golden refuses a larger target there, even if it is ignoreIndex. Special
-values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive gradient,
-totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 for any operands.
+ascend950 the host casts targets to int32: the golden refuses a target outside int32 there, even if it is ignoreIndex.
+Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
+gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 for any operands.
 """
 
 from __future__ import annotations

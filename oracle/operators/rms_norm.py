@@ -95,7 +95,7 @@ def rows_of_types(platform: Platform) -> tuple[tuple[str, str], ...]:
 
 
 def undefined(a: Mapping[str, Any]) -> str | None:
-    """A rstdOut of fewer elements than x has rows: the kernel writes beyond its end."""
+    """An rstdOut with fewer elements than x has rows: the kernel writes beyond its end."""
     rows = math.prod(a["x"].shape[: len(a["x"].shape) - len(a["gamma"].shape)])
     size = math.prod(a["rstdOut"].shape) if a.get("rstdOut") is not None else rows
     return None if size == rows else f"rstdOut has {size} elements, x has {rows} rows"

@@ -10,9 +10,9 @@ The dtypes can differ; inputs are cast to their common one, and the result is ro
 gradInput. beta must not be negative or NaN.
 
 Special values follow the formula in IEEE float64. Public kernels differ inside: ascend950 multiplies by 1 / beta, which
-is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Therefore these are unspecified: a small beta, a
-difference of NaN at beta = 0 (0 before ascend950), and an infinite difference at beta = inf. At beta = 0 a difference
-of zero has the sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): each is right, NaN is not.
+is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified there: a small beta, a difference of
+NaN at beta = 0 (0 before ascend950), and an infinite difference at beta = inf. At beta = 0 a difference of zero has the
+sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): each is right, NaN is not.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def kernel_type(a: Arguments, platform: Platform | None = None) -> str:
 
 
 def undefined(a: Arguments) -> str | None:
-    """The kernel writes the result without a cast."""
+    """The host copies the result to gradInput without a cast."""
     wanted, given = kernel_type(a), a["gradInput"].dtype_name
     return None if given == wanted else f"gradInput has dtype {given}, the result {wanted}"
 

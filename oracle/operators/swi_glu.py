@@ -57,7 +57,7 @@ def dtypes_of_a_row(a: Args, platform: Platform, *names: str) -> Check:
 
 
 def halves(a: Args, platform: Platform) -> Checks:
-    """The tiling of the halved elements."""
+    """The tiling's checks of the elements that are halved."""
     shape, dim = a["x"].shape, a["dim"]
     rank, own = len(shape), as_int32(dim)
     fits = -rank <= own < rank

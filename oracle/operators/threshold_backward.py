@@ -10,8 +10,8 @@ the golden. Document and source differ, and the source wins: null pointers are 1
 self = NaN keeps gradOutput, a threshold that is NaN keeps all. On ascend950 this holds only since August 2026 (ops-nn
 3dec8c86e, after CANN 9.2); before, NaN gives 0 unless the threshold is zero, and is unspecified. A zero threshold
 multiplies by 0 or 1 on ascend950, so an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a
-clamped self replaces some comparisons. Unspecified there at a zero threshold: NaN and 0 < self < 2^-126 in bfloat16; on
-ascend910 NaN for every dtype. Kernels before ascend950 compare float16 with the threshold rounded to float16.
+clamped self replaces some comparisons. Unspecified there: in bfloat16, at a zero threshold, NaN and 0 < self < 2^-126;
+on ascend910 NaN, always. Kernels before ascend950 compare float16 with the threshold rounded to float16.
 """
 
 from __future__ import annotations

@@ -201,8 +201,8 @@ def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
 
 
 def written(call: Call) -> tuple[str, ...]:
-    """Return the outputs that a successful call writes: not those it does not request or the host leaves unchanged. On
-    an empty input the host returns before the kernel, and fills some outputs or none."""
+    """Return the outputs that a successful call writes: requested ones that the host does not leave unchanged. On an
+    empty input the host returns before the kernel, and fills some outputs or none."""
     op, given, target = operator(call.op), call.arguments, platform(call.soc, call.cann)
     asked = [each for each in op.each if call.outputs.get(each.output) is not None and not each.skips(given)]
     ends = op.ends_early(given)
@@ -308,8 +308,11 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
 
 
 def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Round integers once to a float type. 16 bits go through float64, whose 53 bits a large int64 exceeds. Such a
-    number becomes the middle of its 2048 neighbours: the same side of every midpoint of 16 bits."""
+    """Round integers once to a float type.
+
+    The way to 16 bits is through float64. An int64 beyond 2^53 first gets 0x400 as its low 11 bits, unless they are 0:
+    float64 represents this number exactly, and it lies on the same side of every midpoint of a 16-bit type.
+    """
     if dtype.itemsize > 2:
         return whole.astype(dtype)
     if whole.dtype.itemsize == 8:

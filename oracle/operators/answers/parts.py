@@ -28,7 +28,7 @@ MOST = 1 << 21  # elements of a part, unless one slice has more
 
 
 def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape], a: Attributes) -> list[int]:
-    """Return the axes along which the operator works slice by slice: axes of the first output and of every further one.
+    """Return the axes of the first output, and of all further ones, along which the operator works slice by slice.
 
     ``inputs`` and ``outputs``: the shapes of the given tensors, by name.
     """

@@ -76,7 +76,8 @@ def _of_two(a: str, b: str) -> str | None:
 
 
 def _of_complex(a: str, b: str) -> str | None:
-    """Return the common complex type: complex32 for float16, complex64 for float32, complex128 for float64."""
+    """Return the common complex type: complex32 for float16, complex64 for float32, complex128 for float64; integers
+    have no effect on it."""
     parts = [_COMPLEX.get(name, name) for name in (a, b)]
     floats = [p for p in parts if p in FLOATING]
     if len(floats) == 1:
@@ -247,7 +248,7 @@ def _cast(source: DType | None, what: str, target: DType | None, name: str) -> C
 
 
 def castable(a: DType, b: DType) -> bool:
-    """Return CanCast of opbase. Its IsIntegralType does not include int4 and uint1, so it accepts them."""
+    """Return CanCast of opbase. Its IsIntegralType does not include int4 and uint1, so floats cast to them."""
     integer, floating = ("int", "uint"), ("float", "narrow")
     if a.kind == "complex" and b.kind != "complex":
         return b.kind == "string"

@@ -85,8 +85,10 @@ def has_rank(a: Args, name: str, allowed: Mapping[int, str]) -> Check:
 
 
 def gradient_per_sample(a: Args, samples: Shape | None) -> Check:
-    """Check gradOutput: one gradient per sample without a reduction of several samples (None: one sample), otherwise
-    one gradient of rank at most 1."""
+    """Check that gradOutput has the shape ``samples`` without a reduction, otherwise one element and rank 0 or 1.
+
+    ``samples`` is None for a single sample without an axis; gradOutput then has one element too.
+    """
     grad, problem = a["gradOutput"], None
     if a["reduction"] == NONE and samples is not None:
         problem = None if grad.shape == samples else f"gradOutput has shape {grad.shape}; it must be {samples}"

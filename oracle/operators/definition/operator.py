@@ -89,7 +89,7 @@ class Operator:
     #: The file of the host's checks.
     source: str = ""
 
-    # The first output, if it has not the main operand's shape and dtype (or the common ones of MUTUAL inputs).
+    # The first output, if it does not have the main operand's shape and dtype (or the common ones of MUTUAL inputs).
 
     #: Its shape.
     shape: Callable[[Arguments], Shape] | None = None

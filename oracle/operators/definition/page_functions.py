@@ -34,7 +34,7 @@ from .parameters import Parameter
 from .roles import CLASS_INDEX, Shape
 
 Function = Callable[..., Any]
-SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # usual, of the main operand
+SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
 _WHOLE = (int, np.integer)
 CLOSE = 2.0**-9  # relative and absolute; the approximations of kernels differ less
 POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that can be null
@@ -235,8 +235,8 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
 
 
 def try_formulas(op: Operator) -> None:
-    """Raise OracleError for an elementwise formula that gives no number at usual points. Also for an order without
-    ``departs`` that differs from the formula, by more than an approximation, at a tenth of the points."""
+    """Raise OracleError for an elementwise formula that gives no number at usual points. Raise it also for an order
+    without ``departs`` that differs from the formula at more than a tenth of them, by more than an approximation."""
     calls = (_call(op, shape, op.usual(shape), set()) for shape in SHAPES)
     given = next((arrays for arrays, described in calls if not _refusal(op, described, platform(DEFAULT_SOC))), None)
     if given is None:

@@ -30,9 +30,10 @@ class Parameter:
     ``name``: the aclnn name. ``symbol``: its name in the formula. ``optional``: it can be a null pointer. ``role``: of
     an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: an input's fixed
     dtype, which does not follow the main operand's. ``c``: an attribute's C type. ``words``: the words behind an
-    attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``along``: the axes, first and end,
-    whose elements an attribute counts. ``parts``: the formula's names for the equal parts of an input along the axis,
-    if it does not read the whole. ``absent``: the value in the formula of an optional input that is a null pointer.
+    attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``along``: the axes, first and end
+    of a slice, whose elements an attribute counts. ``parts``: the formula's names for the equal parts of an input along
+    the axis, if it does not read the whole. ``absent``: the value in the formula of an optional input that is a null
+    pointer.
     """
 
     name: str
@@ -131,7 +132,7 @@ def groups(name: str) -> Parameter:
 
 
 def extent(name: str, first: int, end: int | None) -> Parameter:
-    """Declare the number of elements along the main operand's axes ``first`` to ``end``; a call repeats this number."""
+    """Declare the number of elements along the main operand's axes ``first:end``; a call repeats this number."""
     return Parameter(name, "attr", "extent", plain="usual", along=(first, end))
 
 
@@ -152,12 +153,12 @@ def ignore_index(name: str, plain: int = -100, *, symbol: str = "") -> Parameter
 
 
 def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0, optional: bool = False) -> Parameter:
-    """Declare a real number; the formula and the API receive it rounded to float32."""
+    """Declare a real number; the formula receives it like the kernel, rounded to float32."""
     return Parameter(name, "attr", "number", symbol, optional, c=c, plain=plain)
 
 
 def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
-    """Declare a yes or no; in the formula it is a constant, 1 or 0."""
+    """Declare a bool; in the formula it is a constant, 1 or 0."""
     return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
 
 
@@ -243,11 +244,11 @@ class Forward:
 
     #: The forward's aclnn name.
     name: str
-    #: The forward's output that each gradient operand is, by operand.
+    #: By the gradient's operand: the output of the forward that becomes this operand.
     results: Mapping[str, str]
     #: Makes the gradient's attributes that the forward lacks, or names differently, from the forward's attributes.
     attributes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
-    #: The forward's input that each gradient operand is, by operand, if the names differ.
+    #: By the gradient's operand: the input of the forward that becomes this operand, if the names differ.
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
