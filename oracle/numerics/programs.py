@@ -460,7 +460,7 @@ def simulated(
 
 @lru_cache(maxsize=KEPT)
 def device_table(root: Expression, kind: np.dtype[Any], compute: np.dtype[Any], flushing: frozenset[str]) -> Array:
-    """Return a device's results of a graph for every value of its operand; the device computes in a type."""
+    """Return a device's results of a graph for every value of its operand. The device computes in ``compute``."""
     (name,) = names_of(root)
     with np.errstate(all="ignore"):
         values = every_value(kind).astype(compute)

@@ -82,13 +82,13 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
         np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
         unproven = np.less_equal(bits, np.uint32(2 * band), out=scratch("unproven", value.shape, np.bool_))
-        if not lowest(magnitude) > TINY:  # small results drop more bits; exact zeros drop none
+        if not lowest(magnitude) > TINY:  # subnormals, and results rounded up from them, drop more bits
             unproven |= (magnitude <= TINY) & (value != 0)
         return np.asarray(unproven.reshape(-1).nonzero()[0])
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
-    """Round a block given by the ends of its intervals; return unequal ends, zeros, and the result of ``narrow``."""
+    """Round a block given by the ends of its intervals. Return unequal ends, zeros, and what ``narrow`` returns."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         other = scratch("other", low.shape, np.float32)
         single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
@@ -110,7 +110,7 @@ LEAST = mpq(1, 1 << 1080)  # absolute width at which the value is 0 or one of th
 def narrow(single: Array, target: Array, band: int = 1) -> Array:
     """Round float32 to a 16-bit type, contiguous; return where the value itself may round to another number.
 
-    The value is within ``band`` ULP of the number, one for float32's rounding. So only a midpoint as near matters.
+    The value is within ``band`` ULP of ``single`` (1: the rounding to float32). So only a midpoint as near matters.
     """
     bits, code = single.view(np.uint32), target.view(np.uint16)
     half = target.dtype == np.float16

@@ -47,7 +47,7 @@ def lost(parts: Iterable[Array], size: Array, length: int) -> Array:
 
 
 def _repeat(terms: Array) -> Array:
-    """Return the rows in which values other than 0 repeat, the axis kept."""
+    """Return a mask of the rows in which values other than 0 repeat, the axis kept."""
     ordered = np.sort(terms, axis=-1)
     again = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] != 0)
     most = SHARE * np.count_nonzero(ordered, axis=-1, keepdims=True)

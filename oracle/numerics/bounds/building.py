@@ -24,7 +24,7 @@ class Loss:
         return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
 
     def running(self, size: Expression) -> Expression:
-        """Return the part of a node's error that is not purely relative, without underflow."""
+        """Return the part of a node's error that is not purely relative, without underflow; ``size``: the node's."""
         return plus(times(size, self.scaled), self.absolute)
 
     def enclosing(self, value: Expression, ends: float) -> Expression:
@@ -57,8 +57,8 @@ def larger(a: Expression, b: Expression) -> Expression:
 
 
 def evened(*known_losses: Loss) -> list[Loss]:
-    """Return losses with the same relative number, the smallest; the excess moves to ``scaled``, as elements can
-    choose."""
+    """Return losses with the same relative number, the smallest. The excess moves to ``scaled``, a graph: each element
+    has its own value of it."""
     least = min(lost.relative for lost in known_losses)
     return [
         replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))

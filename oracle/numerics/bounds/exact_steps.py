@@ -1,9 +1,9 @@
 """Known properties of a formula's steps: signs, digits, and the cases in which a format represents all results exactly.
 
 For float64 this is known for operands of narrow types without their values (:func:`exact_magnitude_window`). Each
-operand is an integer of few digits times a power of two. The digits that a step needs
-follow from the number and the positions of its operands' digits. For the type of a device, the steps are checked on
-some elements (:func:`is_exact_in`).
+operand is an integer of few digits times a power of two. The digits that a step needs follow from the number and the
+positions of its operands' digits. For the type of a device, the steps are checked on some elements
+(:func:`is_exact_in`).
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ def _span(node: Expression, args: list[Span], formats: Mapping[str, str], window
 
 
 def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: FloatFormat) -> Array:
-    """Return whether every step of some graphs is exact in a format, far from the ends of float32's exponents. Only
-    steps on the branches that the conditions choose matter, and the conditions must compare exact numbers. Irrational
-    steps are never exact.
+    """Return for each element whether every step of some graphs is exact in a format, far from the ends of float32's
+    exponents. Only steps on the branches that the conditions choose matter, and the conditions must compare exact
+    numbers. Irrational steps are never exact.
 
     ``given``: the operands, float64 vectors of one length or numbers. The format must represent the operands of a step.
     The step is exact if the format represents float64's result and that result is exact. For a product it always is:

@@ -4,8 +4,8 @@ The check is interval arithmetic on the smallest and largest values of the opera
 graph. A block that passes needs no check of its elements. The answer is cached by the operands' binades, because most
 blocks of a run are alike.
 
-A range can be too wide for an answer. An example is e^x times a number next to which e^-x vanishes, each at its
-largest. Then the range of the operand with the most uses is divided into parts, and all parts are evaluated together.
+A range can be too wide for an answer. An example is e^x * (1 + e^-x), with both factors at their largest. Then the
+range of the operand with the most uses is divided into parts, and all parts are evaluated together.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def table(bound: Expression) -> Array:
 @lru_cache(maxsize=1024)
 def is_negligible(bound: Expression, count: str) -> bool:
     """Return whether a bound is far below half of every format's smallest number, for all float32 operands and every
-    possible ``count``."""
+    value of the symbol ``count``."""
     bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # is it finite?
     _, high = _everywhere(bound, count)
     return bool(np.all(high <= NEGLIGIBLE))
@@ -127,7 +127,7 @@ def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]
 
 
 def _divide(a: Cells, b: Cells) -> Cells:
-    """Divide. A zero end of a divisor has the sign of the divisor's inside; a divisor that is only 0 is positive."""
+    """Divide. A zero end of a divisor has the sign of the divisor's other end; a divisor that is only 0 is positive."""
     ends = b[0] + 0.0, np.where((b[1] == 0) & (b[0] < 0), -0.0, b[1])
     low, high = _corners(np.divide)(a, ends)
     through_zero = (b[0] < 0) & (b[1] > 0)

@@ -239,7 +239,7 @@ GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of 
 
 
 def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction(1)) -> Expression:
-    """Return factor times a graph. The factor is multiplied into existing numbers. Terms that differ only in their
+    """Return ``factor`` times a graph. The factor is multiplied into existing numbers. Terms that differ only in their
     number become one: 3 (2 x + 5 (7 y)) + x is 7 x + 105 y. ``kept``: the nodes, by id, that are computed anyway."""
     if node.is_constant:
         return constant(Fraction(constant_value(node)) * factor)

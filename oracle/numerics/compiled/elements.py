@@ -42,7 +42,7 @@ def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[
 
 
 def load_single(operand, i):
-    """Return element i of an operand as float32, which represents it; a number is returned itself."""
+    """Return element i of an operand as float32, which represents it; a number is returned unchanged."""
     raise NotImplementedError("compiled code only")
 
 
@@ -55,7 +55,7 @@ def _load_single(operand, i):
 
 
 def load(operand, i):
-    """Return element i of an operand as float64; a number is returned itself."""
+    """Return element i of an operand as float64; a number is returned unchanged."""
     raise NotImplementedError("compiled code only")
 
 
@@ -115,7 +115,7 @@ _WORDS = {16: (u16, u16(0x7FFF)), 32: (u32, u32(0x7FFFFFFF))}  # codes as number
 
 
 def part(operand, start, stop):
-    """Return elements start to stop of an operand; a number is returned itself."""
+    """Return elements start to stop of an operand; a number is returned unchanged."""
     raise NotImplementedError("compiled code only")
 
 
@@ -277,7 +277,7 @@ def encoder(dtype: str) -> Any:
         rest = abs(size - (shifted - magic))
         half = i64(exponent - half_step).view(f64)
         code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
-        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # false for NaN
+        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # true for NaN
         return code | ((bits >> i64(63)) & sign), doubt | ((size <= slack) & (slack > 0.0))
 
     return encode
@@ -311,7 +311,7 @@ def quick_single(dtype: str) -> Any:
 
 @njit(error_model="numpy")
 def _encode_bfloat16(low, high):
-    """Round both ends. A midpoint is rounded away from zero, as the numbers beyond the nearer end are."""
+    """Round both ends. A midpoint goes away from zero, as all numbers beyond the end nearer to zero do."""
     one, other = u32(f32(low).view(u32) + u32(0x8000)), u32(f32(high).view(u32) + u32(0x8000))
     return u32(one >> u32(16)), u32(one ^ other) > u32(0xFFFF)
 
@@ -428,7 +428,7 @@ def exp_near(x):
 
 @njit(fastmath={"contract"}, error_model="numpy")
 def exp(x):
-    """Return e^x as :func:`exp_near` does; NaN for every other argument."""
+    """Return e^x as :func:`exp_near` does; NaN for |x| > EXP_LIMIT and for NaN."""
     return exp_near(x if abs(x) <= EXP_LIMIT else np.nan)
 
 

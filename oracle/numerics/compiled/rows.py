@@ -133,7 +133,7 @@ class Source:
         )
 
     def computed(self, level: Level, slack: Expression, kind: Kind) -> list[str]:
-        """Return the statements of v and slack. An operand NaN makes v NaN."""
+        """Return the statements of v and slack. A NaN operand makes v NaN."""
         lines, (v, lost) = statements(self.symbols, level.graph, slack, kind=kind)
         hides = any(node.op in HIDING for node in walk(level.graph))
         return [*lines, f"v, slack = {f'{v} if {are_numbers(self.names)} else nan' if hides else v}, {lost}"]
@@ -214,7 +214,7 @@ class Source:
         ]
 
     def quick(self) -> str:
-        """Return the loop over a row's elements: each one's code, and whether it is in doubt, as a zero is."""
+        """Return the loop over a row's elements: each one's code, and whether it is in doubt (a zero always is)."""
         outer = self.graph.levels(COMPILED_FLOAT64)[1]
         return lines_of(
             LOOP,

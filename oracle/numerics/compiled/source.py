@@ -66,7 +66,7 @@ def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapp
     the window, results and a list to fill. It returns the number of doubtful elements, -1 if the list is too short.
     ``held``: the window of ``exact_magnitude_window``.
 
-    An element with an operand NaN stays in doubt. A product and a sum can become one operation in vector loops: this
+    An element with a NaN operand stays in doubt. A product and a sum can become one operation in vector loops: this
     rounds once instead of twice.
     """
     vectors = [_vectors("wide", WIDE, value, slacks.wide, names, held)]

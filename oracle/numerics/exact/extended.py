@@ -1,8 +1,8 @@
 """Exact values for the special cases of IEEE arithmetic: operands that are not finite, and the sign of a zero.
 
-An infinite operand may only decide a comparison (a threshold), or vanish (x / inf, e^-inf). Then the value is the value
-of a smaller formula of finite operands. This module finds that formula; it has an exact value like any other. float64
-must not decide the value: it rounds, and it confuses a number next to a tie with the tie.
+If an infinite operand only decides a comparison (a threshold), or vanishes (x / inf, e^-inf), the value is the value of
+a smaller formula of finite operands. This module finds that formula; it has an exact value like any other. float64 must
+not decide the value: it rounds, and it confuses a number next to a tie with the tie.
 """
 
 from __future__ import annotations

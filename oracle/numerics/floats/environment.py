@@ -235,7 +235,7 @@ def _set_unit(state: bytes) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """The found state of a thread's arithmetic."""
+    """The state that decides a thread's arithmetic, as it was found."""
 
     unit: bytes
     errors: dict[str, Any]

@@ -362,7 +362,7 @@ class _Work:
         where = sink.out == 0
         flat = np.flatnonzero(where)
         few = self.widened(np.unravel_index(flat, where.shape))
-        for name in self.graphs.factors:  # the sign comes from IEEE, unless the other part has lost its own
+        for name in self.graphs.factors:  # IEEE signs a zero factor, unless the rest has lost its own sign
             few = {**few, name: np.where(few[name] == 0, 1.0, few[name])}
         (value,) = program(self.graphs.value)(few, flat.shape)
         at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)

@@ -81,7 +81,7 @@ class Stages:
         *lead, self.length = shape_of(operands)
         self.lead = tuple(lead)
         self.graph = scheme.value
-        # The last operands' stages, by stages: the orders of a formula often have the same.
+        # The totals for the last operands, by stages: the orders of a formula often have the same stages.
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
         self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs

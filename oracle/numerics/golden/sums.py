@@ -41,7 +41,8 @@ AGAIN = 1 << 15  # elements of rows that are evaluated together after a compiled
 
 
 def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
-    """Return values with some axes merged into one, the last; a view if strides allow it. Only those axes: one row."""
+    """Return values with some axes merged into one, the last; a view if strides allow it. An array of only those axes
+    becomes one row."""
     if len(axes) == 1 and values.ndim > 1:
         return axis_last(values, axes[0])
     moved = np.moveaxis(values, axes, range(-len(axes), 0)) if axes else values

@@ -113,7 +113,7 @@ class Formula:
 
     @cached_property
     def written(self) -> dict[str, Form]:
-        """The same; a formula without orders has its own order."""
+        """The orders by name, as forms; a formula without orders has its own order under the name ``""``."""
         return self.forms or {"": Form(self.formula)}
 
     def counted(self, soc: str) -> dict[str, Form]:
@@ -146,7 +146,7 @@ class PlaceFormula(NamedTuple):
 
     @classmethod
     def of(cls, inner: AtPlace, value: Formula, over: str) -> PlaceFormula:
-        """Return the choice of an inner graph. ``value``: the formula of the value, with its orders."""
+        """Return the place formula of an inner graph. ``value``: the formula of the value, with its orders."""
         entering = names_of(*map(trace, value.formulas.values()))
         value = replace(value, over=over)
         return cls(inner.place, inner.conditions, names_of(inner.place, *inner.conditions), value, entering)

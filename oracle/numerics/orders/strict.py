@@ -95,8 +95,8 @@ class StrictBound:
         self, value: Array, running: Values, departure: Values, formats: Sequence[FloatFormat]
     ) -> tuple[Array, Array, Array | None]:
         """Return the bound before the last roundings, the elements on which right kernels disagree, and those on which
-        they cannot, because every step is exact. The arrays have the shape of ``value``; the last is None if it is
-        empty.
+        they cannot, because every step is exact. The arrays have the shape of ``value``; the last is None if
+        there are no such elements.
 
         ``running``, ``departure``: the values of :attr:`running` and of :attr:`Graphs.departure`. ``formats``: the
         host's formats, rounded to one after the other.
