@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Draw calls from the operators' declarations and run them until the time is over.
 
-A catalogue is a list, and a device may fail where no list looks. Search draws dtypes of every operand, shapes beside
+A catalogue is a list, and a device may fail where no list looks. Search draws dtypes of every operand, shapes next to
 the sizes of vectors and blocks, operands that broadcast, layouts and offsets of every tensor, attributes together with
 values on both sides of what they decide. Calls with conditions that no earlier call had are preferred. What fails is
-reduced and written as YAML families, a file per operator, beside a record of the failing calls.
+reduced and written as YAML families, a file per operator, next to a record of the failing calls.
 
 The structure and strict layers judge: random values are often so badly conditioned that an official standard, which
 knows no condition, rejects right kernels too.

@@ -20,13 +20,13 @@ from ...model.call import Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved
 from ...numerics.expressions import Expression
-from ...numerics.floats.blocks import empty_with_margin, convert, own_scratch
+from ...numerics.floats.blocks import convert, empty_with_margin, own_scratch
 from ...numerics.floats.codes import any_true
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.rounding import round_to
 from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
 from ...numerics.orders import strict
-from ...numerics.orders.formula import Formula, is_zero_except_at_place, is_elementwise, sums_place_values
+from ...numerics.orders.formula import Formula, is_elementwise, is_zero_except_at_place, sums_place_values
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
 from ..definition.operands import constants, formula_operands

@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16
 from ...model.aclnn import DEFAULT_SOC, SUCCESS, Platform, Status, invalid, nullptr, platform
 from ...model.call import POINTERS, Call, TensorSpec, spec_of
 from ...model.errors import OracleError, suggestion
-from ..definition.checks import PageArguments, Check
+from ..definition.checks import Check, PageArguments
 from ..definition.operator import Operator
 from ..definition.parameters import Parameter
 from .registry import operator

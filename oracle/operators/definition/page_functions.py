@@ -27,7 +27,7 @@ from ...numerics.exact.rationals import Undefined
 from ...numerics.expressions import place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, Formula, is_elementwise
 from ...numerics.programs import program
-from .checks import Args, PageArguments, Check, Checks
+from .checks import Args, Check, Checks, PageArguments
 from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
