@@ -12,7 +12,8 @@ from ...model.aclnn import CANN, DEFAULT_SOC, DEMANDED, DOCUMENT, NEWEST, PLATFO
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...operators import OPERATORS
-from ...operators.answers.api import computes_integers, is_computable, served
+from ...operators.answers.api import is_computable, served
+from ...operators.answers.integers import computes_integers
 from ...operators.answers.registry import operator_named
 from ...operators.answers.validation import bound, decision, decisions, validate
 from ...operators.definition.operator import Operator

@@ -19,20 +19,18 @@ from ...model.aclnn import (
 from ...model.call import Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved
-from ...numerics.expressions import Expression
 from ...numerics.floats.blocks import convert, empty_with_margin, own_scratch
 from ...numerics.floats.codes import any_true
 from ...numerics.floats.environment import ieee_arithmetic
-from ...numerics.floats.rounding import round_to
-from ...numerics.golden import elementwise, integers, places, reductions, sums, totals
+from ...numerics.golden import elementwise, places, reductions, sums, totals
 from ...numerics.orders import strict
 from ...numerics.orders.formula import Formula, is_elementwise, is_zero_except_at_place, sums_place_values
 from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof import Sink
-from ..definition.operands import constants, formula_operands
+from ..definition.operands import formula_operands
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import MEAN
 from ..definition.roles import class_axis
+from .integers import INTEGERS, computes_integers, graph_of, require_fit, result_of, rounded
 from .reference import Reference, unknown_class
 from .registry import operator
 from .validation import as_attribute, bind, takes_no_more, validate
@@ -40,7 +38,6 @@ from .validation import as_attribute, bind, takes_no_more, validate
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
 _FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # the types of nearly all operands
-INTEGERS = frozenset(d.numpy for d in DTYPES.values() if d.is_whole and d.numpy.kind in "iub")
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 
@@ -115,35 +112,14 @@ def served(op: Operator, args: Arguments) -> None:
         value = args.get(parameter.name)
         if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
             name = dtype_of(value.dtype).name
-            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or _whole(op, args) is not None):
+            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or graph_of(op, args) is not None):
                 continue
             raise Unserved(
                 f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
                 f"serve; served: {', '.join(FLOATS)}"
             )
     if whole:
-        _numbers_fit(op, args, dtype_of(computed).numpy)
-
-
-def _whole(op: Operator, args: Arguments) -> Expression | None:
-    """Return the graph that a kernel of an integer type computes; None if the formula leaves the integers."""
-    means = op.reduction is not None and args[op.reduction.name] == MEAN
-    if means or not is_elementwise(op.computes):
-        return None
-    return integers.graph_of(op.computes, constants(op, args))
-
-
-def _numbers_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
-    """Refuse numbers that the kernel's integer type cannot represent. Raises Unserved."""
-    limits = np.iinfo(kind)
-    for parameter in op.attributes:
-        value = args.get(parameter.name)
-        if parameter.role != "number" or value is None:
-            continue
-        exact = value if isinstance(value, int) else float(value)
-        if not (math.isfinite(exact) and limits.min <= math.trunc(exact) <= limits.max):
-            text = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
-            raise Unserved(f"{op.name}: {text}")
+        require_fit(op, args, dtype_of(computed).numpy)
 
 
 def defined(op: Operator, args: Arguments) -> None:
@@ -258,30 +234,12 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     return sink
 
 
-def computes_integers(op: Operator, args: Arguments, target: Platform) -> bool:
-    """Return whether the kernel's type is an integer. Then no value is rounded."""
-    return dtype_of(op.host_type(args, target)).numpy in INTEGERS
-
-
 def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) -> Reference:
     """Fill ``out`` with the result of a kernel of an integer type, which is exact, and return the reference."""
-    values, unknown = _of_integers(op, _ready(op, args, target), target)
+    values, unknown = result_of(op, _ready(op, args, target), target)
     whole = out.dtype in INTEGERS
-    out[...] = values if whole else _rounded(values, out.dtype)
+    out[...] = values if whole else rounded(values, out.dtype)
     return Reference(out, out if whole else values.astype(np.float64), np.zeros(out.shape), unknown)
-
-
-def _of_integers(op: Operator, args: Arguments, target: Platform) -> tuple[Array, Array | None]:
-    """Return the result of a kernel of an integer type as int64 in the output's shape, and a mask of the elements whose
-    result is unspecified."""
-    graph = _whole(op, args)
-    assert graph is not None
-    assert is_elementwise(op.computes)
-    operands, terms, shape = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
-    values = integers.evaluate(graph, operands, terms, op.kept_shape(args) if terms != shape else terms)
-    kind = op.host_type(args, target)
-    unknown = None if terms != shape else integers.unspecified(op.computes, operands, terms, target.form, kind)
-    return values.reshape(shape), unknown
 
 
 def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
@@ -302,23 +260,9 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
         if array is not None and not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         if array is not None and name in integral and array.dtype in INTEGERS:
-            array = _rounded(array, common)
+            array = rounded(array, common)
         ready[name] = array.reshape(1) if scalar and array is not None and array.ndim == 0 else array
     return ready
-
-
-def _rounded(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Round integers once to a float type.
-
-    The way to 16 bits is through float64. An int64 beyond 2^53 first gets 0x400 as its low 11 bits, unless they are 0:
-    float64 represents this number exactly, and it lies on the same side of every midpoint of a 16-bit type.
-    """
-    if dtype.itemsize > 2:
-        return whole.astype(dtype)
-    if whole.dtype.itemsize == 8:
-        low = whole & 0x7FF
-        whole = np.where((whole > 2**53) | (whole < -(2**53)), whole - low + 0x400 * (low != 0), whole)
-    return round_to(whole.astype(np.float64), dtype)
 
 
 def references(call: Call) -> dict[str, Reference]:
@@ -430,7 +374,7 @@ def sketch(call: Call) -> dict[str, Array]:
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)
         elif computes_integers(op, args, target):
-            result[name] = _of_integers(op, _ready(op, args, target), target)[0].astype(np.float64)
+            result[name] = result_of(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
             result[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
     return result
