@@ -9,8 +9,10 @@ import io
 import os
 import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,7 +80,8 @@ def _status_of(words: list[str]) -> int:
             from .operators.answers.registry import register
 
             register(operators)
-        return int(args.run(args))
+        with _interrupted_by_schedulers():
+            return int(args.run(args))
     except OracleError as error:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
         return 2
@@ -98,6 +101,20 @@ def _status_of(words: list[str]) -> int:
         _give_up_output()  # standard output is a file on a full disk
         print(f"aclnn-oracle: standard output: {error.strerror}; the command has not said all", file=sys.stderr)
         return 1
+
+
+@contextmanager
+def _interrupted_by_schedulers() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C in this context: a record gets its end, and no worker outlives its command."""
+    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else other code ignores or handles it
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _give_up_output() -> None:

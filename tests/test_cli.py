@@ -423,6 +423,18 @@ def test_ctrl_c_answers_130(tmp_path, sent):
     assert "to go on: the same command with --resume " in done.stdout
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM for other processes")
+def test_no_worker_outlives_a_command_that_a_scheduler_ends(tmp_path):
+    """A worker that lives holds standard output: whoever reads the pipe waits for it."""
+    words = [sys.executable, "-m", "oracle.cli", "golden", "fixtures", "--op", "softmax_backward", "--jobs", "2"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        while not list(tmp_path.glob("fixtures/*")) and run.poll() is None:  # the workers write
+            time.sleep(0.05)
+        run.send_signal(signal.SIGTERM)
+        text, _ = run.communicate(timeout=60)
+    assert (run.returncode, text.splitlines()[-1]) == (130, "aclnn-oracle: interrupted")
+
+
 def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tmp_path, capsys):
     (tmp_path / "file").touch()
     words = ["power", "--op", "tanh_backward", "--tier", "smoke", "--only", "truncate", "--seeds", "0", "--jobs", "1"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
+from ..system.cache import real
 from . import Subparsers, at_least
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def convert(args: argparse.Namespace) -> int:
 
 def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> None:
     """Write the files, or none of them if one is an input."""
-    own = {path.resolve() for path in inputs}
+    own = {real(path) for path in inputs}
     for target in texts:
-        if target.resolve() in own:
+        if real(target) in own:
             raise OracleError(f"-o {folder}: {target} is one of the inputs; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
 from ..reporting.language.words import verdict
+from ..system.cache import real
 from . import Subparsers, whole
 
 
@@ -223,8 +224,8 @@ def _add_merge(subparsers: Subparsers) -> None:
 
 def run_merge(args: argparse.Namespace) -> int:
     """Write the joined record; return 0 if the whole run ended well."""
-    inputs = {path.resolve() for path in args.records}
-    if args.output.resolve() in inputs:
+    inputs = {real(path) for path in args.records}
+    if real(args.output) in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
     every = [read(path, brief=True) for path in args.records]
     older = moved_records(every)

@@ -7,11 +7,8 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -148,8 +145,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     report = Path(values["oracle_report"])
     latest = {"latest.html": report, "latest.jsonl": Path(values["oracle_record"] or report.with_suffix(".jsonl"))}
     before = {name: _stamp(path) for name, path in latest.items()}
-    with _interrupted_by_schedulers():
-        status = int(pytest.main(arguments, plugins=[invocation]))
+    status = int(pytest.main(arguments, plugins=[invocation]))
     if own_name and report.parent.is_dir():
         _link(report.parent, {name: path for name, path in latest.items() if _stamp(path) != before[name]})
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -159,20 +155,6 @@ def run_catalogue(args: argparse.Namespace) -> int:
     if invocation.failed_enough:
         return int(pytest.ExitCode.TESTS_FAILED)
     return INTERRUPTED if invocation.interrupted else status
-
-
-@contextmanager
-def _interrupted_by_schedulers() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C in this context, so that the record gets its end and the report is written."""
-    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # else other code ignores or handles it
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 _ID = re.compile(r"[a-z][a-z0-9_]*/[^\s\[\]]+(?:\[.*\])?\Z", re.DOTALL)

@@ -255,8 +255,8 @@ class CaseRecord:
 # Fields that pages show only for failures. Of a layer's metrics they need two, which name what it did not judge.
 _LEFT_OUT: Mapping[str, Any] = {
     **{name: {} for name in ("metrics", "inputs", "attrs", "outputs")},
-    "magnitude": None, "reduced": None, "authority": "",
-}  # fmt: skip
+    "authority": "",
+}
 
 
 def brief_of(line: Fields) -> CaseRecord:

@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 from ..model.errors import OracleError
 from ..record.reader import Record
-from ..system.cache import replace, write_parts
+from ..system.cache import real, replace, write_parts
 from ..system.process import collector_paused
 from .language.translate import ENGLISH, Language
 
@@ -93,7 +93,7 @@ def require_writable(path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not path.exists() or path.is_file():  # not a pipe
-            TemporaryFile(dir=next(folder for folder in path.resolve().parents if folder.exists())).close()
+            TemporaryFile(dir=next(folder for folder in real(path).parents if folder.exists())).close()
     except OSError as error:
         raise OracleError(f"--report {path}: cannot be written: {error.strerror or error}") from None
 
@@ -101,5 +101,5 @@ def require_writable(path: Path) -> None:
 def require_other(path: Path, made_of: Iterable[Path]) -> None:
     """Raise OracleError if a report would overwrite a record."""
     for record in made_of:
-        if path.resolve() == record.resolve():
+        if real(path) == real(record):
             raise OracleError(f"{path}: is the run record itself; give the report another name")

@@ -253,7 +253,10 @@ def _array(standard: str, name: str, value: Any) -> Array:
         text = f"{name} is a {type(value).__name__} that NumPy does not take: {error}"
         raise OracleError(f"standard {standard!r}: {text}; give a NumPy array (bfloat16 as ml_dtypes')") from None
     if array.dtype.kind in "OSUMm":
-        raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {type(value).__name__}")
+        kind = f"of dtype {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {kind}")
+    if isinstance(value, np.ma.MaskedArray):
+        raise OracleError(f"standard {standard!r}: {name} is a masked array; a tensor has no mask, give its data")
     return array
 
 

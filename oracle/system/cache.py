@@ -185,6 +185,11 @@ def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], i
 # Atomic writes: a reader sees the old content or the complete new content.
 
 
+def real(path: Path) -> Path:
+    """Return an absolute path without links. A loop of links stays as it is: ``Path.resolve`` raises RuntimeError."""
+    return Path(os.path.realpath(path))
+
+
 def write_parts(path: Path, text: str | Iterable[str]) -> None:
     """Write a text, whole or in parts. Raises OSError."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
@@ -195,7 +200,7 @@ def replace(path: Path, text: str | Iterable[str]) -> None:
     """Write a text file in one step, with its folders. Its mode stays, a link stays a link, and no temporary file
     remains. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    target = path.resolve()
+    target = real(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         write_parts(temporary, text)

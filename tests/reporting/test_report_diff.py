@@ -134,6 +134,7 @@ def test_budget_regressions_come_worst_first(compare: Any) -> None:
         ({"seed": 7}, "seeds"), ({"soc": "ascend950"}, "SoCs"), ({"backend": "cpu"}, "backends"),
         ({"catalogue_sha256": "f" * 64}, "catalogues"), ({"standard": "mixed-v1"}, "standards"),
         ({"layers": ["structure"]}, "layers"), ({"tier": "full"}, "tiers"),
+        ({"backend_options": {"device": "cuda"}}, "backend options"),
     ],
 )  # fmt: skip
 def test_what_makes_runs_incomparable_is_said(compare: Any, change: dict[str, Any], word: str) -> None:

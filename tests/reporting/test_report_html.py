@@ -223,6 +223,15 @@ def test_a_single_wrong_element_in_a_million_has_a_bar() -> None:
     assert shares["nan"] == 0
 
 
+def test_a_brief_record_makes_the_same_page(tmp_path: Path) -> None:
+    figures = [{"reduced": 2**k, "magnitude": 4.0**k, "elements": 8**k, "kernel_share": 0.1 * k} for k in range(5)]
+    cases = [synthetic.case(f"softmax_backward/a[{k}]", **figure) for k, figure in enumerate(figures)]
+    path = synthetic.write(tmp_path / "run.jsonl", cases)
+    whole, brief = (html.render([read(path, brief=brief)]) for brief in (False, True))
+    assert "Error against the magnitude of the data" in whole
+    assert brief == whole
+
+
 def test_a_picture_with_too_many_panels_says_so() -> None:
     few, many = (pictures.Picture("t", "n", [pictures.Panel("op", "", "", "")] * n) for n in (120, 121))
     assert (len(few.shown), few.omitted) == (120, None)

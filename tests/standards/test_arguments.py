@@ -38,6 +38,8 @@ HALF = np.ones(1, np.float16)
         ("dual-L0", {"third": ONE}, ["third", "float64", "float16"]),
         ("dual-L0", {"third": np.ones(2, np.float16)}, ["third", "[2]", "[1]"]),
         ("mixed", {"golden": np.array(["a"])}, ["golden", "numbers"]),
+        ("mixed", {"golden": np.array([None])}, ["golden", "numbers", "object"]),
+        ("mixed", {"golden": np.ma.masked_array(ONE, [True])}, ["golden", "mask"]),
         ("mixed", {"golden": None}, ["golden", "NoneType"]),
         ("mixed", {"golden": [[1], [1, 2]]}, ["golden"]),
         ("mixed", {"golden": np.ones(1, np.complex128)}, ["golden", "complex128", "float64"]),
