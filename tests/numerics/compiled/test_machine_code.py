@@ -55,7 +55,7 @@ def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_ta
         from oracle.numerics.compiled import loops
 
         def of(number):
-            return loops.keep(numba.njit(lambda x: x * number), str(number))
+            return loops.with_disk_cache(numba.njit(lambda x: x * number), str(number))
 
         functions = {int(word): of(int(word)) for word in sys.argv[1:]}
         print([function(1.0) for function in functions.values()])
