@@ -46,15 +46,15 @@ def prose(source: str) -> str:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
     result = [inspect.cleandoc(text) for node in nodes if (text := ast.get_docstring(node, clean=False))]
-    last = -1
+    last = -1  # the line of the last comment
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
-            text = token.string.lstrip("#:! ")
-            if token.start[0] == last + 1 and not source.splitlines()[last].split("#")[0].strip():
+            text, (line, column) = token.string.lstrip("#:! "), token.start
+            if line == last + 1 and not token.line[:column].strip():
                 result[-1] += f"\n{text}"
             else:
                 result.append(text)
-            last = token.start[0]
+            last = line
     text = re.sub(r"^ {4}.*$|^.*\S {2,}\S.*$", "", "\n\n".join(result), flags=re.M)  # examples and tables
     text = text.replace("; ", "\n\n")  # docstrings list facts in this way
     return re.sub(r"``.*?``", "`code`", text, flags=re.S)

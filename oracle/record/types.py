@@ -101,6 +101,11 @@ class RunHeader:
     shuffle: str = field(default="", metadata=written_with("shuffle", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def options(self) -> str:
+        """The backend's options as words, sorted."""
+        return " ".join(f"{name}={value}" for name, value in sorted(self.backend_options.items()))
+
     @classmethod
     def of(cls, line: Fields) -> RunHeader:
         """Read a run line. Raises OracleError if it has another schema or no planned count."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..record.codec import Number
 from ..record.reader import Record
-from ..record.types import CaseRecord, RunHeader, shows_numbers
+from ..record.types import CaseRecord, shows_numbers
 from ..system.strictjson import finite
 from .language.translate import ENGLISH, Language, Listing, Phrase, Text, _
 from .language.words import clip, percent, plain, verdict
@@ -175,9 +175,11 @@ class Difference:
         """Sentences about what makes the two runs less comparable."""
         old, new = self.old.header, self.new.header
         rules, data = _(" (other rules may apply)"), _(" (the data differ, and so do the budgets)")
+        same = old.backend == new.backend
+        options = [(_("backend options"), old.options or "-", new.options or "-", "")] if same else []
         pairs: Sequence[tuple[Text, object, object, Text | str]] = (
             (_("backends"), old.backend, new.backend, ""),
-            *([(_("backend options"), _options(old), _options(new), "")] if old.backend == new.backend else []),
+            *options,
             (_("SoCs"), old.soc, new.soc, rules),
             (_("versions of CANN"), old.cann or new.cann, new.cann or old.cann, rules),  # older records name none
             (
@@ -218,10 +220,6 @@ class Difference:
             return MEANING[name]
         return _("{meaning}: over {factor} times, and at least {floor} of the bound", meaning=MEANING[name],
                  factor=f"{self.factor:g}", floor=percent(self.floor))  # fmt: skip
-
-
-def _options(header: RunHeader) -> str:
-    return " ".join(f"{name}={value}" for name, value in sorted(header.backend_options.items())) or "-"
 
 
 def _or_none(value: object) -> Text | str:

@@ -18,7 +18,7 @@ from ...model.aclnn import DEFAULT_SOC, PLATFORMS, Platform, Status, platform
 from ...model.call import Array, Call
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from ...numerics.floats.blocks import convert
-from ...numerics.floats.rounding import quantize, round_to
+from ...numerics.floats.rounding import quantize
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
 from . import elementwise, rows, samples
@@ -63,8 +63,6 @@ def store(values: Array, dtype: str, target: Platform) -> Array:
         return values
     if target.saturates and dtype == "float16":
         values = np.clip(values, -FORMATS[dtype].max, FORMATS[dtype].max)
-    if values.dtype == np.float64 and wanted.kind != "c":
-        return round_to(values, dtype)
     out = np.empty(values.shape, wanted)
     convert(values, out)
     return out

@@ -158,11 +158,11 @@ class _Rules:
 
     def _weighted(self, node: Expression, other: Expression) -> Expression:
         """Return the scaled error of a term of a sum, relative to the sum: small if the other term is larger."""
-        scaled, size, rest = self.loss(node).scaled, self.size(node), self.size(other)
+        scaled, size, other_size = self.loss(node).scaled, self.size(node), self.size(other)
         if scaled is ZERO:
             return ZERO
-        little = over(minimum(scaled, constant(FAR)), ONE + over(rest, size))
-        return little if other.is_constant else where(rest > size, little, scaled)
+        little = over(minimum(scaled, constant(FAR)), ONE + over(other_size, size))
+        return little if other.is_constant else where(other_size > size, little, scaled)
 
     def _error_in_difference(self, node: Expression, other: Expression) -> Expression:
         """Return the error of a term of a difference. A term that saturates at 1, next to a constant 1, is itself

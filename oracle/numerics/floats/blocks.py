@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...model.call import Array
+from ...model.dtypes import dtype_of
 from ...model.errors import OracleError
 from ...system.process import BLOCK, THREADS, Variable
 from .environment import set_thread
-from .rounding import half_bits
+from .rounding import half_bits, rounded_once
 
 Index = tuple[Any, ...]
 PIECE = 1 << 19  # elements per call of a compiled loop, 0.25 ms; the overhead of a piece is 0.05 ms
@@ -186,7 +187,7 @@ def pool_for(shape: tuple[int, ...]) -> list[Array]:
 def convert(values: Array, target: Array) -> None:
     """Write values of one float dtype into an array of another with one rounding to nearest even.
 
-    Sources are at most float32, so every cast is a single rounding. Complex targets get a zero imaginary part.
+    Complex targets get a zero imaginary part; for these a float64 source is rounded to float32 first.
     """
     if values.dtype == target.dtype:
         np.copyto(target, values)
@@ -197,6 +198,9 @@ def convert(values: Array, target: Array) -> None:
             convert(given[start : start + PASS], into[start : start + PASS])
         return
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if values.dtype == np.float64 and target.dtype.kind != "c":
+            np.copyto(target, rounded_once(values, dtype_of(target.dtype)))
+            return
         single = values.astype(np.float32, copy=False)
         if target.dtype == np.float16:
             np.copyto(target, half_bits(single).view(np.float16))

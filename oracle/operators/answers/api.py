@@ -30,7 +30,8 @@ from ...numerics.proof import Sink
 from ..definition.operands import formula_operands
 from ..definition.operator import Arguments, Operator
 from ..definition.roles import class_axis
-from .integers import INTEGERS, computes_integers, graph_of, require_fit, result_of, rounded
+from . import integers
+from .integers import INTEGERS, computes_integers
 from .reference import Reference, unknown_class
 from .registry import operator
 from .validation import as_attribute, bind, takes_no_more, validate
@@ -112,14 +113,14 @@ def served(op: Operator, args: Arguments) -> None:
         value = args.get(parameter.name)
         if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
             name = dtype_of(value.dtype).name
-            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or graph_of(op, args) is not None):
+            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or integers.graph_of(op, args) is not None):
                 continue
             raise Unserved(
                 f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
                 f"serve; served: {', '.join(FLOATS)}"
             )
     if whole:
-        require_fit(op, args, dtype_of(computed).numpy)
+        integers.require_fit(op, args, dtype_of(computed).numpy)
 
 
 def defined(op: Operator, args: Arguments) -> None:
@@ -236,9 +237,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
 
 def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) -> Reference:
     """Fill ``out`` with the result of a kernel of an integer type, which is exact, and return the reference."""
-    values, unknown = result_of(op, _ready(op, args, target), target)
+    values, unknown = integers.result_of(op, _ready(op, args, target), target)
     whole = out.dtype in INTEGERS
-    out[...] = values if whole else rounded(values, out.dtype)
+    out[...] = values if whole else integers.rounded(values, out.dtype)
     return Reference(out, out if whole else values.astype(np.float64), np.zeros(out.shape), unknown)
 
 
@@ -260,7 +261,7 @@ def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
         if array is not None and not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         if array is not None and name in integral and array.dtype in INTEGERS:
-            array = rounded(array, common)
+            array = integers.rounded(array, common)
         ready[name] = array.reshape(1) if scalar and array is not None and array.ndim == 0 else array
     return ready
 
@@ -374,7 +375,7 @@ def sketch(call: Call) -> dict[str, Array]:
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)
         elif computes_integers(op, args, target):
-            result[name] = result_of(op, _ready(op, args, target), target)[0].astype(np.float64)
+            result[name] = integers.result_of(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
             result[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
     return result

@@ -145,8 +145,7 @@ def series_of(records: Sequence[Record]) -> list[Series]:
     groups: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda record: (record.header.started, record.path.name)):
         head = record.header
-        options = " ".join(f"{key}={value}" for key, value in sorted(head.backend_options.items()))
-        groups[head.backend, options, head.soc, head.standard].append(record)
+        groups[head.backend, head.options, head.soc, head.standard].append(record)
     result = [Series(" · ".join(part for part in key if part), members) for key, members in groups.items()]
     return sorted(result, key=lambda series: series.records[-1].header.started, reverse=True)
 
