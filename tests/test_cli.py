@@ -435,13 +435,22 @@ def test_no_worker_outlives_a_command_that_a_scheduler_ends(tmp_path):
     assert (run.returncode, text.splitlines()[-1]) == (130, "aclnn-oracle: interrupted")
 
 
-def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("power", "--op", "tanh_backward", "-o", "FILE"),
+        ("power", "--op", "tanh_backward", "--diagnosis", "--json", "FILE"),
+        ("power", "--op", "tanh_backward", "--tier", "huge", "--json", "FILE"),
+    ],
+    ids=lambda words: " ".join(words[3:5]),
+)
+def test_a_score_that_cannot_be_written_is_refused_before_the_work(words, tmp_path, capsys):
     (tmp_path / "file").touch()
-    words = ["power", "--op", "tanh_backward", "--tier", "smoke", "--only", "truncate", "--seeds", "0", "--jobs", "1"]
-    assert cli.main([*words, "-o", str(tmp_path / "file/score.json")]) == 2
+    path = str(tmp_path / "file/score.json")
+    assert cli.main([path if word == "FILE" else word for word in words]) == 2
     captured = capsys.readouterr()
-    assert "cases notice " in captured.out
-    assert "score.json: cannot be written: " in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert f"{words[-2]} {path}: cannot be written: Not a directory" in captured.err
 
 
 def test_golden_refuses_a_seed_that_run_refuses(tmp_path, capsys):

@@ -24,7 +24,7 @@ from ..power.own_kernels import score_on
 from ..power.render import html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
 from ..record.types import LAYERS
-from ..reporting.formats import save
+from ..reporting.formats import require_writable, save
 from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
 from . import INTERRUPTED, Subparsers, add_cluster, whole
@@ -146,6 +146,8 @@ def _share(word: str) -> float:
 def show_power(args: argparse.Namespace) -> int:
     """Score, print, write; return the exit status. Raises OracleError for bad input."""
     tier = args.tier or ("standard" if not args.files else "full")
+    if args.json is not None:
+        require_writable("--json", args.json)
     if tier == HUGE:
         return _show_huge(args)
     _check_combination(args)
@@ -162,6 +164,7 @@ def show_power(args: argparse.Namespace) -> int:
     for path in outputs:
         if path.suffix not in RENDERERS:
             raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
+        require_writable("-o", path)
     cases = _selected(args, tier)
     plan = _plan(args, cases, settings, soc)
     if not plan.defects() and not args.right_only:

@@ -122,7 +122,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     language_of(values)
     if values["oracle_report"] is not None:
         format_of(Path(values["oracle_report"]))
-        require_writable(Path(values["oracle_report"]))
+        require_writable("--report", Path(values["oracle_report"]))
     _reject_non_catalogues(rest, settings)
     own_name = values["oracle_report"] is None
     if own_name:

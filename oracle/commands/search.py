@@ -61,6 +61,7 @@ def search(args: argparse.Namespace) -> int:
     """Search, write and print the results; return the exit status. Raises OracleError for bad input."""
     from ..operators import OPERATORS
     from ..place import Bench
+    from ..reporting.formats import require_writable
     from ..search import Search
     from ..settings.options import OPTIONS, soc_of
     from ..settings.settings import settings_of
@@ -75,6 +76,7 @@ def search(args: argparse.Namespace) -> int:
         args.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OracleError(f"-o {args.output}: {error.strerror or error}; name a folder that can be made") from error
+    require_writable("-o", args.output / "found.yaml")
     bench, interrupted = Bench(settings), False
     result = Search(operators, settings, bench.further)
     bench.open()

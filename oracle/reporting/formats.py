@@ -87,15 +87,15 @@ def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) ->
         raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def require_writable(path: Path) -> None:
-    """Raise OracleError if a report cannot be written. This is checked before its run."""
+def require_writable(option: str, path: Path) -> None:
+    """Raise OracleError if the option's file cannot be written. This is checked before the work for it."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not path.exists() or path.is_file():  # not a pipe
             TemporaryFile(dir=next(folder for folder in real(path).parents if folder.exists())).close()
     except OSError as error:
-        raise OracleError(f"--report {path}: cannot be written: {error.strerror or error}") from None
+        raise OracleError(f"{option} {path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_other(path: Path, made_of: Iterable[Path]) -> None:

@@ -131,7 +131,7 @@ def start(config: pytest.Config) -> Run:
         if path is not None and record is not None:
             require_other(path, [record])
         if path is not None:
-            require_writable(path)
+            require_writable("--report", path)
         if settings.record_outputs is not None and earlier is None and settings.shard is None:
             _require_no_recording(settings.record_outputs)
         alone = settings.for_worker("main")
