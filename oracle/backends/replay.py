@@ -6,8 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..model import errors
 from ..model.aclnn import SUCCESS, Status
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..system import npy, strictjson
 
 
@@ -90,7 +89,8 @@ class RecordedOutputs:
             "reason": self.status.reason,
             "error": "" if error is None else getattr(error, "reason", f"{type(error).__name__}: {error}"),
         }
-        with _writing(self.folder):
+        with writing(f"--record-outputs {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
             line["outputs"] = self._outputs() if self.status.ok and error is None else {}
             _append(self.folder, line, self.worker)
 
@@ -106,18 +106,9 @@ class RecordedOutputs:
 
 def record_skip(folder: Path, case_id: str, reason: str, worker: str) -> None:
     """Append to a recording that its run skipped a case. Raises OracleError if writing fails."""
-    with _writing(folder):
-        _append(folder, {"id": case_id, "skipped": reason}, worker)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
+    with writing(f"--record-outputs {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as problem:
-        why = problem.strerror or problem
-        raise OracleError(f"--record-outputs {folder}: cannot be written: {why}") from None
+        _append(folder, {"id": case_id, "skipped": reason}, worker)
 
 
 def _append(folder: Path, line: Mapping[str, Any], worker: str) -> None:

@@ -20,7 +20,7 @@ from ..explain.where import HELP, chosen_by
 from ..fixtures.files import case_files
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS, platform
 from ..model.call import Array
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
@@ -132,12 +132,10 @@ def show_case(args: argparse.Namespace) -> int:
         files = case_files(case, soc=soc, seed=args.seed)
         if not files:
             raise OracleError(f"{case.id}: has no data on {soc}: it is refused there, or asks for the status alone")
-        try:
+        with writing(f"--save {args.save}"):
             args.save.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():
                 (args.save / name).write_bytes(content)
-        except OSError as error:
-            raise OracleError(f"--save {args.save}: cannot be written: {error.strerror or error}") from None
         print(f"{args.save}: {', '.join(files)}")
     return 0
 

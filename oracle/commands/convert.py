@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..system.cache import real
 from . import Subparsers, at_least
 
@@ -83,12 +83,10 @@ def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> N
     for target in texts:
         if real(target) in own:
             raise OracleError(f"-o {folder}: {target} is one of the inputs; name another folder")
-    try:
+    with writing(f"-o {folder}", "; name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for target, text in texts.items():
             target.write_text(text, "utf-8")
-    except OSError as error:
-        raise OracleError(f"-o {folder}: cannot be written: {error.strerror or error}; name another folder") from None
 
 
 def _read(path: Path, limit: int) -> list[Case]:

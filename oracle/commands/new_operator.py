@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..operators import OPERATORS
 from ..operators.definition.operator import slug_of
 from . import Subparsers
@@ -52,12 +52,10 @@ def main(args: argparse.Namespace) -> int:
     for file in files:
         if file.exists():
             raise OracleError(f"{file} is there already; nothing was written")
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():
             file.write_text(text.replace("aclnnNAME", name).replace("SLUG", slug), encoding="utf-8")
-    except OSError as error:
-        raise OracleError(f"{folder}: cannot be written: {error.strerror or error}") from None
     print("\n".join(f"wrote {file}" for file in files))
     where = "" if folder == Path() else f"cd {folder} && "
     print(f"try: {where}aclnn-oracle run --operator {slug}:OPERATOR")

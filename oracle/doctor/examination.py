@@ -18,7 +18,7 @@ from pathlib import Path
 from ..cann.abi import closed_devices, device_files
 from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices, find_toolkit
 from ..emulator.toolkit import find_compiler
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..system.cache import home
 from ..system.process import version_of
 from .probe import Finding, calls, failed, known, ok, probe, warning
@@ -208,15 +208,12 @@ def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: s
     members |= dict(_logs())
     if backend:
         members |= _smoke(backend, soc, emulate=emulate)
-    try:
-        with tarfile.open(target, "w:gz") as archive:
-            for name, text in members.items():
-                body = shortened(text).encode()
-                member = tarfile.TarInfo(f"doctor/{name}")
-                member.size = len(body)
-                archive.addfile(member, io.BytesIO(body))
-    except OSError as error:
-        raise OracleError(f"--pack {target}: cannot be written: {error.strerror or error}") from None
+    with writing(f"--pack {target}"), tarfile.open(target, "w:gz") as archive:
+        for name, text in members.items():
+            body = shortened(text).encode()
+            member = tarfile.TarInfo(f"doctor/{name}")
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
 
 
 def shortened(text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LONGEST = 8192  # bytes
@@ -131,6 +132,15 @@ def read_bytes(path: str | os.PathLike[str], limit: int, name: str | None = None
     if len(content) > limit:
         raise OracleError(f"{name}: larger than {limit >> 20} MiB, the limit for such a file; split it")
     return content
+
+
+@contextmanager
+def writing(what: object, then: str = "") -> Iterator[None]:
+    """Raise OracleError if the body cannot write a file or a folder. ``what``: its name; ``then``: what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise OracleError(f"{what}: cannot be written: {error.strerror or error}{then}") from None
 
 
 def decoded(content: bytes, name: str) -> str:

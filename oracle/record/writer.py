@@ -16,7 +16,7 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
 from .codec import from_json, parse_object
@@ -191,13 +191,11 @@ class RecordWriter:
         self.started = time.monotonic()
         if self.path is None:
             return
-        try:
+        with writing(f"--record {self.path}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             require_unlocked(self.path)
             self.kept = _moved_aside(self.path)
             self._file = Appending(self.path)
-        except OSError as error:
-            raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
         self._write(line)
         if self._file.held:
             raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
@@ -205,13 +203,11 @@ class RecordWriter:
     def go_on(self, record: Record) -> None:
         """Continue a record after its last case. Raises OracleError if it cannot be written, or another run is writing
         it."""
-        try:
+        with writing(f"--resume {record.path}"):
             require_unlocked(record.path)
             self.started = time.monotonic() - spent(record)
             cut(record.path)
             self._file = Appending(record.path)
-        except OSError as error:
-            raise OracleError(f"--resume {record.path}: cannot be written: {error.strerror or error}") from None
         self._said = lines_of(record.path)
 
     def case(self, text: str) -> CaseRecord:

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from ..record.reader import Record
 from ..system.cache import real, replace, write_parts
 from ..system.process import collector_paused
@@ -78,24 +78,20 @@ def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) ->
     An existing file stays unchanged until the new one is complete.
     """
     require_other(path, made_of)
-    try:
+    with writing(path):
         if path.exists() and not path.is_file():  # /dev/stdout or a pipe
             write_parts(path, text)
         else:
             replace(path, text)
-    except OSError as error:
-        raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_writable(option: str, path: Path) -> None:
     """Raise OracleError if the option's file cannot be written. This is checked before the work for it."""
-    try:
+    with writing(f"{option} {path}"):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not path.exists() or path.is_file():  # not a pipe
             TemporaryFile(dir=next(folder for folder in real(path).parents if folder.exists())).close()
-    except OSError as error:
-        raise OracleError(f"{option} {path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_other(path: Path, made_of: Iterable[Path]) -> None:
