@@ -268,17 +268,11 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
     if before:
         text = ", ".join(f"{n:,} {status}" for status, n in before.items())
         yield f"{before.total():,} cases were recorded again; the last line counts (before: {text})."
-    if end is not None:
-        yield from _count_notes(record, end)
+    for status, counted in () if end is None else end.counts.items():
+        if counted != record.counts[status]:
+            yield f"The end line says {counted:,} {status}; the case lines give {record.counts[status]:,}."
     yield from said.given
     yield from describe_changes(record.header.changed, said.changes)
-
-
-def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:
-    """Yield a note for each count of the end line that differs from the cases."""
-    for status, said in end.counts.items():
-        if said != record.counts[status]:
-            yield f"The end line says {said:,} {status}; the case lines give {record.counts[status]:,}."
 
 
 def case_lines(record: Record) -> Iterator[str]:

@@ -168,7 +168,8 @@ def dumps_object(line: Mapping[str, Any]) -> str:
 class RecordWriter:
     """The record of one run. It keeps every case in memory and, with a path, writes every line at once.
 
-    ``planned`` is known when the first line is written. From then on it equals the sum of the statuses.
+    ``planned`` is known when the first line is written. From then on it equals the sum of the statuses. ``said``: all
+    lines so far.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -187,7 +188,7 @@ class RecordWriter:
         """
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         line = dumps(replace(header, started=now, planned=planned))
-        self._said = Lines(self.path or Path(), RunHeader.of(parse_object(line, "the run's first line")))
+        self.said = Lines(self.path or Path(), RunHeader.of(parse_object(line, "the run's first line")))
         self.started = time.monotonic()
         if self.path is None:
             return
@@ -208,13 +209,13 @@ class RecordWriter:
             self.started = time.monotonic() - spent(record)
             cut(record.path)
             self._file = Appending(record.path)
-        self._said = lines_of(record.path)
+        self.said = lines_of(record.path)
 
     def case(self, text: str) -> CaseRecord:
         """Write a case line, as :func:`dumps` made it, and return the case."""
         self._write(text)
         case = from_json(CaseRecord, parse_object(text, "a case's report"))
-        self._said.case(case)
+        self.said.case(case)
         return case
 
     @property
@@ -224,31 +225,20 @@ class RecordWriter:
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of cases per status, with every status; their sum is the planned count."""
-        return counts_of(self._said.cases.values(), self._said.header.planned)
+        return counts_of(self.said.cases.values(), self.said.header.planned)
 
     def layers(self) -> dict[str, tuple[int, int]]:
         """Return for each layer how many cases it accepts, and how many it judged."""
-        return scores(self._said.cases.values())
-
-    @property
-    def changes(self) -> Mapping[str, Sequence[str]]:
-        """The changes that a device made in its process, with the ids of the cases."""
-        return self._said.changes
-
-    @property
-    def given(self) -> list[str]:
-        """A sentence on the operators with outputs that the strict layer does not fully judge, if there are any."""
-        return self._said.given
+        return scores(self.said.cases.values())
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator with only skipped cases: it was not tested."""
         reasons: dict[str, list[str | None]] = {}
-        for case in self._said.cases.values():
+        for case in self.said.cases.values():
             reasons.setdefault(case.op, []).append(case.reason if case.status == "skip" else None)
         sentences = []
-        for op, said in reasons.items():
-            given = [reason for reason in said if reason is not None]
-            if len(given) == len(said):
+        for op, given in reasons.items():
+            if None not in given:
                 ((reason, _),) = Counter(given).most_common(1)
                 others = len(set(given)) - 1
                 more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
@@ -259,15 +249,15 @@ class RecordWriter:
     def good(self) -> bool:
         """Whether every planned case ended pass, skip or xfail, and values of every operator were judged."""
         bad = any(n for status, n in self.counts().items() if status not in GOOD)
-        return not bad and not unjudged_of(self._said.header, self._said.cases.values())
+        return not bad and not unjudged_of(self.said.header, self.said.cases.values())
 
     def record(self) -> Record:
         """Return the record so far, including lines that are not written to the file yet."""
-        return self._said.record()
+        return self.said.record()
 
     def explain(self, groups: Sequence[Group]) -> None:
         """Write the groups of the failures after the last case."""
-        self._said.groups = list(groups)
+        self.said.groups = list(groups)
         for group in groups:
             self._write(dumps(group))
 
@@ -275,9 +265,9 @@ class RecordWriter:
         """Write the last line and close; a second call does nothing."""
         if self._file is None:
             return
-        judged = judged_of(self._said.cases.values())
-        self._said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3), judged)
-        self._write(dumps(self._said.end))
+        judged = judged_of(self.said.cases.values())
+        self.said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3), judged)
+        self._write(dumps(self.said.end))
         self.unwritten, self.trouble = self._file.held, self._file.trouble
         self._file.give_up()
         self._ended, self._file = self._file, None
@@ -293,7 +283,7 @@ class RecordWriter:
         ended.close()
         if whole or self.unwritten:
             return ""
-        text = "".join(f"{line}\n" for line in map(dumps, self._said.all()))
+        text = "".join(f"{line}\n" for line in map(dumps, self.said.all()))
         target = ended.path
         while whole is None and target.exists():  # another program's file: do not overwrite it
             target = target.with_name(f"{target.stem}.again{target.suffix}")
@@ -376,7 +366,8 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
     count = next(iter(shards.values()))
     missing = [number for number in range(1, count + 1) if number not in shards]
     if missing and not partial:
-        raise OracleError(f"{_missing_text(missing, count)}; --partial merges the others")
+        shards_are = ("shard {} of {} is", "shards {} of {} are")[len(missing) > 1]
+        raise OracleError(f"{shards_are.format(_span(missing), count)} missing; --partial merges the others")
     _require_distinct(records)
     said = Lines(path, _header(records, "" if not missing else f"{_span(sorted(shards))}/{count}"))
     said.cases = {case.id: case for record in records for case in record.cases}
@@ -407,11 +398,6 @@ def _shards(records: Sequence[Record]) -> dict[int, int]:
     return shards
 
 
-def _missing_text(missing: Sequence[int], count: int) -> str:
-    shards, are = ("shards", "are") if len(missing) > 1 else ("shard", "is")
-    return f"{shards} {_span(missing)} of {count} {are} missing"
-
-
 def _span(numbers: Sequence[int]) -> str:
     """Return sorted numbers as ranges: 1-3,7."""
     runs: list[list[int]] = []
@@ -433,13 +419,11 @@ def _require_distinct(records: Sequence[Record]) -> None:
 def _header(records: Sequence[Record], shard: str) -> RunHeader:
     first = min(records, key=lambda record: record.header.started).header
     planned = sum(record.planned for record in records)
-    versions = {name: _joined(records, name) for name in first.versions}
+    versions = {  # all versions if they differ on the machines that ran the shards
+        name: ", ".join(sorted({record.header.versions.get(name, "none") for record in records}))
+        for name in first.versions
+    }
     return replace(first, planned=planned, shard=shard, versions=versions)
-
-
-def _joined(records: Sequence[Record], name: str) -> str:
-    """Return the version on the machines that ran the shards; all versions if they differ."""
-    return ", ".join(sorted({record.header.versions.get(name, "none") for record in records}))
 
 
 def _duration(records: Sequence[Record]) -> float:

@@ -386,13 +386,13 @@ class Run:
     def notes(self) -> list[str]:
         """The terminal's lines above the totals: a device that was not released, cases that were not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.remarks]
-        lines += [f"WARNING: {sentence}" for sentence in describe_changes((), self.recorder.changes)]
+        lines += [f"WARNING: {sentence}" for sentence in describe_changes((), self.recorder.said.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
         if self.settings.isolate is False and self.settings.backend not in OURS:
             lines.append(
                 "WARNING: --no-isolate: the device ran in the process of the run; nothing is promised of this run"
             )
-        return lines + self.recorder.given + self.recorder.unrun()
+        return lines + self.recorder.said.given + self.recorder.unrun()
 
     @property
     def rows(self) -> list[str]:
