@@ -6,7 +6,19 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise, product, takewhile
-from typing import Any
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return things in classes of one key, in the order of first appearance."""
+    result: dict[K, list[T]] = {}
+    for thing in things:
+        result.setdefault(key(thing), []).append(thing)
+    return result
+
 
 # A small number of sets that cover the elements of all sets, chosen greedily: each adds the most new elements.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..model.classes import grouped
 from ..record.codec import Number
 from ..record.reader import Record
 from ..record.types import GOOD, CaseRecord, Group, known, objections, scores
@@ -99,17 +100,20 @@ def ranked(value: Number) -> float:
 
 def group(cases: Iterable[CaseRecord], key: Callable[[CaseRecord], tuple[str, str]]) -> dict[str, dict[str, Cell]]:
     """Return a table of cells by the two parts of ``key``, rows in the order of first appearance."""
-    members: defaultdict[str, defaultdict[str, list[CaseRecord]]] = defaultdict(lambda: defaultdict(list))
-    for case in cases:
-        row, column = key(case)
-        members[row][column].append(case)
-    return {row: {column: cell(result) for column, result in columns.items()} for row, columns in members.items()}
+    table: dict[str, dict[str, Cell]] = {}
+    for (row, column), members in grouped(cases, key).items():
+        table.setdefault(row, {})[column] = cell(members)
+    return table
+
+
+def dtype_rank(name: str) -> tuple[int, str]:
+    """Return a dtype's place: first the common floating-point types, then the others by name."""
+    return ((*DTYPE_ORDER, name).index(name), name)
 
 
 def dtype_order(dtypes: Iterable[str]) -> list[str]:
-    """Return dtypes in order: first the common floating-point types, then the others by name."""
-    rank = {name: i for i, name in enumerate(DTYPE_ORDER)}
-    return sorted(set(dtypes), key=lambda name: (rank.get(name, len(rank)), name))
+    """Return dtypes in the order of their places."""
+    return sorted(set(dtypes), key=dtype_rank)
 
 
 # Similar failures in groups: a reader looks at them first.
@@ -238,14 +242,14 @@ def _cluster(number: int, op: str, status: str, cases: Sequence[CaseRecord], gro
 
 def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
     """Group similar cases that went wrong: the most severe status first, then the largest group."""
-    groups: defaultdict[tuple[str, str, str, str], list[CaseRecord]] = defaultdict(list)
-    for case in cases:
-        if not case.ok:
-            cause = bug_of(case.detail.cause) if case.detail else ""
-            dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
-            groups[case.op, dtype, case.status, rule].append(case)
-    rank = {status: i for i, status in enumerate(ORDER)}
-    ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
+
+    def likeness(case: CaseRecord) -> tuple[str, str, str, str]:
+        cause = bug_of(case.detail.cause) if case.detail else ""
+        dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
+        return case.op, dtype, case.status, rule
+
+    groups = grouped((case for case in cases if not case.ok), likeness)
+    ordered = sorted(groups.items(), key=lambda item: (ORDER.index(item[0][2]), -len(item[1]), item[0]))
     return [_cluster(number, op, status, own) for number, ((op, _, status, _), own) in enumerate(ordered, 1)]
 
 

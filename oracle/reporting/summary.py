@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model.aclnn import PLATFORMS
+from ..model.classes import grouped
 from ..model.errors import escaped
 from ..record.codec import Number
 from ..record.reader import Record
@@ -97,22 +98,15 @@ class Summary:
         return sum_of(self.matrix.get(op, {}), dtypes)
 
     @cached_property
-    def _by_cell(self) -> Mapping[tuple[str, str], list[CaseRecord]]:
-        result: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
-        for case in self.record.cases:
-            result[case.op, case.dtype].append(case)
-        return result
-
-    def scores_of(self, op: str, dtype: str) -> dict[str, tuple[int, int]]:
-        """Return (accepted, judged) of each layer for an operator's cases of a dtype."""
-        return scores(self._by_cell.get((op, dtype), []))
+    def scores(self) -> Mapping[tuple[str, str], dict[str, tuple[int, int]]]:
+        """(accepted, judged) of each layer by operator and dtype."""
+        cells = grouped(self.record.cases, lambda case: (case.op, case.dtype))
+        return {key: scores(cases) for key, cases in cells.items()}
 
     @cached_property
     def coverage(self) -> dict[str, dict[str, dict[str, Cell]]]:
         """Cells by operator, family and dtype."""
-        by_op: defaultdict[str, list[CaseRecord]] = defaultdict(list)
-        for case in self.record.cases:
-            by_op[case.op].append(case)
+        by_op = grouped(self.record.cases, lambda case: case.op)
         return {op: group(cases, lambda case: (case.family, case.dtype)) for op, cases in by_op.items()}
 
     def holes(self, op: str) -> list[tuple[str, str]]:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ...model.classes import grouped
 from ...model.errors import OracleError
 from ...record.codec import Number
 from ...record.reader import Record, read
 from ...record.types import LAYERS
-from ..clusters import Cluster, dtype_order
+from ..clusters import Cluster, dtype_rank
 from ..language.translate import ENGLISH, Language, Text, _
 from ..language.words import NONE, percent
 from ..summary import Summary
@@ -68,14 +68,14 @@ class Series:
         """Operators with the dtypes that any of their records judges by value."""
         result = {(op, dtype) for s in self.summaries for op, cells in s.matrix.items() for dtype in cells
                  if dtype not in s.refused}  # fmt: skip
-        rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in result))}
-        return sorted(result, key=lambda cell: (cell[0], rank[cell[1]]))
+        return sorted(result, key=lambda cell: (cell[0], dtype_rank(cell[1])))
 
     def layer_trend(self, op: str, dtype: str) -> dict[str, list[float | None]]:
         """Return for each layer the share of cases it accepts, one value per record; None if it judged no case."""
-        rows = [summary.scores_of(op, dtype) for summary in self.summaries]
+        rows = [summary.scores.get((op, dtype), {}) for summary in self.summaries]
         names = [name for name in LAYERS if any(name in scores for scores in rows)]
-        return {name: [_share(*scores.get(name, (0, 0))) for scores in rows] for name in names}
+        pairs = {name: [scores.get(name, (0, 0)) for scores in rows] for name in names}
+        return {name: [accepted / judged if judged else None for accepted, judged in pairs[name]] for name in names}
 
     def worst_trend(self, op: str, dtype: str) -> list[Number | None]:
         """Return the worst kernel share of every record; the worst share of the bound if a record has no shares."""
@@ -85,11 +85,8 @@ class Series:
     @cached_property
     def panels(self) -> list[tuple[Panel, Panel]]:
         """Two pictures for each operator and dtype: the layers' acceptance, and the worst error."""
-        pairs = []
-        for op, dtype in self.cells:
-            layers = layer_panel(op, dtype, self.layer_trend(op, dtype))
-            pairs.append((layers, worst_panel(op, dtype, self.worst_trend(op, dtype))))
-        return pairs
+        return [(layer_panel(*key, self.layer_trend(*key)), worst_panel(*key, self.worst_trend(*key)))
+                for key in self.cells]  # fmt: skip
 
     @cached_property
     def present(self) -> list[Since]:
@@ -110,12 +107,14 @@ class Series:
     @cached_property
     def flaky(self) -> list[Flaky]:
         """Cases with different statuses in records of equal catalogue, seed, versions and options."""
-        groups: defaultdict[object, list[Record]] = defaultdict(list)
-        for record in self.records:
+
+        def conditions(record: Record) -> tuple[object, ...]:
             head = record.header
-            versions, options = tuple(sorted(head.versions.items())), (head.layers, head.cann, head.replay_arguments)
-            groups[head.catalogue_sha256, head.seed, versions, options].append(record)
-        return [result for records in groups.values() if len(records) > 1 for result in _flaky(records)]
+            versions = tuple(sorted(head.versions.items()))
+            return head.catalogue_sha256, head.seed, versions, head.layers, head.cann, head.replay_arguments
+
+        groups = grouped(self.records, conditions).values()
+        return [result for records in groups if len(records) > 1 for result in _flaky(records)]
 
     @property
     def title(self) -> Text:
@@ -125,10 +124,6 @@ class Series:
             return _("Flaky cases: {flaky}. Kinds of failure that are present: {kinds}.", flaky=len(self.flaky),
                      kinds=len(self.present))  # fmt: skip
         return _("No flaky case. Kinds of failure that are present: {kinds}.", kinds=len(self.present))
-
-
-def _share(accepted: int, judged: int) -> float | None:
-    return accepted / judged if judged else None
 
 
 def _flaky(records: Sequence[Record]) -> list[Flaky]:
@@ -142,11 +137,9 @@ def _flaky(records: Sequence[Record]) -> list[Flaky]:
 
 def series_of(records: Sequence[Record]) -> list[Series]:
     """Group records that can be compared. In a series the oldest record is first; the newest series is first."""
-    groups: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: (record.header.started, record.path.name)):
-        head = record.header
-        groups[head.backend, head.options, head.soc, head.standard].append(record)
-    result = [Series(" · ".join(part for part in key if part), members) for key, members in groups.items()]
+    ordered = sorted(records, key=lambda record: (record.header.started, record.path.name))
+    groups = grouped(ordered, lambda r: (r.header.backend, r.header.options, r.header.soc, r.header.standard))
+    result = [Series(" · ".join(filter(None, key)), members) for key, members in groups.items()]
     return sorted(result, key=lambda series: series.records[-1].header.started, reverse=True)
 
 
@@ -188,11 +181,9 @@ STYLES = ("trend-0", "trend-1", "trend-2", "trend-3")  # solid, dashed, dotted, 
 
 def layer_panel(op: str, dtype: str, trend: Mapping[str, Sequence[float | None]]) -> Panel:
     """Return a picture of the share of cases that each layer accepts, from none (bottom) to all (top)."""
-    drawn = [axis()]
-    for style, values in zip(STYLES, trend.values(), strict=False):
-        drawn.append(_line(values, style))
+    lines = (_line(values, style) for style, values in zip(STYLES, trend.values(), strict=False))
     text = ", ".join(f"{name} {percent(values[0])} → {percent(values[-1])}" for name, values in trend.items())
-    return Panel(op, dtype, "".join(drawn), _("accepted: {list}", list=text))
+    return Panel(op, dtype, axis() + "".join(lines), _("accepted: {list}", list=text))
 
 
 def worst_panel(op: str, dtype: str, values: Sequence[Number | None]) -> Panel:

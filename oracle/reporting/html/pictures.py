@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ...model.classes import grouped
 from ...record.codec import Number
 from ...record.types import ULPS, CaseRecord, ErrorGrid
-from ..clusters import dtype_order, ranked
+from ..clusters import dtype_rank, ranked
 from ..language.translate import Text, _
 from ..language.words import percent, seconds
 from ..summary import Summary
@@ -25,6 +26,10 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 180, 74, 4, 12
 BINS = 10  # below the bound
 EDGES = (1.0, 2.0, 10.0)
 _SHAPE = re.compile(r"(?<=[\[-])\d+(?:x\d+)*(?=[-\]])")
+ERROR = _("{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound")
+OWN = _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %")
+REDUCED = _("lengths {first} to {last}: worst error {worst} of the bound, at length {at}")
+MAGNITUDE = _("magnitudes {first} to {last}: worst error {worst} of the bound, at {at}")
 ERRORS = _(
     "One bar for every tenth of the bound, then to 2 times, to 10 times and beyond, and what is not finite; the worst "
     "element of each case; heights are logarithmic."
@@ -77,11 +82,11 @@ def pictures(summary: Summary) -> list[Picture]:
     """Return all pictures for which the record has the figures."""
     groups = _groups(summary)
     result = [
-        _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
-        _spread(groups, lambda case: case.kernel_share, _("The kernel's own share of the error"), SHARES, _own),
+        _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, ERROR),
+        _spread(groups, lambda case: case.kernel_share, _("The kernel's own share of the error"), SHARES, OWN),
         _ulps(groups),
-        _against(groups, "reduced", _("Error against the length of the reduced axis"), _reduced),
-        _against(groups, "magnitude", _("Error against the magnitude of the data"), _magnitude),
+        _against(groups, "reduced", _("Error against the length of the reduced axis"), REDUCED),
+        _against(groups, "magnitude", _("Error against the magnitude of the data"), MAGNITUDE),
         _time(summary),
     ]
     return [picture for picture in result if picture.panels]
@@ -92,42 +97,28 @@ Groups = dict[tuple[str, str], list[CaseRecord]]
 
 def _groups(summary: Summary) -> Groups:
     """Return judged cases by operator and dtype, dtypes in the usual order."""
-    result: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
-    for case in summary.record.cases:
-        if case.budget_used is not None:
-            result[case.op, case.dtype].append(case)
-    rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in result))}
+    judged = (case for case in summary.record.cases if case.budget_used is not None)
+    result = grouped(judged, lambda case: (case.op, case.dtype))
     ops = list(dict.fromkeys(op for op, _dtype in result))
-    return {key: result[key] for key in sorted(result, key=lambda key: (ops.index(key[0]), rank[key[1]]))}
+    return {key: result[key] for key in sorted(result, key=lambda key: (ops.index(key[0]), dtype_rank(key[1])))}
 
 
 # the spread of errors -------------------------------------------------------------------------------------------------
 
 
-def _error(values: Sequence[float]) -> Text:
-    return _(
-        "{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound", **_figures(values)
-    )
-
-
-def _own(values: Sequence[float]) -> Text:
-    return _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %", **_figures(values))
-
-
-def _figures(values: Sequence[float]) -> dict[str, object]:
-    return {"cases": len(values), "median": percent(median(values)), "worst": percent(max(values)),
-            "beyond": sum(value > 1 for value in values)}  # fmt: skip
-
-
-def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title: Text, note: Text,
-            caption: Callable[[Sequence[float]], Text]) -> Picture:  # fmt: skip
+def _spread(
+    groups: Groups, figure: Callable[[CaseRecord], Number | None], title: Text, note: Text, caption: Text
+) -> Picture:
     panels = []
     for (op, dtype), cases in groups.items():
         values = [ranked(value) for case in cases if (value := figure(case)) is not None]
         if values:
             counts = Counter(_bin(value) for value in values)
             bars = [counts[place] for place in range(BINS + len(EDGES) + 2)]
-            panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), caption(values)))
+            figures = {"cases": len(values), "median": percent(median(values)), "worst": percent(max(values)),
+                       "beyond": sum(value > 1 for value in values)}  # fmt: skip
+            text = Text(caption.message, params=figures)
+            panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), text))
     return Picture(title, note, panels)
 
 
@@ -193,17 +184,7 @@ def _tick(x: float, text: str, anchor: str = "start") -> str:
 # what errors depend on ------------------------------------------------------------------------------------------------
 
 
-def _reduced(first: str, last: str, at: str, worst: str) -> Text:
-    return _("lengths {first} to {last}: worst error {worst} of the bound, at length {at}", first=first, last=last,
-             at=at, worst=worst)  # fmt: skip
-
-
-def _magnitude(first: str, last: str, at: str, worst: str) -> Text:
-    return _("magnitudes {first} to {last}: worst error {worst} of the bound, at {at}", first=first, last=last, at=at,
-             worst=worst)  # fmt: skip
-
-
-def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, str, str, str], Text]) -> Picture:
+def _against(groups: Groups, field: str, title: Text, caption: Text) -> Picture:
     """Return worst and median error by a figure of the case, in powers of two; only if the figure varies."""
     panels = []
     for (op, dtype), cases in groups.items():
@@ -215,20 +196,19 @@ def _against(groups: Groups, field: str, title: Text, caption: Callable[[str, st
         scale = max(1.25, min(10.0, max(max(ys) for ys in binned.values())))
         worst = {x: max(ys) for x, ys in binned.items()}
         at = max(worst, key=lambda x: worst[x])
-        names = [f"{2**x:,}" if 0 <= x < 40 else f"{2.0**x:.3g}" for x in (min(binned), max(binned), at)]
+        first, last, where = (f"{2**x:,}" if 0 <= x < 40 else f"{2.0**x:.3g}" for x in (min(binned), max(binned), at))
         lines = [(worst, "worst"), ({x: median(ys) for x, ys in binned.items()}, "median")]
         drawing = mark(height_of(1.0, 0.0, scale)) + _lines(lines, 0.0, scale)
-        drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
-        panels.append(Panel(op, dtype, drawing, caption(names[0], names[1], names[2], percent(worst[at]))))
+        drawing += _tick(LEFT, first) + _tick(WIDTH - LEFT, last, "end")
+        figures = {"first": first, "last": last, "at": where, "worst": percent(worst[at])}
+        panels.append(Panel(op, dtype, drawing, Text(caption.message, params=figures)))
     return Picture(title, GROWTH, panels)
 
 
 def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
     """Group values by the power of two of their figure, in order."""
-    result: defaultdict[int, list[float]] = defaultdict(list)
-    for x, y in points:
-        result[math.floor(math.log2(x))].append(y)
-    return dict(sorted(result.items()))
+    groups = grouped(points, lambda point: math.floor(math.log2(point[0])))
+    return {power: [y for _x, y in groups[power]] for power in sorted(groups)}
 
 
 def height_of(value: float, low: float = 0.0, high: float = 1.0) -> float:
