@@ -30,11 +30,11 @@ KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": 
 
 
 def gathered() -> Catalog:
-    """Return every text of the sources, with its file (line numbers would change with every edit)."""
+    """Return every text of the sources, without its file: a text that moves must not change the catalogues."""
     catalogue = Catalog(project=DOMAIN, charset="utf-8")
-    for file, _line, message, _comments, context in extract_from_dir(PACKAGE, METHODS, keywords=KEYWORDS):
-        if message and message != "":
-            catalogue.add(message, locations=[(file, 0)], context=context, auto_comments=[])
+    for _file, _line, message, _comments, context in extract_from_dir(PACKAGE, METHODS, keywords=KEYWORDS):
+        if message:
+            catalogue.add(message, context=context)
     return catalogue
 
 
@@ -102,7 +102,7 @@ def update() -> None:
         catalogue = merged(code)
         po.parent.mkdir(parents=True, exist_ok=True)
         with po.open("wb") as file:
-            write_po(file, catalogue, width=120, omit_header=False, sort_output=True, include_lineno=False)
+            write_po(file, catalogue, width=120, omit_header=False, sort_output=True, no_location=True)
         mo.write_bytes(compiled(catalogue))
         print(f"{po}: {len(catalogue)} texts, {len(untranslated(catalogue))} not translated")
 
