@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import byref, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from queue import Empty, Queue
 from typing import Literal
 
@@ -53,16 +53,7 @@ class Finding:
             yield f"{'':<8} {'':<26} -> {self.remedy}"
 
 
-def ok(topic: str, text: str) -> Finding:
-    return Finding("ok", topic, text)
-
-
-def warning(topic: str, text: str, remedy: str = "") -> Finding:
-    return Finding("warning", topic, text, remedy)
-
-
-def failed(topic: str, text: str, remedy: str = "") -> Finding:
-    return Finding("failed", topic, text, remedy)
+ok, warning, failed = partial(Finding, "ok"), partial(Finding, "warning"), partial(Finding, "failed")
 
 
 def worst(findings: Iterable[Finding]) -> State:
