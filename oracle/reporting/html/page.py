@@ -112,18 +112,11 @@ def _parts(text: str) -> set[str]:
 REASON = 400
 
 
-class Strings:
-    """A table of strings; equal strings are kept once."""
+Strings = dict[str, int]  # a table of strings with their numbers; equal strings are kept once
 
-    def __init__(self) -> None:
-        self.items: dict[str, int] = {}
 
-    def __call__(self, text: str) -> int:
-        return self.items.setdefault(text, len(self.items))
-
-    @property
-    def all(self) -> list[str]:
-        return list(self.items)
+def number_in(table: Strings, text: str) -> int:
+    return table.setdefault(text, len(table))
 
 
 class CaseTable:
@@ -143,26 +136,25 @@ class CaseTable:
 
     def columns(self) -> dict[str, Any]:
         """Return the block that the script reads; numbers that are not finite are strings."""
-        prefixes, families, ops, dtypes, reasons = Strings(), Strings(), Strings(), Strings(), Strings()
+        tables: dict[str, Strings] = {"prefix": {}, "family": {}, "op": {}, "dtype": {}}
         cases: dict[str, list[Any]] = {"prefix": [], "family": [], "tail": [], "op": [], "dtype": []}
         for case in self.cases.values():
-            prefix, family, tail = split_id(case.id)
-            row = (prefixes(prefix), families(family), tail, ops(case.op), dtypes(case.dtype))
-            for name, value in zip(cases, row, strict=True):
-                cases[name].append(value)
+            for name, text in zip(cases, (*split_id(case.id), case.op, case.dtype), strict=True):
+                cases[name].append(number_in(tables[name], text) if name in tables else text)
+        reasons: Strings = {}
         runs = [self._run(label, summary, reasons) for label, summary in self.runs]
         return {
             "schema": 2,
             "statuses": STATUSES,
             "order": words.ORDER,
             "layers": self.layers,
-            "prefixes": prefixes.all,
-            "families": families.all,
-            "ops": ops.all,
-            "dtypes": dtypes.all,
+            "prefixes": list(tables["prefix"]),
+            "families": list(tables["family"]),
+            "ops": list(tables["op"]),
+            "dtypes": list(tables["dtype"]),
             "cases": cases,
             "runs": runs,
-            "reasons": reasons.all,
+            "reasons": list(reasons),
         }
 
     def _run(self, label: str, summary: Summary, reasons: Strings) -> dict[str, Any]:
@@ -182,7 +174,7 @@ class CaseTable:
                     three(case.budget_used),
                     three(case.kernel_share),
                     three(None if case.duration_s is None else 1000 * case.duration_s),
-                    reasons(words.clip(case.reason, REASON)) if case.reason else -1,
+                    number_in(reasons, words.clip(case.reason, REASON)) if case.reason else -1,
                     cluster_of.get(case_id, 0),
                     sum(bit[layer] for layer in objections(case)),
                 )
@@ -293,7 +285,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
 
 def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[], object], **values: Any) -> str:
     """Render a template with this project's style and script. ``data()`` is called last, for the script's block."""
-    code = asset("common.js") + asset(script)
+    code = f'"use strict";\n(() => {{\n{asset("common.js")}{asset(script)}}})();\n'
     environment = _environment()
     environment.globals.update(t=page.t, tn=page.tn, p=page.p, ta=page.ta)
     return environment.get_template(template).render(
@@ -301,14 +293,10 @@ def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[
         other=page.other,
         data=lambda: Markup(json_block(data())),
         style=asset("report.css"),
-        script=_wrapped(code),
-        script_hash=base64.b64encode(hashlib.sha256(_wrapped(code).encode()).digest()).decode(),
+        script=code,
+        script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
         **values,
     )
-
-
-def _wrapped(code: str) -> str:
-    return f'"use strict";\n(() => {{\n{code}}})();\n'
 
 
 def runs_of(records: Sequence[Record]) -> list[RunView]:
