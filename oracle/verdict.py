@@ -48,10 +48,6 @@ class Judgement:
     bad: Array | None = None
     output: str = ""
 
-    def of(self, output: str) -> Judgement:
-        """Return the same judgement for an output."""
-        return replace(self, output=output)
-
 
 @dataclass
 class Comparison:

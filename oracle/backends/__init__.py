@@ -30,7 +30,7 @@ from ..system.process import attribute_of
 
 GROUP = "aclnn_oracle.backends"
 # Built-in name -> the option that ``--third-party NAME:VALUE`` sets.
-_MAIN_OPTION = {
+MAIN_OPTION = {
     "cpu": "numerics",
     "torch": "device",
     "torch_npu": "device",
@@ -42,7 +42,7 @@ _MAIN_OPTION = {
 _HOME = {"golden_py": ("oracle.interop.golden_py", "GoldenFile")}  # the rest: Backend in a module of this package
 # Built-ins whose module is in this version, in the order they are shown.
 BUILTIN = tuple(
-    name for name in _MAIN_OPTION if name in _HOME or importlib.util.find_spec(f"{__name__}.{name}") is not None
+    name for name in MAIN_OPTION if name in _HOME or importlib.util.find_spec(f"{__name__}.{name}") is not None
 )
 
 
@@ -70,11 +70,6 @@ def load(name: str, options: Mapping[str, str] | None = None) -> Backend:
         lacks = f"has no {' and no '.join(missing)}" if missing else "needs name (a str) and run(call)"
         raise OracleError(f"backend {name}: {type(made).__name__} {lacks}; a backend has a name and run(call)")
     return made  # type: ignore[no-any-return]
-
-
-def shorthand(name: str) -> str:
-    """Return the option that ``NAME:VALUE`` sets for a built-in backend."""
-    return _MAIN_OPTION[name]
 
 
 def installed() -> dict[str, EntryPoint]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import BUILTIN, Backend, shorthand
+from ..backends import BUILTIN, MAIN_OPTION, Backend
 from ..backends.replay import RecordedOutputs
 from ..catalogue.data.case import Case
 from ..guest.opening import CallNotSupported, DeviceError, guarded, load_backend, readable
@@ -36,7 +36,8 @@ Cut = tuple[int, slice]  # an axis of the first output, and the slice of it that
 def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[str, Part]]]:
     """Yield (what, call, parts): ``call``'s outputs must equal these parts of the original outputs, bit for bit."""
     memory.restore()
-    if not _is_contiguous(memory):
+    arrays = [v for v in memory.inputs.values() if isinstance(v, np.ndarray)]
+    if not all(a.flags.c_contiguous for a in [*arrays, *(o.view for o in memory.outputs.values())]):
         whole = {name: (slice(None),) * output.view.ndim for name, output in memory.outputs.items()}
         yield "a contiguous layout", _rebuild(case, memory, None), whole
     axis = batch_axis(case)
@@ -62,11 +63,6 @@ def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:
     axis, part = cut
     axes = op.axes_of(name, plan.shape, shape, case.attrs)
     return (slice(None),) * axes.index(axis) + (part,) if axis in axes else ()
-
-
-def _is_contiguous(memory: Memory) -> bool:
-    arrays = [v for v in memory.inputs.values() if isinstance(v, np.ndarray)]
-    return all(a.flags.c_contiguous for a in [*arrays, *(o.view for o in memory.outputs.values())])
 
 
 def _rebuild(case: Case, memory: Memory, cut: Cut | None) -> Memory:
@@ -301,7 +297,7 @@ def open_third_party(settings: Settings) -> None:
 def _third_party(text: str, settings: Settings) -> Backend:
     """Load a third party: a backend, or ``name:value``. ``value`` sets the main option of a built-in backend."""
     name, colon, value = text.partition(":")
-    options = ((shorthand(name), value),) if colon and name in BUILTIN else ()
+    options = ((MAIN_OPTION[name], value),) if colon and name in BUILTIN else ()
     name = name if options else text
     isolate, emulate = None if settings.isolate else settings.isolate, settings.emulate and name in DEVICE_BACKENDS
     own = Settings(name, options, settings.operators, soc=settings.soc, cann=settings.cann, isolate=isolate,

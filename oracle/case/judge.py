@@ -105,7 +105,7 @@ def judge_outputs(
         compared, layers = judge_values(reference, found_in_order, settings, (third or {}).get(name))
         values[name] = Values(found_in_order, compared)
         for layer, judgement in layers.items():
-            result.setdefault(layer, {})[name] = judgement.of(name)
+            result.setdefault(layer, {})[name] = replace(judgement, output=name)
     worst = Judged({}, values).worst
     return values, {layer: _of_all(outputs, worst) for layer, outputs in result.items()}
 
@@ -309,17 +309,12 @@ def outcome_of_bug(error: Exception) -> Outcome:
     return Outcome("error", f"oracle failed: {reason_of(error)}", detail=Detail(traceback=trace_of(error)))
 
 
-def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
-    """Return the source of the rule that a case broke; of the case itself if it broke no rule."""
-    failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
-    kind = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
-    return authority_text(kind, OPERATORS[case.op].source)
-
-
 def record_of(
     case: Case, settings: Settings, outcome: Outcome, seconds: Mapping[str, float] | None = None, *, device: str = ""
 ) -> CaseRecord:
     """Return the record of a case. ``seconds``: times by the names in the record."""
+    failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
+    whose = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
     detail = None
     if outcome.status not in ("pass", "skip"):
         detail = replace(outcome.detail, replay=failure.replay_command(case, settings))
@@ -335,7 +330,7 @@ def record_of(
         golden_s=round(spent.get("golden_s", 0.0), 6),
         backend_s=round(spent.get("backend_s", 0.0), 6),
         **outcome.measures,
-        authority=_authority(case, settings, outcome),
+        authority=authority_text(whose, OPERATORS[case.op].source),
         worker=settings.worker,
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,

@@ -146,7 +146,8 @@ class Ahead:
         if case is None or case.before is not None or case.tier == HUGE or self._skipped.get((case.op, case.dtype)):
             return
         with suppress(Exception):
-            if _bytes_of(case) <= _LARGEST_AHEAD:
+            plans = case.plans.values()
+            if sum(math.prod(p.shape) * dtype_of(p.dtype).numpy.itemsize for p in plans) <= _LARGEST_AHEAD:
                 prepared = _made(case, self.settings)
                 self._ready = case, prepared, time.perf_counter() - started
         self.spent = time.perf_counter() - started
@@ -162,10 +163,6 @@ class Ahead:
     def note(self, case: Case, *, skipped: bool) -> None:
         """Note whether the device skipped a case."""
         self._skipped[case.op, case.dtype] = skipped
-
-
-def _bytes_of(case: Case) -> int:
-    return sum(math.prod(plan.shape) * dtype_of(plan.dtype).numpy.itemsize for plan in case.plans.values())
 
 
 @ieee_arithmetic
@@ -206,7 +203,10 @@ def run_case(
         ahead.note(case, skipped=outcome.status == "skip")
         took -= ahead.spent
     if (folder := settings.record_outputs) is not None and outcome.status == "skip":
-        outcome = _recorded_skip(Path(folder), case, outcome, settings.worker)
+        try:
+            record_skip(Path(folder), case.id, outcome.reason, settings.worker)
+        except OracleError as error:
+            outcome = Outcome("error", f"oracle: {error}")
     if isinstance(backend, IsolatedBackend):
         backend.meanwhile = None
         outcome = replace(outcome, notes=backend.drain_notes())
@@ -217,15 +217,6 @@ def run_case(
         {**watch.seconds, "duration_s": took},
         device=readable(_attribute_of(backend, "device", "")),
     )
-
-
-def _recorded_skip(folder: Path, case: Case, outcome: Outcome, worker: str) -> Outcome:
-    """Write a skip to the recording. Return its outcome, or an error if the folder cannot be written."""
-    try:
-        record_skip(folder, case.id, outcome.reason, worker)
-    except OracleError as error:
-        return Outcome("error", f"oracle: {error}")
-    return outcome
 
 
 def _attribute_of(backend: Backend, name: str, otherwise: Any) -> Any:
