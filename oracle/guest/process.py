@@ -398,7 +398,9 @@ class IsolatedBackend:
             raise DeviceError(readable(answer["raised"]), readable(answer.get("trace", "")))
         if do == "run" and answer.get("unsupported"):
             raise CallNotSupported(readable(answer["unsupported"]))
-        if do == "run" and not _is_status(answer.get("status")):
+        status = answer.get("status")
+        is_status = isinstance(status, list) and [type(each) for each in status] == [int, str]
+        if do == "run" and not is_status:
             raise DeviceProcessEnded("crash", "the device's process answered what is no status")
         return answer
 
@@ -427,10 +429,6 @@ class IsolatedBackend:
         process, self._process = self._process, None
         if process is not None:
             process.close()
-
-
-def _is_status(said: Any) -> bool:
-    return isinstance(said, list) and len(said) == 2 and type(said[0]) is int and isinstance(said[1], str)
 
 
 class _Other:

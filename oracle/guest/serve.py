@@ -272,18 +272,14 @@ class Guest:
 
     def _run(self) -> dict[str, Any]:
         assert self._call is not None
-        answered = self._backend.run(self._call)
-        self._keep()
-        status = status_of(answered)
-        return {"status": [status.code, readable(status.reason)], "outputs": self._outputs()}
-
-    def _keep(self) -> None:
-        """Copy the outputs in their state when the device returns."""
         assert self._form is not None
         assert self._memory is not None
-        for place in self._form.outputs.values():
+        answered = self._backend.run(self._call)
+        for place in self._form.outputs.values():  # in their state when the device returns
             if isinstance(place, Place):
                 place.keep(self._memory)
+        status = status_of(answered)
+        return {"status": [status.code, readable(status.reason)], "outputs": self._outputs()}
 
     def _outputs(self) -> dict[str, Any]:
         """Describe each output that the device replaced by another object."""

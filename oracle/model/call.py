@@ -50,7 +50,10 @@ class TensorSpec:
     ) -> None:
         self.shape = _dims("shape", shape)
         self.dtype = dtype_of(dtype)
-        self.format = _format(format)
+        if format not in FORMAT_ENUM:
+            known = ", ".join(FORMAT_ENUM)
+            raise OracleError(f"unknown format {format!r}; known (aclFormat without ACL_FORMAT_): {known}")
+        self.format = format
         self.strides = None if strides is None else _ints("strides", strides)
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise OracleError(f"TensorSpec: {len(self.strides)} strides for a shape of rank {len(self.shape)}")
@@ -97,13 +100,6 @@ def _ints(what: str, values: Any) -> tuple[int, ...]:
 
 def _dims(what: str, values: Any) -> tuple[int, ...]:
     return _ints(what, (values,) if isinstance(values, int) else values)
-
-
-def _format(name: str) -> str:
-    if name not in FORMAT_ENUM:
-        known = ", ".join(FORMAT_ENUM)
-        raise OracleError(f"unknown format {name!r}; known (aclFormat without ACL_FORMAT_): {known}")
-    return name
 
 
 Tensor = Array | TensorSpec | None
