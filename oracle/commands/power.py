@@ -151,8 +151,14 @@ def show_power(args: argparse.Namespace) -> int:
     if tier == HUGE:
         return _show_huge(args)
     _check_combination(args)
+    jobs = args.jobs or os.cpu_count() or 1
     if args.kernels is not None:
-        return _show_kernels(args, _selected(args, tier))
+        cases = _selected(args, tier)
+        own = score_on(args.kernels, cases, _settings(args), soc=args.soc, jobs=jobs, only=args.only,
+                       progress=_progress())  # fmt: skip
+        print(text_of_kernels(own, len(cases)))
+        _write_json(args.json, own.to_json())
+        return 0 if own.passed else 1
     if args.diagnosis or args.scripts:
         return _show_sample(args, _selected(args, args.tier or ("full" if args.files else "smoke")))
     settings, soc = _settings(args), None if args.soc is None else platform(args.soc).soc
@@ -166,7 +172,18 @@ def show_power(args: argparse.Namespace) -> int:
             raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
         require_writable("-o", path)
     cases = _selected(args, tier)
-    plan = _plan(args, cases, settings, soc)
+    plan = Plan(
+        cases,
+        settings,
+        soc=soc,
+        seeds=args.seeds,
+        wrong=not args.right_only,
+        jobs=jobs,
+        cluster=args.cluster,
+        only=args.only,
+        full_matrix=args.full_matrix,
+        sample=args.sample,
+    )
     if not plan.defects() and not args.right_only:
         raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
     score = measure(plan, _progress())
@@ -229,17 +246,6 @@ def _given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
             yield option
 
 
-def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
-    """Score the user's kernels; return the exit status."""
-    result = score_on(
-        args.kernels, cases, _settings(args), soc=args.soc, jobs=args.jobs or os.cpu_count() or 1, only=args.only,
-        progress=_progress(),
-    )  # fmt: skip
-    print(text_of_kernels(result, len(cases)))
-    _write_json(args.json, result.to_json())
-    return 0 if result.passed else 1
-
-
 def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
     from ..power import conditions, failures
@@ -268,9 +274,8 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     print(aligned(*failures.table(matrix)))
     print(failures.sentence(matrix))
     print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")
-    named = conditions.score(
-        operators, cases, _settings_on(args), seed=seeds[0], many=2 * args.per_class, only=args.only
-    )
+    settings = _settings(args) if args.soc is None else replace(_settings(args), soc=platform(args.soc).soc)
+    named = conditions.score(operators, cases, settings, seed=seeds[0], many=2 * args.per_class, only=args.only)
     print(conditions.sentence_of(named))
     for each in named.named:
         if each.outcome in (conditions.WRONG, conditions.NONE):
@@ -294,28 +299,8 @@ def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
     return cases
 
 
-def _settings_on(args: argparse.Namespace) -> Settings:
-    """Return the settings for --soc, else for the default SoC."""
-    return _settings(args) if args.soc is None else replace(_settings(args), soc=platform(args.soc).soc)
-
-
 def _settings(args: argparse.Namespace) -> Settings:
     return settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
-
-
-def _plan(args: argparse.Namespace, cases: tuple[Case, ...], settings: Settings, soc: str | None) -> Plan:
-    return Plan(
-        cases,
-        settings,
-        soc=soc,
-        seeds=args.seeds,
-        wrong=not args.right_only,
-        jobs=args.jobs or os.cpu_count() or 1,
-        cluster=args.cluster,
-        only=args.only,
-        full_matrix=args.full_matrix,
-        sample=args.sample,
-    )
 
 
 def _only(args: argparse.Namespace) -> tuple[str, ...]:

@@ -111,8 +111,9 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     print(f"\ncalls: {sum(s.calls for s in states):,}; operators: {len(states)}, of these fail: {len(failing)}")
     for state in failing:
         contrast = state.contrast()
+        why = f"found by search: {contrast}" if contrast else "found by search, which names no condition"
         path = folder / f"{OPERATORS[state.op].slug}.yaml"
-        save(path, catalogue_text(state.op, [(each.reduced, _why(contrast)) for each in state.failures]))
+        save(path, catalogue_text(state.op, [(each.reduced, why) for each in state.failures]))
         print(f"{state.op}: {path}")
         print(f"  {contrast or 'no condition describes the failing calls'}")
         for each in state.failures:
@@ -130,10 +131,6 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     if unjudged:
         print(f"nothing was judged of: {', '.join(unjudged)}")
     return 1 if failing or unjudged else 0
-
-
-def _why(condition: str) -> str:
-    return f"found by search: {condition}" if condition else "found by search, which names no condition"
 
 
 def _record(found: Search, settings: Settings, path: Path) -> None:

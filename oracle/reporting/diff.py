@@ -174,6 +174,12 @@ class Difference:
     def notes(self) -> list[Text]:
         """Sentences about what makes the two runs less comparable."""
         old, new = self.old.header, self.new.header
+
+        def known(name: str) -> tuple[Any, Any]:  # older records name none
+            one, other = getattr(old, name), getattr(new, name)
+            return one or other, other or one
+
+        one_gate, other_gate = (",".join(layers) for layers in known("gate"))
         rules, data = _(" (other rules may apply)"), _(" (the data differ, and so do the budgets)")
         same = old.backend == new.backend
         options = [(_("backend options"), old.options or "-", new.options or "-", "")] if same else []
@@ -181,16 +187,11 @@ class Difference:
             (_("backends"), old.backend, new.backend, ""),
             *options,
             (_("SoCs"), old.soc, new.soc, rules),
-            (_("versions of CANN"), old.cann or new.cann, new.cann or old.cann, rules),  # older records name none
-            (
-                _("rules for subnormal numbers"),
-                old.subnormals or new.subnormals,
-                new.subnormals or old.subnormals,
-                rules,
-            ),
+            (_("versions of CANN"), *known("cann"), rules),
+            (_("rules for subnormal numbers"), *known("subnormals"), rules),
             (_("standards"), old.standard, new.standard, ""),
             (_("layers"), ",".join(old.layers), ",".join(new.layers), ""),
-            (_("gates"), ",".join(old.gate or new.gate), ",".join(new.gate or old.gate), ""),
+            (_("gates"), one_gate, other_gate, ""),
             (_("tiers"), old.tier, new.tier, ""),
             (_("seeds"), old.seed, new.seed, data),
             (_("catalogues"), old.catalogue_sha256[:12], new.catalogue_sha256[:12], _(" (a case may have changed)")),
@@ -264,7 +265,8 @@ def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH)
     parts += [f"- {escape(say(note))}" for note in diff.notes]
     for name, result in diff.groups.items():
         if result:
-            title, meaning = (_capital(say(text)) for text in (NAME[name], diff.describe(name)))
+            said = (say(text) for text in (NAME[name], diff.describe(name)))
+            title, meaning = (text[:1].upper() + text[1:] for text in said)
             parts.append(f"#### {title} ({len(result):,})\n\n{meaning}.")
             parts.append(_rows(result[:limit] if limit else result, language))
             if limit and len(result) > limit:
@@ -272,19 +274,16 @@ def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH)
     return "\n\n".join(parts) + "\n"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _rows(found: Sequence[Change], language: Language) -> str:
     names = (_("case"), _("before"), _("after"), _("budget before"), _("budget after"), _("reason"))
     head = [language.say(name) for name in names]
 
-    def row(c: Change) -> tuple[str, ...]:
-        budgets = percent(c.budget_before), percent(c.budget_after)
-        return code(c.id), c.before, c.after, *budgets, escape(language.say(Phrase(c.first_reason)))
-
-    return table(head, [row(change) for change in found])
+    rows = [
+        (code(c.id), c.before, c.after, percent(c.budget_before), percent(c.budget_after),
+         escape(language.say(Phrase(c.first_reason))))
+        for c in found
+    ]  # fmt: skip
+    return table(head, rows)
 
 
 def to_json(diff: Difference) -> str:

@@ -127,13 +127,15 @@ def start(config: pytest.Config) -> Run:
     if received is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
-        record = _record_path(config) if continued is None else continued.path
+        text, beside = config.option.oracle_record, None if path is None else path.with_suffix(".jsonl")
+        record = continued.path if continued is not None else beside if text is None else Path(text)
         if path is not None and record is not None:
             require_other(path, [record])
         if path is not None:
             require_writable("--report", path)
-        if settings.record_outputs is not None and earlier is None and settings.shard is None:
-            _require_no_recording(settings.record_outputs)
+        folder = settings.record_outputs if earlier is None and settings.shard is None else None
+        if folder is not None and indexes(Path(folder)):  # both would be judged as one device's
+            raise OracleError(f"--record-outputs {folder}: holds the recording of another run; name a new folder")
         alone = settings.for_worker("main")
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
@@ -143,12 +145,6 @@ def start(config: pytest.Config) -> Run:
     failed = None if received["failed"] is None else frozenset(received["failed"])
     earlier = Earlier(frozenset(received["ended"]), failed)
     return Run(settings, backend_name=received["backend"], language=language, earlier=earlier)
-
-
-def _require_no_recording(folder: str) -> None:
-    """Raise OracleError for a folder with the outputs of another run: both would be judged as one device's."""
-    if indexes(Path(folder)):
-        raise OracleError(f"--record-outputs {folder}: holds the recording of another run; name a new folder")
 
 
 def report_path(config: pytest.Config) -> Path | None:
@@ -162,14 +158,6 @@ def language_of(given: dict[str, Any]) -> Language:
     if code not in LANGUAGES:
         raise unknown("language", code, LANGUAGES)
     return LANGUAGES[code]
-
-
-def _record_path(config: pytest.Config) -> Path | None:
-    """Return the path of --record; with a report alone, a path next to it."""
-    text, report = getattr(config.option, "oracle_record", None), report_path(config)
-    if text is None:
-        return None if report is None else report.with_suffix(".jsonl")
-    return Path(text)
 
 
 def _earlier(config: pytest.Config) -> Earlier | None:

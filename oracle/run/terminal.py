@@ -201,7 +201,8 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
                  actual=figure(worst.actual))  # fmt: skip
         texts.append(_row(say(_("seen")), say(seen)))
     yield from map(one_line, texts)
-    if command := _replay(cluster) if group is None else group.shrink:
+    replay = (case.detail.replay if case.detail else "") or f"aclnn-oracle replay '{case.id}'"
+    if command := replay if group is None else group.shrink:
         yield _row(say(_("shrink")), command)
 
 
@@ -215,11 +216,6 @@ def _operators(cluster: Cluster, language: Language) -> str:
     if len(names) <= 2:
         return cluster.op
     return language.say(_("{first} and {n} more operators", first=names[0], n=len(names) - 1))
-
-
-def _replay(cluster: Cluster) -> str:
-    detail = cluster.simplest.detail
-    return (detail.replay if detail else "") or f"aclnn-oracle replay '{cluster.simplest.id}'"
 
 
 def one_line(text: str) -> str:
