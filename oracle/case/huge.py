@@ -121,7 +121,6 @@ class Judged:
 
     @property
     def layers(self) -> dict[str, Judgement]:
-        """Each layer's judgement of the whole output."""
         return {name: layer if layer.passed else self._rejected(name, layer) for name, layer in self.judgements.items()}
 
     def _rejected(self, name: str, layer: Judgement) -> Judgement:

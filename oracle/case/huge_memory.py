@@ -193,7 +193,6 @@ class HugeMemory:
         return cls(case, cut, inputs, outputs, call, block, axes)
 
     def changed_inputs(self) -> list[str]:
-        """Return the names of the inputs that the device changed."""
         return [name for name, given in self.inputs.items() if given.changed()]
 
     def damaged(self, name: str) -> int:

@@ -35,7 +35,6 @@ SHOWN = 8  # first values of a tensor that are printed
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``list`` and ``show`` with argparse."""
     parser = subparsers.add_parser(
         "list",
         description="List cases: counts by operator, family, type and tier with what they cost, or the ids (--ids), "

@@ -26,7 +26,6 @@ What a format cannot say is counted: the cases left out, and those whose data be
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``convert`` with argparse."""
     parser = subparsers.add_parser(
         "convert",
         description="Write cases of this project's YAML, ATK JSON or TTK CSV in another tool's format.",

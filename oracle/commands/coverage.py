@@ -20,7 +20,6 @@ _SHOWN = 8  # holes named in the text table
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``coverage`` with argparse."""
     parser = subparsers.add_parser(
         "coverage",
         description="Compare the cases with the ecosystem standard's generation rules: dtypes, ranks, attributes, "

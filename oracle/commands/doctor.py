@@ -27,7 +27,6 @@ Otherwise 0, also on a machine without an NPU: a warning says so.
 
 
 def _add_doctor(subparsers: Subparsers) -> None:
-    """Register ``doctor`` with argparse."""
     parser = subparsers.add_parser(
         "doctor", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -84,7 +83,6 @@ def _soc(findings: list[Finding]) -> str:
 
 
 def _add_emulator(subparsers: Subparsers) -> None:
-    """Add the ``emulator`` command with its actions ``build`` and ``env``."""
     parser = subparsers.add_parser("emulator")
     actions = parser.add_subparsers(dest="action", required=True)
     make = actions.add_parser("build", help="compile it into DIR (default: the user's cache) and print the folder")
@@ -118,6 +116,5 @@ def _env(args: argparse.Namespace) -> int:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register the commands of this module."""
     _add_doctor(subparsers)
     _add_emulator(subparsers)

@@ -37,7 +37,6 @@ CHOOSING = {
 
 
 def _add_golden(subparsers: Subparsers) -> None:
-    """Register ``golden`` with argparse."""
     parser = subparsers.add_parser(
         "golden",
         description="Write the inputs and golden of cases into DIR, with a manifest of checksums; --verify recomputes "
@@ -174,7 +173,6 @@ example:
 
 
 def _add_export(subparsers: Subparsers) -> None:
-    """Register ``export-golden`` with argparse."""
     parser = subparsers.add_parser(
         "export-golden",
         description="Write golden.py: the goldens of this package in the form other tools load. Kernels take NumPy "
@@ -203,6 +201,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register the commands of this module."""
     _add_golden(subparsers)
     _add_export(subparsers)

@@ -37,7 +37,6 @@ _PREFIX = "ACLNN_ORACLE_"  # begins the name of every variable of this package
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``info`` with argparse."""
     parser = subparsers.add_parser(
         "info",
         description="Show what is installed and what can be run (loads every backend that is there), or everything "

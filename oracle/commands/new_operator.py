@@ -27,7 +27,6 @@ example:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register the command."""
     parser = subparsers.add_parser(
         "new-operator", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -63,7 +63,6 @@ right one flagged); 1: not; 2: bad input; 130: interrupted.
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``power`` with argparse."""
     parser = subparsers.add_parser(
         "power",
         description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"

@@ -22,7 +22,6 @@ from . import Subparsers, whole
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register the commands with argparse."""
     _add_history(subparsers)
     _add_merge(subparsers)
     _add_baseline(subparsers)

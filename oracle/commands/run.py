@@ -68,7 +68,6 @@ does not fail. Expectation files do not apply.
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``run`` and ``replay`` with argparse."""
     form = argparse.RawDescriptionHelpFormatter
     run = subparsers.add_parser(
         "run",

@@ -40,7 +40,6 @@ found so far. Exit status: 0 nothing fails, 1 something does, 2 bad input, 130 i
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``search`` with argparse."""
     parser = subparsers.add_parser(
         "search", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -36,7 +36,6 @@ Exit status: 0 nothing wrong, 1 wrong elements or nothing judged, 2 bad input, 1
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register the command."""
     parser = subparsers.add_parser(
         "sweep",
         description="Visit all 2^32 pairs of 16-bit inputs, or 2^16 values of one: prove the golden or judge a device.",

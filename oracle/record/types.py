@@ -410,7 +410,6 @@ def shows_numbers(case: CaseRecord) -> bool | None:
 
 
 def line_of(said: RunHeader | CaseRecord | Group | RunEnd) -> dict[str, Any]:
-    """Return a line of the record as a JSON object."""
     return {"type": said.TYPE, **(said.to_json() if isinstance(said, RunEnd) else codec.to_json(said))}
 
 

@@ -38,7 +38,6 @@ class Earlier:
 
     @classmethod
     def to_resume(cls, path: str) -> Earlier:
-        """Read the record of --resume."""
         record = read(Path(path).resolve())  # reports/latest.jsonl is a link
         return cls(ended=frozenset(case.id for case in record.cases if case.status != "notrun"), record=record)
 

@@ -148,7 +148,6 @@ def start(config: pytest.Config) -> Run:
 
 
 def report_path(config: pytest.Config) -> Path | None:
-    """Return the report's path, if there is a report."""
     text = getattr(config.option, "oracle_report", None)
     return None if text is None else Path(text)
 
@@ -161,7 +160,6 @@ def language_of(given: dict[str, Any]) -> Language:
 
 
 def _earlier(config: pytest.Config) -> Earlier | None:
-    """Read the record of --resume or --rerun-failed."""
     resume, failed = config.option.oracle_resume, config.option.oracle_rerun_failed
     if resume is None and failed is None:
         return None

@@ -251,5 +251,4 @@ class Quiet:
             self.kept_back += 1
 
     def close(self) -> None:
-        """Restore the reporter's own method."""
         self.reporter.write_line = self.write  # type: ignore[method-assign]

@@ -317,7 +317,6 @@ def _integer(option: str, text: str, *, low: int) -> int:
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of --timeout-per-case."""
     if text == "none":
         return math.inf
     try:

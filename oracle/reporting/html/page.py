@@ -131,7 +131,6 @@ class CaseTable:
         self.layers = known({*LAYERS, *result})
 
     def rows_of(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the row numbers of the given cases."""
         return {case_id: row for row, case_id in enumerate(self.cases) if case_id in ids}
 
     def columns(self) -> dict[str, Any]:

@@ -218,7 +218,6 @@ def height_of(value: float, low: float = 0.0, high: float = 1.0) -> float:
 
 
 def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: float) -> str:
-    """Return lines over powers of two."""
     places = sorted({x for points, _kind in lines for x in points})
     span = max(1, places[-1] - places[0])
     drawn = []
