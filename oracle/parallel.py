@@ -84,7 +84,8 @@ class Workers:
             while under_way:
                 yield self._settled(*under_way.popleft(), lost)
         finally:
-            _cancel(future for _, future in under_way)
+            for _, future in under_way:
+                future.cancel()
 
     def _settled(self, argument: A, future: Future[R], lost: Callable[[A, OracleError], R] | None) -> R:
         try:
@@ -108,7 +109,8 @@ class Workers:
                 for future in done:
                     yield self._result(future)
         finally:
-            _cancel(pending)
+            for future in pending:
+                future.cancel()
 
     def _submit(self, function: Callable[[A], R], argument: A) -> Future[R]:
         try:
@@ -150,11 +152,6 @@ def _do(prepare: Callable[[], None] | None, function: Callable[[A], R], argument
     if prepare is not None:
         prepare()
     return function(argument)
-
-
-def _cancel(futures: Iterable[Future[Any]]) -> None:
-    for future in futures:
-        future.cancel()
 
 
 @contextmanager

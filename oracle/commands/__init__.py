@@ -56,6 +56,17 @@ def at_least(option: str, value: int, least: int = 1) -> None:
         raise OracleError(f"{option} {value}: must be at least {least}")
 
 
+def number(word: str, what: str, most: float = sys.float_info.max) -> float:
+    """Return a number from 0 to ``most`` from an option's text, for argparse. ``what``: says so to the user."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most:
+        raise argparse.ArgumentTypeError(f"{word!r} is not {what}")
+    return value
+
+
 def whole(word: str) -> int:
     """Return a number of at least 0 from an option's text, for argparse."""
     if not word.isdecimal():

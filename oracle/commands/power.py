@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ..catalogue import is_catalogue, load, operator_of, select
@@ -27,7 +28,7 @@ from ..record.types import LAYERS
 from ..reporting.formats import require_writable, save
 from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
-from . import INTERRUPTED, Subparsers, add_cluster, whole
+from . import INTERRUPTED, Subparsers, add_cluster, number, whole
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels run on it
 SEEDS = range(5)
@@ -91,7 +92,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "a new one is a new blind test",
     )  # fmt: skip
     parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
-    parser.add_argument("--require", type=_share, metavar="PERCENT", help="fail below this share (see the examples)")
+    share = partial(number, what="a percentage", most=100)
+    parser.add_argument("--require", type=share, metavar="PERCENT", help="fail below this share (see the examples)")
     parser.add_argument("--limit", type=whole, default=LIMIT, metavar="N", help=f"largest foreign tensor ({LIMIT})")
     parser.add_argument(
         "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
@@ -130,16 +132,6 @@ def _seeds(word: str) -> range:
     if not seeds:
         raise argparse.ArgumentTypeError(f"{word!r}: the first seed lies behind the last one")
     return seeds
-
-
-def _share(word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a percentage")
-    return value
 
 
 def show_power(args: argparse.Namespace) -> int:

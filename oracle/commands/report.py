@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ..explain.groups import baseline, baseline_text, explained
@@ -18,7 +19,7 @@ from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
 from ..reporting.language.words import verdict
 from ..system.cache import real
-from . import Subparsers, whole
+from . import Subparsers, number, whole
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -55,9 +56,10 @@ def add_parser(subparsers: Subparsers) -> None:
     compare.add_argument(
         "--limit", type=whole, default=50, metavar="N", help="cases shown of each group, 0 for all (50)"
     )
-    compare.add_argument("--budget-factor", type=_positive, default=diff.BUDGET_FACTOR, metavar="X",
+    positive = partial(number, what="a number of at least 0")
+    compare.add_argument("--budget-factor", type=positive, default=diff.BUDGET_FACTOR, metavar="X",
                          help="a budget regression is more than X times the old error (%(default)s)")  # fmt: skip
-    compare.add_argument("--budget-floor", type=_positive, default=diff.BUDGET_FLOOR, metavar="F",
+    compare.add_argument("--budget-floor", type=positive, default=diff.BUDGET_FLOOR, metavar="F",
                          help="and at least this fraction of the bound (%(default)s)")  # fmt: skip
     compare.add_argument("--where", metavar="WORDS", help=f"{HELP}; status is that of either run")
     _add_language(compare, "language of the text")
@@ -78,16 +80,6 @@ def _format_of_diff(path: Path | None) -> str:
 
 def _add_language(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help=text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-    return value
 
 
 def run_report(args: argparse.Namespace) -> int:
