@@ -64,7 +64,10 @@ def load(name: str, options: Mapping[str, str] | None = None) -> Backend:
     The attribute is a class, a factory or an instance; ``options`` are its keyword arguments, as strings. The
     OracleError for a wrong name, option or attribute lists the known ones.
     """
-    made = _make(name, _find(name), dict(options or {}))
+    module, colon, attribute = home_of(name).partition(":")
+    if not colon:
+        raise _unknown(name)
+    made = _make(name, attribute_of(f"backend {name}", module, attribute), dict(options or {}))
     missing = [what for what in ("name", "run") if not hasattr(made, what)]
     if missing or not callable(getattr(made, "run", None)) or not isinstance(made.name, str):
         lacks = f"has no {' and no '.join(missing)}" if missing else "needs name (a str) and run(call)"
@@ -102,13 +105,6 @@ def _is_module(name: str) -> bool:
     """Return whether Python or the current folder has the module, or the top package, that a name begins with."""
     top = name.partition(".")[0]
     return top in sys.modules or PathFinder.find_spec(top, [*sys.path, str(Path.cwd())]) is not None
-
-
-def _find(name: str) -> Any:
-    module, colon, attribute = home_of(name).partition(":")
-    if colon:
-        return attribute_of(f"backend {name}", module, attribute)
-    raise _unknown(name)
 
 
 def _unknown(name: str) -> OracleError:

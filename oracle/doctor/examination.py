@@ -204,7 +204,8 @@ def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: s
     Raises OracleError if it cannot be written.
     """
     lines = [line for finding in findings for line in finding.lines()]
-    members = {"doctor.txt": "\n".join(lines) + "\n", "environment.txt": "".join(_environment())}
+    variables = "".join(f"{name}={os.environ.get(name, '(not set)')}\n" for name in NAMED)
+    members = {"doctor.txt": "\n".join(lines) + "\n", "environment.txt": variables}
     members |= dict(_logs())
     if backend:
         members |= _smoke(backend, soc, emulate=emulate)
@@ -223,11 +224,6 @@ def shortened(text: str) -> str:
         if len(folder) > 1:
             text = re.sub(re.escape(folder) + r"(?![\w.-])", short, text)
     return text
-
-
-def _environment() -> Iterator[str]:
-    for name in NAMED:
-        yield f"{name}={os.environ.get(name, '(not set)')}\n"
 
 
 def _logs() -> Iterator[tuple[str, str]]:

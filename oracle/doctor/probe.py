@@ -96,12 +96,13 @@ def known(emulated: bool) -> tuple[str, ...]:
     return tuple(op for op in operators() if not emulated or op in served())
 
 
+@cache
 def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
     """Return an operator's first smoke case that must succeed, and its first case that must be refused."""
-    planned = select(_smoke(op), tier="smoke", soc=soc)
-    right = [case for case in planned if case.computes(soc)]
-    refused = [case for case in planned if case.expected(soc) == "ACLNN_ERR_PARAM_INVALID"]
-    return next(iter(right), None), next(iter(refused), None)
+    planned = select(load_default((op,), None, "smoke"), tier="smoke", soc=soc)
+    right = (case for case in planned if case.computes(soc))
+    refused = (case for case in planned if case.expected(soc) == "ACLNN_ERR_PARAM_INVALID")
+    return next(right, None), next(refused, None)
 
 
 def _finding_of(record: CaseRecord, settings: Settings, what: str) -> Finding:
@@ -113,11 +114,6 @@ def _finding_of(record: CaseRecord, settings: Settings, what: str) -> Finding:
         return warning(topic, said)
     again = f"aclnn-oracle replay '{record.id}' --backend {settings.backend} --soc {settings.soc}"
     return failed(topic, said, f"`{again}{' --emulate' if settings.emulate else ''}` shows the whole verdict")
-
-
-@cache
-def _smoke(op: str) -> tuple[Case, ...]:
-    return tuple(load_default((op,), None, "smoke"))
 
 
 # Calls of CANN in a separate process: libraries, devices, memory, operators' symbols, a forced reset.

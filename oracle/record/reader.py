@@ -68,7 +68,7 @@ class Record:
     @property
     def missing(self) -> int:
         """How many planned cases have no line, because the run stopped before them."""
-        return _missing(self.cases, self.header.planned)
+        return max(0, self.header.planned - len(self.cases))
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -103,12 +103,8 @@ class Record:
 def counts_of(cases: Collection[CaseRecord], planned: int) -> Mapping[str, int]:
     """Return the number of cases per status, with every status; planned cases without a line are ``notrun``."""
     counted = Counter(case.status for case in cases)
-    counted["notrun"] += _missing(cases, planned)
+    counted["notrun"] += max(0, planned - len(cases))
     return {status: counted[status] for status in STATUSES}
-
-
-def _missing(cases: Collection[CaseRecord], planned: int) -> int:
-    return max(0, planned - len(cases))
 
 
 @collector_paused()
@@ -138,8 +134,9 @@ def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
         where = f"{path}:{number}"
         if not line.strip():
             continue
-        if not line.endswith(b"\n") and (half := _half(line, number)):
-            break  # it is the last line
+        if not line.endswith(b"\n") and not _is_whole(line):  # it is the last line
+            half = f"line {number} is half-written ({len(line)} bytes) and is left out"
+            break
         line = line.removesuffix(b"\n")
         if said is None:
             said = Lines(path, RunHeader.of(_first(path, line, where, file)), brief=brief)
@@ -221,11 +218,6 @@ class Lines:
         record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration,
                         groups=tuple(self.groups), reruns=self.reruns)  # fmt: skip
         return replace(record, notes=tuple(_notes(record, self)))
-
-
-def _half(line: bytes, number: int) -> str:
-    """Return a sentence about a half-written last line; "" if only the newline is missing."""
-    return "" if _is_whole(line) else f"line {number} is half-written ({len(line)} bytes) and is left out"
 
 
 def _first(path: Path, line: bytes, where: str, others: Iterable[bytes]) -> Fields:

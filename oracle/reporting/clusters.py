@@ -161,15 +161,12 @@ class Cluster:
         return _("fails in {failed} of {inside}; passes in {passed} of {outside} elsewhere", failed=group.failed,
                  inside=group.inside, passed=group.passed, outside=group.outside)  # fmt: skip
 
-    @cached_property
-    def families(self) -> list[tuple[str, int]]:
-        return Counter(case.family or "(no family)" for case in self.cases).most_common()
-
     @property
     def family_words(self) -> Text:
         """The families with their counts, at most six of them."""
-        words = ", ".join(f"{name} {n:,}" for name, n in self.families[:6])
-        more = len(self.families) - 6
+        families = Counter(case.family or "(no family)" for case in self.cases).most_common()
+        words = ", ".join(f"{name} {n:,}" for name, n in families[:6])
+        more = len(families) - 6
         if more <= 0:
             return Text("{families}", params={"families": words})
         return _("{families} and {more} more", families=words, more=more)
@@ -208,10 +205,6 @@ class Cluster:
     @cached_property
     def cell(self) -> Cell:
         return cell(self.cases)
-
-    @property
-    def worst(self) -> Number | None:
-        return self.cell.worst
 
     @cached_property
     def layers(self) -> list[tuple[str, int, int]]:

@@ -319,7 +319,8 @@ class Writer:
         ]
         if not rows:
             return ""
-        names = [escape(", ".join(dtypes)) if len(dtypes) == 1 else self.refused(dtypes) for dtypes in shown]
+        names = [escape(dtypes[0]) if len(dtypes) == 1 else
+                 self.say(_("refused dtypes ({count})", count=len(dtypes))) for dtypes in shown]  # fmt: skip
         head = [self.say(_("operator")), *[self.say(_("run"))] * several, *names]
         cells = [cell for s in summaries for row in s.matrix.values() for cell in row.values()]
         if any(cell.worst_share is not None for cell in cells):
@@ -331,9 +332,6 @@ class Writer:
         if folded:
             text += " " + self.say(_("Refused dtypes: {dtypes}.", dtypes=escape(", ".join(folded))))
         return table(head, rows) + "\n\n" + text
-
-    def refused(self, dtypes: Sequence[str]) -> str:
-        return self.say(_("refused dtypes ({count})", count=len(dtypes)))
 
     def cell(self, cell: Cell | None) -> str:
         if cell is None:

@@ -274,15 +274,11 @@ class MapPart:
     level: int
 
 
-def level_of(value: Number) -> int:
-    """Return the level of an error in units of its bound."""
-    return 5 if not math.isfinite(value) else sum(value > limit for limit in (0.0, 0.5, 1.0, 10.0))
-
-
 def map_parts(values: Sequence[Number]) -> list[MapPart]:
     """Merge neighbouring slices of an error map that have the same level."""
     parts: list[MapPart] = []
-    for position, level in enumerate(map(level_of, values)):
+    for position, value in enumerate(values):
+        level = 5 if not math.isfinite(value) else sum(value > limit for limit in (0.0, 0.5, 1.0, 10.0))
         if parts and parts[-1].level == level:
             parts[-1] = MapPart(parts[-1].start, parts[-1].length + 1, level)
         else:
