@@ -57,14 +57,11 @@ class Takes:
         return next(self._reasons(OPERATORS[call.op], call), None)
 
     def _computes_nothing(self, call: Call) -> str | None:
-        status = validate(call)
+        status, text = validate(call), f"{self.device} has no GetWorkspaceSize: a call that"
         if not status.ok:
-            return (
-                f"{self.device} has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to "
-                "it"
-            )
+            return f"{text} must be refused ({status.name}) does not apply to it"
         if not call.has_data:
-            return f"{self.device} has no GetWorkspaceSize: a call that asks for its status alone does not apply to it"
+            return f"{text} asks for its status alone does not apply to it"
         return None if writes(call) else f"{self.device} has no early return on empty input"
 
     def _reasons(self, op: Operator, call: Call) -> Iterator[str]:

@@ -115,12 +115,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options at once if any is given: a wrong one is refused before anything runs."""
     with usage_errors():
         Project.near(config.rootpath).fill(vars(config.option))
-    if any(_given(config, option.dest) for option in OPTIONS):
+    if any(getattr(config.option, option.dest, None) not in (None, False) for option in OPTIONS):
         run_of(config)
-
-
-def _given(config: pytest.Config, dest: str) -> bool:
-    return getattr(config.option, dest, None) not in (None, False)
 
 
 # collecting -----------------------------------------------------------------------------------------------------------

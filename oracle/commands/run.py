@@ -312,10 +312,8 @@ def _without_asserts(rest: Sequence[str]) -> list[str]:
 
 def _names_paths(rest: Sequence[str]) -> bool:
     """Return whether any argument is a path: a word that exists and is not an option's value."""
-    for before, word in zip(["", *rest], rest, strict=False):
-        if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
-            return True
-    return False
+    words = (word for before, word in zip(["", *rest], rest, strict=False) if before not in _TAKE_VALUE)
+    return any(not word.startswith("-") and Path(word.partition("::")[0]).exists() for word in words)
 
 
 def _default_catalogue(rest: Sequence[str]) -> list[str]:

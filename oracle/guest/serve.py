@@ -61,10 +61,6 @@ _LIMITS = {f"the limit {name}": getattr(resource, name) for name in ("RLIMIT_NOF
            "RLIMIT_STACK", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NPROC") if hasattr(resource, name)}  # fmt: skip
 
 
-def _limits() -> dict[str, Any]:
-    return {name: resource.getrlimit(number) for name, number in _LIMITS.items()} if resource else {}
-
-
 def _descriptor(number: int) -> tuple[int, int] | None:
     try:
         result = os.fstat(number)
@@ -119,7 +115,7 @@ class Noted:
             **{f"descriptor {number}": _descriptor(number) for number in (0, 1, 2)},
             **{f"the handler of {number.name}": signal.getsignal(number) for number in _SIGNALS},
             "the alarm of the process": tuple(t for n in _TIMERS if (t := signal.getitimer(n)) != (0.0, 0.0)),
-            **_limits(),
+            **{name: resource.getrlimit(number) for name, number in _LIMITS.items()},
         }
 
     def changes(self) -> list[str]:

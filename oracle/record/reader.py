@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ..model.classes import grouped
 from ..model.errors import OracleError
 from ..system.process import collector_paused
 from .codec import Fields, Number, clipped, from_json, parse_object
@@ -200,11 +201,8 @@ class Lines:
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:
         """The changes that a device made in its process, with the ids of the cases."""
-        result: dict[str, list[str]] = {}
-        for case in self.cases.values():
-            for change in case.notes:
-                result.setdefault(change, []).append(case.id)
-        return result
+        pairs = ((change, case.id) for case in self.cases.values() for change in case.notes)
+        return {change: [case_id for _, case_id in own] for change, own in grouped(pairs, lambda p: p[0]).items()}
 
     @property
     def given(self) -> list[str]:

@@ -405,22 +405,16 @@ def to_msprobe(records: Sequence[Record]) -> str:
 
 def _msprobe(case: CaseRecord) -> dict[str, object]:
     row: dict[str, Any] = dict.fromkeys(MSPROBE_COLUMNS, BLANK)
-    metrics = {**case.metrics, **_ulps(case)}
+    ulps = [worst.ulp for worst in case.detail.worst if worst.ulp is not None] if case.detail else []
+    metrics = {**case.metrics, **({"max_ulp": max(ulps)} if ulps else {})}
     for column, names in MSPROBE_METRICS.items():
         row[column] = next((finite(metrics[name]) for name in names if name in metrics), BLANK)
     shapes, _ = _tensors(case)
-    message = remark(case).replace("\n", " ") or BLANK
     return row | {
         "API Name": case.id,
         "Bench Dtype": "float64",  # every golden is judged against the unrounded value
         "DEVICE Dtype": case.dtype or BLANK,
         "Shape": str(list(shapes[0])) if shapes else BLANK,
         "Status": MSPROBE_STATUS.get(case.status, "error"),
-        "Message": message,
+        "Message": remark(case).replace("\n", " ") or BLANK,
     }
-
-
-def _ulps(case: CaseRecord) -> dict[str, Number]:
-    """Return the largest distance in ULP among the worst elements of a case."""
-    ulps = [worst.ulp for worst in case.detail.worst if worst.ulp is not None] if case.detail else []
-    return {"max_ulp": max(ulps)} if ulps else {}

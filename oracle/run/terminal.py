@@ -56,23 +56,21 @@ class Progress:
         """Count a case (a later status of the same id replaces the earlier) and show the progress if due."""
         self.statuses[case_id] = status
         now = time.monotonic()
-        if now - self.last >= self._pause():
-            self.last, self.shown = now, self.shown + 1
-            self.tell(now)
-
-    def _pause(self) -> float:
-        """Return the seconds until the next progress line."""
-        if self.is_terminal:
-            return TERMINAL_S
-        return PIPE_S if self.shown < EVENLY else self.last - self.started
-
-    def tell(self, now: float) -> None:
+        if now - self.last < self._pause():
+            return
+        self.last, self.shown = now, self.shown + 1
         line = self.line(now - self.started)
         if self.is_terminal:
             self.width = max(self.width, len(line))
             self.reporter.rewrite(line, erase=True)
         else:
             self.write_line(line)
+
+    def _pause(self) -> float:
+        """Return the seconds until the next progress line."""
+        if self.is_terminal:
+            return TERMINAL_S
+        return PIPE_S if self.shown < EVENLY else self.last - self.started
 
     def line(self, elapsed: float) -> str:
         """Return the state after ``elapsed`` seconds as one line."""
