@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from ..model.classes import grouped
@@ -24,21 +24,45 @@ DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
 
 @dataclass(frozen=True)
 class Cell:
-    """A group of cases: the count of each status, and the worst error among the judged ones.
+    """A group of cases. A case that is expected to fail does not set the worst error."""
 
-    ``worst`` is in units of the bound. ``worst_share`` is the kernel's own part of it, None if no case has one.
-    ``objections``: how many cases each layer rejects, expected or not; only layers that reject some.
-    """
+    cases: Sequence[CaseRecord]
 
-    counts: Mapping[str, int]
-    worst: Number | None
-    worst_id: str
-    worst_share: Number | None = None
-    objections: Mapping[str, int] = field(default_factory=dict)
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Cases per status."""
+        return Counter(case.status for case in self.cases)
+
+    @cached_property
+    def objections(self) -> Mapping[str, int]:
+        """How many cases each layer rejects, expected or not; only layers that reject some."""
+        objecting = Counter(name for case in self.cases for name in objections(case))
+        return {name: objecting[name] for name in known(objecting)}
+
+    @cached_property
+    def _worst(self) -> tuple[float | None, str]:
+        errors = ((ranked(case.budget_used), case.id) for case in self.cases
+                  if case.budget_used is not None and case.status != "xfail")  # fmt: skip
+        return max(errors, key=lambda error: error[0], default=(None, ""))
+
+    @property
+    def worst(self) -> float | None:
+        """The worst error in units of its bound; None if no case has one."""
+        return self._worst[0]
+
+    @property
+    def worst_id(self) -> str:
+        return self._worst[1]
+
+    @cached_property
+    def worst_share(self) -> float | None:
+        """The kernel's own part of the worst error; None if no case has one."""
+        cases = (case for case in self.cases if case.status != "xfail")
+        return max((ranked(case.kernel_share) for case in cases if case.kernel_share is not None), default=None)
 
     @property
     def total(self) -> int:
-        return sum(self.counts.values())
+        return len(self.cases)
 
     @property
     def judged(self) -> int:
@@ -58,39 +82,12 @@ class Cell:
         return [(status, self.counts[status]) for status in ORDER[:-1] if self.counts.get(status)]
 
 
-def cell(cases: Iterable[CaseRecord]) -> Cell:
-    """Sum up a group. A case that is expected to fail does not set the worst error."""
-    counts: Counter[str] = Counter()
-    objecting: Counter[str] = Counter()
-    worst, worst_id, shares = -math.inf, "", []
-    for case in cases:
-        counts[case.status] += 1
-        objecting.update(objections(case))
-        if case.status == "xfail":
-            continue
-        if case.kernel_share is not None:
-            shares.append(ranked(case.kernel_share))
-        if case.budget_used is not None and ranked(case.budget_used) > worst:
-            worst, worst_id = ranked(case.budget_used), case.id
-    rejected = {name: objecting[name] for name in known(objecting)}
-    return Cell(dict(counts), worst if worst_id else None, worst_id, max(shares, default=None), rejected)
-
-
 def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
     """Return the sum of the cells with the given names; None if there are none."""
     chosen = [cells[name] for name in names if name in cells]
     if len(chosen) < 2:
         return chosen[0] if chosen else None
-    counts: Counter[str] = Counter()
-    objecting: Counter[str] = Counter()
-    for each in chosen:
-        counts.update(each.counts)
-        objecting.update(each.objections)
-    worst = max((each for each in chosen if each.worst is not None), key=lambda each: each.worst or 0.0, default=None)
-    shares = [each.worst_share for each in chosen if each.worst_share is not None]
-    rejected = {name: objecting[name] for name in known(objecting)}
-    where = (None, "") if worst is None else (worst.worst, worst.worst_id)
-    return Cell(dict(counts), *where, max(shares, default=None), rejected)
+    return Cell([case for each in chosen for case in each.cases])
 
 
 def ranked(value: Number) -> float:
@@ -102,7 +99,7 @@ def group(cases: Iterable[CaseRecord], key: Callable[[CaseRecord], tuple[str, st
     """Return a table of cells by the two parts of ``key``, rows in the order of first appearance."""
     table: dict[str, dict[str, Cell]] = {}
     for (row, column), members in grouped(cases, key).items():
-        table.setdefault(row, {})[column] = cell(members)
+        table.setdefault(row, {})[column] = Cell(members)
     return table
 
 
@@ -204,7 +201,7 @@ class Cluster:
 
     @cached_property
     def cell(self) -> Cell:
-        return cell(self.cases)
+        return Cell(self.cases)
 
     @cached_property
     def layers(self) -> list[tuple[str, int, int]]:

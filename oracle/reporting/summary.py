@@ -16,7 +16,7 @@ from ..model.errors import escaped
 from ..record.codec import Number
 from ..record.reader import Record
 from ..record.types import CaseRecord, RunHeader, scores
-from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, cell, clusters, dtype_order, group, ranked, shared_text, sum_of
+from .clusters import DTYPE, DTYPE_ORDER, Cell, Cluster, clusters, dtype_order, group, ranked, shared_text, sum_of
 from .language.translate import ENGLISH, Language, Phrase, Text, _, _n, shape
 from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent, seconds, verdict
 
@@ -48,7 +48,7 @@ class Excused:
     @cached_property
     def objections(self) -> Mapping[str, int]:
         """How many of the cases each layer rejects; only layers that reject some."""
-        return cell(self.cases).objections
+        return Cell(self.cases).objections
 
     @cached_property
     def worst(self) -> Number | None:
