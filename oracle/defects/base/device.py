@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import ml_dtypes
@@ -54,6 +54,11 @@ Write = Callable[[Array, Array, Array | None, Call], Array]
 def read_plainly(name: str, array: Array, call: Call) -> Array:
     """Return the operand as its strides and offset describe it."""
     return array
+
+
+def reading(which: str, change: Callable[[Array], Array]) -> Read:
+    """Return a read that changes one operand."""
+    return lambda name, array, call: change(array) if name == which else array
 
 
 def store(values: Array, dtype: str, target: Platform) -> Array:
@@ -144,11 +149,7 @@ class Device:
             filled = _filled(call, out, self.output)
             values = np.asarray(self.kernel(arguments, target)) if filled is None else filled
             values = -values if self.negates(call) else values
-            kind = (
-                kernel_type(call, arguments, self.output)
-                if self.kernel_type is None
-                else self.kernel_type(call, arguments)
-            )
+            kind = self.kernel_type(call, arguments) if self.kernel_type else kernel_type(call, arguments, self.output)
             return _stored(self.store, values, kind, out, target)
 
 
@@ -245,6 +246,25 @@ class Defect:
         return DEFAULT_SOC if DEFAULT_SOC in self.socs else self.socs[0]
 
 
+def mutant(
+    op: Operator,
+    group: str,
+    name: str,
+    kind: str,
+    what: str,
+    needs: str,
+    kernel: Kernel | None = None,
+    *,
+    socs: tuple[str, ...] = EVERY_SOC,
+    equivalent: str = "",
+    **steps: Any,
+) -> Defect:
+    """Return a generated wrong kernel of an operator: the plain ``kernel`` by default, in a device whose other
+    ``steps`` are right by default. Its id is ``group/slug/name``."""
+    device = Device(name, kernel or plain(op), **steps)
+    return Defect(f"{group}/{op.slug}/{name}", op.name, kind, what, device, needs, socs=socs, equivalent=equivalent)
+
+
 @dataclass(frozen=True)
 class Right:
     """A right kernel of an output. ``kernel`` returns float32 or float64 values and does not depend on the SoC."""
@@ -329,24 +349,16 @@ def minus_zero_lost(values: Array, dtype: str, target: Platform) -> Array:
     return np.where(right == 0, np.zeros((), right.dtype), right)
 
 
-def off(error: float) -> Store:
-    """Return a store with a relative error in float32."""
-
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
-
-    return stored
+def off(error: float, values: Array, dtype: str, target: Platform) -> Array:
+    """Store with a relative error in float32."""
+    return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
 
 
-def through(other: str) -> Store:
-    """Return a store that first rounds to another format."""
-
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        if dtype == other or values.dtype.itemsize < 4:
-            return store(values, dtype, target)
-        return store(quantize(values.astype(np.float64), FORMATS[other]).astype(F), dtype, target)
-
-    return stored
+def through(other: str, values: Array, dtype: str, target: Platform) -> Array:
+    """Store after rounding to another format."""
+    if dtype == other or values.dtype.itemsize < 4:
+        return store(values, dtype, target)
+    return store(quantize(values.astype(np.float64), FORMATS[other]).astype(F), dtype, target)
 
 
 def of(kind: str, other: Store) -> Store:
@@ -356,16 +368,12 @@ def of(kind: str, other: Store) -> Store:
 
 def flushed(kind: str) -> Store:
     """Return a store that flushes subnormal numbers of one dtype."""
-    return replacing(lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
+    return partial(replacing, lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
 
 
-def replacing(change: Callable[[Array, float], Array], kind: str) -> Store:
-    """Return a store that changes special values of one dtype; ``change`` also gets the largest finite value."""
-
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        right = store(values, dtype, target)
-        if dtype != kind:
-            return right
-        return np.asarray(change(right.astype(np.float64), FORMATS[kind].max)).astype(right.dtype)
-
-    return stored
+def replacing(change: Callable[[Array, float], Array], kind: str, values: Array, dtype: str, target: Platform) -> Array:
+    """Store, and change special values of one dtype; ``change`` also gets the largest finite value."""
+    right = store(values, dtype, target)
+    if dtype != kind:
+        return right
+    return np.asarray(change(right.astype(np.float64), FORMATS[kind].max)).astype(right.dtype)

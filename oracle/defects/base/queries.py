@@ -92,13 +92,12 @@ def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any
 
 def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
     """Return whether the operator accepts such a call, and sources define its result."""
-    call = usual(op, soc, dtype, **more)
-    return validate(call).ok and _is_accepted(op, call)
+    return _is_computed(op, usual(op, soc, dtype, **more))
 
 
-def _is_accepted(op: Operator, call: Call) -> bool:
+def _is_computed(op: Operator, call: Call) -> bool:
     known = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    return op.undefined is None or op.undefined({**call.attrs, **known}) is None
+    return validate(call).ok and (op.undefined is None or op.undefined({**call.attrs, **known}) is None)
 
 
 @cache
@@ -106,7 +105,7 @@ def ranks(op: Operator) -> tuple[int, ...]:
     """Return the ranks of the main operand that are accepted and have a defined result, up to the largest rank in
     catalogues."""
     every = range(LARGEST_RANK + 1)
-    return tuple(rank for rank in every if any(validate(c).ok and _is_accepted(op, c) for c in _of_rank(op, rank)))
+    return tuple(rank for rank in every if any(_is_computed(op, call) for call in _of_rank(op, rank)))
 
 
 def _of_rank(op: Operator, rank: int) -> list[Call]:
@@ -149,7 +148,7 @@ def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
     names = [p.name for p in op.operands if not p.is_whole]
     for types in product(FLOATS, repeat=len(names) + 1):
         call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
-        if validate(call).ok and _is_accepted(op, call):
+        if _is_computed(op, call):
             yield types[:-1], host_type(op, call), types[-1]
 
 

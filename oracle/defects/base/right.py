@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache, reduce, wraps
+from functools import lru_cache, partial, reduce, wraps
 from importlib.util import find_spec
 from operator import truediv
 from typing import Any
@@ -32,10 +32,8 @@ from .elementwise import Arguments, F, Kernel, gathered, public, row_sum, shaped
 
 # The orders in which right kernels sum the terms of a row in float32.
 
-Sum = Callable[[Array, int], Array]
 
-
-def _last(function: Callable[[Array], Array]) -> Sum:
+def _last(function: Callable[[Array], Array]) -> rows.Reduce:
     """Return a sum along any axis from a function (rows, terms) -> (rows,)."""
 
     @wraps(function)
@@ -72,29 +70,19 @@ def tree(p: Array) -> Array:
     return p[:, 0]
 
 
-def _cores(count: int) -> Sum:
-    """Return a sum in which each core adds its own stretch in order; the partial sums are added in order."""
-
-    @_last
-    def total(p: Array) -> Array:
-        parts = np.array_split(p, min(count, p.shape[-1]), axis=-1)
-        sums = np.stack([np.add.accumulate(part, axis=-1)[:, -1] for part in parts], axis=-1)
-        return np.asarray(np.add.accumulate(sums, axis=-1)[:, -1])
-
-    return total
+def _cores(count: int, p: Array) -> Array:
+    """Sum so that each core adds its own stretch in order; the partial sums are added in order."""
+    parts = np.array_split(p, min(count, p.shape[-1]), axis=-1)
+    sums = np.stack([np.add.accumulate(part, axis=-1)[:, -1] for part in parts], axis=-1)
+    return np.asarray(np.add.accumulate(sums, axis=-1)[:, -1])
 
 
-def _lanes(count: int) -> Sum:
-    """Return a sum by a vector of accumulators along the row, then a tree over the lanes."""
-
-    @_last
-    def total(p: Array) -> Array:
-        padded = np.zeros((p.shape[0], -(-p.shape[-1] // count) * count), F)
-        padded[:, : p.shape[-1]] = p
-        lanes = np.add.accumulate(padded.reshape(p.shape[0], -1, count), axis=1)[:, -1]
-        return tree(lanes, -1)[:, 0]
-
-    return total
+def _lanes(count: int, p: Array) -> Array:
+    """Sum by a vector of accumulators along the row, then a tree over the lanes."""
+    padded = np.zeros((p.shape[0], -(-p.shape[-1] // count) * count), F)
+    padded[:, : p.shape[-1]] = p
+    lanes = np.add.accumulate(padded.reshape(p.shape[0], -1, count), axis=1)[:, -1]
+    return tree(lanes, -1)[:, 0]
 
 
 def fused_sum(g: Array, y: Array, axis: int) -> Array:
@@ -115,14 +103,14 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     return np.asarray((np.asarray(a, np.float64) * b + c).astype(F))
 
 
-ORDERS: dict[str, tuple[str, Sum]] = {
+ORDERS: dict[str, tuple[str, rows.Reduce]] = {
     "sequential": ("sum term by term", sequential),
     "backwards": ("sum from the last term", backwards),
     "tree": ("sum as a binary tree", tree),
-    "cores_8": ("partial sums of 8 cores", _cores(8)),
-    "cores_40": ("partial sums of 40 cores", _cores(40)),
-    "lanes_64": ("a vector of 64 accumulators", _lanes(64)),
-    "lanes_8": ("a vector of 8 accumulators", _lanes(8)),
+    "cores_8": ("partial sums of 8 cores", _last(partial(_cores, 8))),
+    "cores_40": ("partial sums of 40 cores", _last(partial(_cores, 40))),
+    "lanes_64": ("a vector of 64 accumulators", _last(partial(_lanes, 64))),
+    "lanes_8": ("a vector of 8 accumulators", _last(partial(_lanes, 8))),
 }
 
 
@@ -149,7 +137,7 @@ def _kernels(op: Operator) -> Found:
     if samples.fits(op):
         yield from _samples(op)
     if op.aten is not None and op.aten.call is not None and not op.aten.departs and find_spec("torch") is not None:
-        yield "torch", "PyTorch in float32", _torch(op)
+        yield "torch", "PyTorch in float32", partial(_torch, op)
     for form in dict.fromkeys(platform(soc).kernel for soc in SOCS):
         if not departs(op, form):
             yield form, f"the public kernel {form}", public(op, form)
@@ -178,65 +166,54 @@ def departs(op: Operator, kernel: str) -> bool:
 def _elementwise(op: Operator) -> Found:
     form = elementwise.own_order(op)
     right = elementwise.Formula(op, form)
-    yield "double", "float64 internals", _in_double(op, right)
+    yield "double", "float64 internals", lambda a, target: gathered(op, right(formula_operands(op, a), D), a)
     own = elementwise.value_of(op, form)
     for name, form in elementwise.orders(op).items():
         if not is_public(name) and elementwise.value_of(op, form) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.Formula(op, form))
     if op.terms is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
-            yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
+            yield name, f"the terms summed {name} in tiles of {TILE}", partial(_in_order, op, right, total)
     if op.attribute("reduction") is not None and is_elementwise(op.computes):
         if op.gradient is not None:
             first = Form(op.computes.formula if form is None else form.formula, mean="first")
             yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.Formula(op, first))
         if _factor_last(op):
-            yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
-        yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
+            yield "divided", "the mean divided by the count", partial(_divided, op, right, lambda a, n: (n,))
+        yield "chained", "the mean divided by one dim after the other", partial(_divided, op, right, partial(_dims, op))
     if any(_adds_a_product(node) for _, value, _ in elementwise.roots(op) for node in walk(value)):
-        yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
+        yield "fused", "a fused multiply-add wherever a product is added", partial(_fused, op, right)
 
 
-def _in_order(op: Operator, formula: elementwise.Formula, total: Sum) -> Kernel:
-    """Return a kernel that sums the terms of each element tile by tile in an order, and the tiles' sums as a tree."""
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        terms = np.broadcast_to(formula(elementwise.operands_of(op, a)), op.terms_shape(a))
-        kept = op.kept_shape(a)
-        last = sorted(range(terms.ndim), key=lambda axis: kept[axis] != terms.shape[axis])
-        rows = terms.transpose(last).reshape(math.prod(kept), -1)
-        tiles = [total(rows[:, start : start + TILE], -1) for start in range(0, rows.shape[1], TILE)]
-        return np.asarray(tree(np.concatenate(tiles, axis=-1), -1).reshape(op.output_shape(a)))
-
-    return kernel
+def _in_order(op: Operator, formula: elementwise.Formula, total: rows.Reduce, a: Arguments, target: Platform) -> Array:
+    """Sum the terms of each element tile by tile in an order, and the tiles' sums as a tree."""
+    terms = np.broadcast_to(formula(elementwise.operands_of(op, a)), op.terms_shape(a))
+    kept = op.kept_shape(a)
+    last = sorted(range(terms.ndim), key=lambda axis: kept[axis] != terms.shape[axis])
+    lines = terms.transpose(last).reshape(math.prod(kept), -1)
+    tiles = [total(lines[:, start : start + TILE], -1) for start in range(0, lines.shape[1], TILE)]
+    return np.asarray(tree(np.concatenate(tiles, axis=-1), -1).reshape(op.output_shape(a)))
 
 
-def _in_double(op: Operator, formula: elementwise.Formula) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        return gathered(op, formula(formula_operands(op, a), D), a)
-
-    return kernel
+Divisors = Callable[[Arguments, int], tuple[int, ...]]  # a call's arguments and its count -> successive divisors
 
 
-def _dims(op: Operator) -> Callable[[Arguments, int], tuple[int, ...]]:
+def _dims(op: Operator, a: Arguments, n: int) -> tuple[int, ...]:
     """Return the successive divisors of a mean: the dims of main, or the count if it is not main's size."""
-    return lambda a, n: tuple(a[op.main].shape) if a[op.main].size == n else (n,)
+    return tuple(a[op.main].shape) if a[op.main].size == n else (n,)
 
 
-def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments, int], tuple[int, ...]]) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = elementwise.operands_of(op, a)
-        dims = by(a, k[COUNT]) if COUNT in k else ()
-        if not _factor_last(op):
-            counts = {f"{COUNT}{axis}": F(dim) for axis, dim in enumerate(dims)}
-            return gathered(op, simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F), a)
-        k.pop(COUNT, None)
-        result = formula(k)
-        for dim in dims:
-            result = result / F(dim)
-        return gathered(op, result, a)
-
-    return kernel
+def _divided(op: Operator, formula: elementwise.Formula, by: Divisors, a: Arguments, target: Platform) -> Array:
+    k = elementwise.operands_of(op, a)
+    dims = by(a, k[COUNT]) if COUNT in k else ()
+    if not _factor_last(op):
+        counts = {f"{COUNT}{axis}": F(dim) for axis, dim in enumerate(dims)}
+        return gathered(op, simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F), a)
+    k.pop(COUNT, None)
+    result = formula(k)
+    for dim in dims:
+        result = result / F(dim)
+    return gathered(op, result, a)
 
 
 def _factor_last(op: Operator) -> bool:
@@ -259,12 +236,9 @@ def _adds_a_product(node: Expression) -> bool:
     return node.op in ("+", "-") and any(a.op == "*" for a in node.args)
 
 
-def _fused(op: Operator, formula: elementwise.Formula) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = elementwise.operands_of(op, a)
-        return gathered(op, fused(formula.graph(k), k), a)
-
-    return kernel
+def _fused(op: Operator, formula: elementwise.Formula, a: Arguments, target: Platform) -> Array:
+    k = elementwise.operands_of(op, a)
+    return gathered(op, fused(formula.graph(k), k), a)
 
 
 def fused(root: Expression, operands: dict[str, Any], *, last: bool = False) -> Array:
@@ -302,39 +276,33 @@ def _fused_sum(node: Expression, values: dict[int, Any], *, last: bool) -> Any:
 def _rows(op: Operator) -> Found:
     formula = rows.Formula(op)
     for name, (what, total) in ORDERS.items():
-        yield name, what, rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+        yield name, what, rows.with_sum(op, rows.alone(total))
     for form, function in rows.declared(op).forms.items():
         other = rows.Formula(op, value=function)
-        for total in (sequential, tree):
-            kernel = rows.computing(op, other, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
-            name = total.__name__
+        for name in ("sequential", "tree"):
+            kernel = rows.computing(op, other, rows.alone(ORDERS[name][1]))
             yield f"{form}_{name}", f"the form {form} with a {name} sum", kernel
-    yield "fused", "a fused multiply-add in the result", rows.changing(op, _fused_rows(formula, fused_terms=False))
-    in_both = rows.changing(op, _fused_rows(formula, fused_terms=True))
+    in_result = rows.changing(op, partial(_fused_rows, formula, fused_terms=False))
+    yield "fused", "a fused multiply-add in the result", in_result
+    in_both = rows.changing(op, partial(_fused_rows, formula, fused_terms=True))
     yield "fused_sum", "fused multiply-add in the sum and the result", in_both
-    yield "double", "float64 internals", _rows_in_double(op, formula)
+    yield "double", "float64 internals", partial(_rows_in_double, op, formula)
 
 
-def _fused_rows(formula: rows.Formula, *, fused_terms: bool) -> Callable[[rows.Operands, int, Arguments], Array]:
-    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
-        p = formula.products(k)
-        if fused_terms and formula.terms.op == "*":
-            one, two = (np.broadcast_to(k[str(arg.value)], p.shape) for arg in formula.terms.args)
-            total = fused_sum(one, two, axis)
-        else:
-            total = row_sum(p, axis)
-        return fused(formula.value, {**k, rows.ROW_TOTAL: total}, last=not fused_terms)
-
-    return compute
+def _fused_rows(formula: rows.Formula, k: rows.Operands, axis: int, a: Arguments, *, fused_terms: bool) -> Array:
+    p = formula.products(k)
+    if fused_terms and formula.terms.op == "*":
+        one, two = (np.broadcast_to(k[str(arg.value)], p.shape) for arg in formula.terms.args)
+        total = fused_sum(one, two, axis)
+    else:
+        total = row_sum(p, axis)
+    return fused(formula.value, {**k, rows.ROW_TOTAL: total}, last=not fused_terms)
 
 
-def _rows_in_double(op: Operator, formula: rows.Formula) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = {p.symbol: np.atleast_1d(a[p.name].astype(D)) for p in op.operands}
-        total = formula.products(k, D).sum(axis=rows.axis_of(op, a), keepdims=True)
-        return shaped(formula(k, total, D), a[op.main])
-
-    return kernel
+def _rows_in_double(op: Operator, formula: rows.Formula, a: Arguments, target: Platform) -> Array:
+    k = {p.symbol: np.atleast_1d(a[p.name].astype(D)) for p in op.operands}
+    total = formula.products(k, D).sum(axis=rows.axis_of(op, a), keepdims=True)
+    return shaped(formula(k, total, D), a[op.main])
 
 
 # ---- losses over class indices ---------------------------------------------------------------------------------------
@@ -358,34 +326,30 @@ def _negative_zero(k: samples.Samples, a: Arguments) -> None:
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
 
 
-def _torch(op: Operator) -> Kernel:
-    """Return PyTorch's float32 operator on widened, contiguous copies, with numbers rounded as by the host."""
+def _torch(op: Operator, a: Arguments, target: Platform) -> Array:
+    """Run PyTorch's float32 operator on widened, contiguous copies, with numbers rounded as by the host."""
+    import torch
 
-    def kernel(a: Arguments, target: Platform) -> Array:
-        import torch
+    from ...backends.torch import called
 
-        from ...backends.torch import called
-
-        assert op.aten is not None
-        assert op.aten.call is not None
-        if torch.get_num_threads() > 1:
-            torch.set_num_threads(1)  # the score has its own processes
-        given: dict[str, Any] = dict(a)
-        attributes = dict(a)
-        for p in op.parameters:
-            if p.role == "number" and attributes.get(p.name) is not None:
-                attributes[p.name] = float32(attributes[p.name])  # as the host passes it: 1e39 becomes infinite
+    assert op.aten is not None
+    assert op.aten.call is not None
+    if torch.get_num_threads() > 1:
+        torch.set_num_threads(1)  # the score has its own processes
+    given: dict[str, Any] = dict(a)
+    attributes = dict(a)
+    for p in op.parameters:
+        if p.role == "number" and attributes.get(p.name) is not None:
+            attributes[p.name] = float32(attributes[p.name])  # as the host passes it: 1e39 becomes infinite
+    for p in op.inputs():
+        value = a.get(p.name)
+        if value is not None:
+            kept = np.int64 if p.role is CLASS_INDEX else F
+            tensor = torch.from_numpy(np.array(value.astype(kept), order="C", copy=True))
+            given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
+    if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
         for p in op.inputs():
-            value = a.get(p.name)
-            if value is not None:
-                kept = np.int64 if p.role is CLASS_INDEX else F
-                tensor = torch.from_numpy(np.array(value.astype(kept), order="C", copy=True))
-                given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
-        if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
-            for p in op.inputs():
-                if p.name != op.main and (p.role is CLASS_INDEX or p in samples.per_sample(op)):
-                    given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
-        result = called(op.aten.call, op, given, attributes)[op.outputs.index(op.output)]
-        return np.asarray(result.numpy()).reshape(op.output_shape(a))
-
-    return kernel
+            if p.name != op.main and (p.role is CLASS_INDEX or p in samples.per_sample(op)):
+                given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
+    result = called(op.aten.call, op, given, attributes)[op.outputs.index(op.output)]
+    return np.asarray(result.numpy()).reshape(op.output_shape(a))

@@ -28,6 +28,7 @@ from .elementwise import Arguments, F, Kernel, row_sum, shaped, single, spread
 ROW_TOTAL, TERMS = "total", "terms"
 Operands = dict[str, Array]
 Total = Callable[[Array, int, Arguments], Array]  # (terms, axis, arguments) -> their sums, the axis kept
+Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
 
 
 class Parts(NamedTuple):
@@ -126,6 +127,11 @@ def computing(op: Operator, formula: Formula, total: Total | None = None) -> Ker
     return changing(op, compute)
 
 
+def alone(total: Reduce) -> Total:
+    """Return a sum of the terms alone, which reads no other argument."""
+    return lambda p, axis, a: total(p, axis)
+
+
 def with_sum(op: Operator, total: Total) -> Kernel:
     """Return the kernel of the right formula with another sum."""
     return computing(op, Formula(op), total)
@@ -145,7 +151,6 @@ def is_last(op: Operator, a: Arguments) -> bool:
 
 # Formulas with several reductions as kernels: a graph's stages in sequence in float32, with pairwise sums.
 
-Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
 REDUCE: dict[str, Reduce] = {
     "sum": row_sum,
     TOTAL: row_sum,

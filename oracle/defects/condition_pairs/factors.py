@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import product
 from typing import Any
 
@@ -61,18 +61,10 @@ _size = _among((2048, 65536), SIZES)
 _length = _among((64, 1024), LENGTHS)
 
 
-def _layout(array: Array) -> str:
-    return classes.order_class(array.shape, strides_of(array))
-
-
-def _form(name: str) -> Label:
-    """Return the label of an operand's form in memory, or of the axes of the formula's values that it varies along."""
-
-    def label(call: Call) -> str:
-        array = call.inputs[name]
-        return ABSENT if array is None else classes.form_class(array.shape, strides_of(array), terms_shape(call))
-
-    return label
+def _form(name: str, call: Call) -> str:
+    """Return an operand's form in memory, or the axes of the formula's values that it varies along."""
+    array = call.inputs[name]
+    return ABSENT if array is None else classes.form_class(array.shape, strides_of(array), terms_shape(call))
 
 
 def _shape(call: Call) -> str:
@@ -80,8 +72,10 @@ def _shape(call: Call) -> str:
     return f"rank {len(shape)} {_size(math.prod(shape))}"
 
 
-def _layout_of(name: str) -> Label:
-    return lambda call: ABSENT if call.inputs[name] is None else _layout(np.asarray(call.inputs[name]))
+def _layout(name: str, call: Call) -> str:
+    """Return the order of an input's elements; of the (first) output's if there is no such input."""
+    array = call.inputs[name] if name in call.inputs else _output(call)
+    return ABSENT if array is None else classes.order_class(array.shape, strides_of(array))
 
 
 def _output(call: Call) -> Array:
@@ -98,14 +92,10 @@ def type_of(name: str) -> str:
     return f"{name}{TYPE}"
 
 
-def _other(name: str, main: str) -> Label:
-    """Return the label that says whether an operand has another dtype than the main one."""
-
-    def label(call: Call) -> str:
-        array = call.inputs[name]
-        return SAME if array is None or array.dtype == call.inputs[main].dtype else OTHER
-
-    return label
+def _other(name: str, main: str, call: Call) -> str:
+    """Return whether an operand has another dtype than the main one."""
+    array = call.inputs[name]
+    return SAME if array is None or array.dtype == call.inputs[main].dtype else OTHER
 
 
 def factors_of(op: Operator) -> list[Factor]:
@@ -119,7 +109,7 @@ def _general(op: Operator) -> Iterator[Factor]:
     yield "dtype", lambda call: _dtype(call.inputs[main]), kinds(op)
     if samples.fits(op):
         alone = ("no axis of",) if 1 in ranks(op) else ()
-        yield "samples", lambda call: _samples(op, call), (*alone, *LENGTHS)
+        yield "samples", partial(_samples, op), (*alone, *LENGTHS)
         yield "classes", lambda call: _length(samples.classes_of(op, call.arguments)), LENGTHS
     else:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
@@ -127,7 +117,7 @@ def _general(op: Operator) -> Iterator[Factor]:
         yield "shape", _shape, shapes
     # one number is always contiguous; a reduction to more may not write this output
     one_number = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
-    yield "the output", lambda call: _layout(_output(call)), ORDER[:1] if one_number else ORDER
+    yield "the output", partial(_layout, ""), ORDER[:1] if one_number else ORDER
     if mixes(op, op.output):
         yield OUTPUT_TYPE, lambda call: SAME if _output(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
@@ -141,78 +131,61 @@ def _attributes(op: Operator) -> Iterator[Factor]:
     for p in op.attributes:
         if p.role == "axis":
             places = product(("last", "first", "middle"), ("positive", "negative"))
-            yield p.name, _axis(op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
-            yield "reduced length", _reduced(op, p.name), LENGTHS
+            yield p.name, partial(_axis, op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
+            yield "reduced length", partial(_reduced, op, p.name), LENGTHS
         elif p.role == "reduction":
-            yield "reduction", _word(p), tuple(word for word in REDUCTIONS if word not in unwritten_words(op))
+            yield "reduction", partial(_word, p), tuple(word for word in REDUCTIONS if word not in unwritten_words(op))
         elif p.role == "ignore index":
             outside = "outside the classes, and occurs"
-            yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")
+            yield p.name, partial(_ignored, op, p.name), ("a class that occurs", outside, "outside the classes")
         elif p.role == "number":
             kept = [
                 w for w, v in signs(p).items() if accepted_values(op, p.name, (v,)) and not formula_is_zero(op, p, v)
             ]
             if len(kept) > 1:
-                yield p.name, _sign(p.name), tuple(kept)
+                yield p.name, partial(_sign, p.name), tuple(kept)
         elif p.role == "flag" and len(accepted_values(op, p.name, (True, False))) > 1:
-            yield p.name, _truth(p.name), ("true", "false")
+            yield p.name, partial(_truth, p.name), ("true", "false")
         elif p.role == "choice":
-            yield p.name, _word(p), p.words
+            yield p.name, partial(_word, p), p.words
 
 
-def _axis(op: Operator, name: str) -> Label:
-    def label(call: Call) -> str:
-        rank, value = call.inputs[op.main].ndim, call.attrs[name]
-        where = classes.place(call.inputs[op.main].shape, value % max(rank, 1))
-        return f"{where} axis, {'negative' if value < 0 else 'positive'} {name}"
-
-    return label
+def _axis(op: Operator, name: str, call: Call) -> str:
+    rank, value = call.inputs[op.main].ndim, call.attrs[name]
+    where = classes.place(call.inputs[op.main].shape, value % max(rank, 1))
+    return f"{where} axis, {'negative' if value < 0 else 'positive'} {name}"
 
 
-def _reduced(op: Operator, name: str) -> Label:
-    def label(call: Call) -> str:
-        array = call.inputs[op.main]
-        return _length(array.shape[call.attrs[name]] if array.ndim else 1)
-
-    return label
+def _reduced(op: Operator, name: str, call: Call) -> str:
+    array = call.inputs[op.main]
+    return _length(array.shape[call.attrs[name]] if array.ndim else 1)
 
 
-def _word(p: Parameter) -> Label:
-    """Return the label of a choice's word, also of a number; some hosts accept numbers without a word."""
-
-    def label(call: Call) -> str:
-        value = call.attrs[p.name]
-        if value is None:
-            return ABSENT
-        if isinstance(value, str):
-            return value
-        return p.words[value] if 0 <= value < len(p.words) else "otherwise"
-
-    return label
+def _word(p: Parameter, call: Call) -> str:
+    """Return a choice's word, also of a number; some hosts accept numbers without a word."""
+    value = call.attrs[p.name]
+    if value is None:
+        return ABSENT
+    if isinstance(value, str):
+        return value
+    return p.words[value] if 0 <= value < len(p.words) else "otherwise"
 
 
-def _truth(name: str) -> Label:
-    return lambda call: "true" if call.attrs[name] else "false"
+def _truth(name: str, call: Call) -> str:
+    return "true" if call.attrs[name] else "false"
 
 
-def _sign(name: str) -> Label:
-    def label(call: Call) -> str:
-        value = call.attrs[name]
-        return ABSENT if value is None else "zero" if value == 0 else "negative" if value < 0 else "positive"
-
-    return label
+def _sign(name: str, call: Call) -> str:
+    value = call.attrs[name]
+    return ABSENT if value is None else "zero" if value == 0 else "negative" if value < 0 else "positive"
 
 
-def _ignored(op: Operator, name: str) -> Label:
-    index = samples.index_of(op).name
-
-    def label(call: Call) -> str:
-        targets, ignore = call.inputs[index], call.attrs[name]
-        if 0 <= ignore < samples.classes_of(op, call.arguments):
-            return "a class that occurs" if (targets == ignore).any() else "a class"
-        return "outside the classes, and occurs" if (targets == ignore).any() else "outside the classes"
-
-    return label
+def _ignored(op: Operator, name: str, call: Call) -> str:
+    ignore = call.attrs[name]
+    occurs = (call.inputs[samples.index_of(op).name] == ignore).any()
+    if 0 <= ignore < samples.classes_of(op, call.arguments):
+        return "a class that occurs" if occurs else "a class"
+    return "outside the classes, and occurs" if occurs else "outside the classes"
 
 
 def _operands(op: Operator) -> Iterator[Factor]:
@@ -223,32 +196,25 @@ def _operands(op: Operator) -> Iterator[Factor]:
         if p.role is ONE_VALUE:
             continue
         if p in spread:
-            yield p.name, _form(p.name), (*FORMS, *absent)
+            yield p.name, partial(_form, p.name), (*FORMS, *absent)
         elif p.role is UNREAD:
             if any_shape(op, p.name):
-                yield p.name, _unread(op, p.name), ("in place", "empty")
+                yield p.name, partial(_unread, op, p.name), ("in place", "empty")
         else:
             known = (*ORDER, "expanded") if not (spread or samples.fits(op)) else ORDER
-            yield p.name, _layout_of(p.name), (*known, *absent)
+            yield p.name, partial(_layout, p.name), (*known, *absent)
         if p.name != op.main and p in op.operands and mixes(op, p.name):
-            yield type_of(p.name), _other(p.name, op.main), MIXED
+            yield type_of(p.name), partial(_other, p.name, op.main), MIXED
     if samples.fits(op):
         index = samples.index_of(op).name
-        yield f"{index}'s type", _index_type(index), index_types(op)
+        yield f"{index}'s type", lambda call: str(call.inputs[index].dtype), index_types(op)
 
 
-def _index_type(name: str) -> Label:
-    return lambda call: str(call.inputs[name].dtype)
-
-
-def _unread(op: Operator, name: str) -> Label:
-    def label(call: Call) -> str:
-        array = call.inputs[name]
-        if array is None:
-            return ABSENT
-        return "empty" if not array.size else "in place" if array.shape == call.inputs[op.main].shape else "otherwise"
-
-    return label
+def _unread(op: Operator, name: str, call: Call) -> str:
+    array = call.inputs[name]
+    if array is None:
+        return ABSENT
+    return "empty" if not array.size else "in place" if array.shape == call.inputs[op.main].shape else "otherwise"
 
 
 def class_factors(op: Operator) -> list[Factor]:
@@ -258,12 +224,12 @@ def class_factors(op: Operator) -> list[Factor]:
         return []
     known = [word for word in classes.RANKS if int(word) in ranks(op)]
     kinds_of = {**classes.SHAPE_FACTORS, "rank": tuple(known if len(known) > 1 else ())}
-    result = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
+    result: list[Factor] = [
+        (name, partial(_class, op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())
+    ]
     if rows.fits(op):
-        name = rows.axis_name(op)
-        result += [
-            (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(classes.AXIS_FACTORS.items())
-        ]
+        along = partial(_axis_class, op.main, rows.axis_name(op))
+        result += [(k, partial(along, i), words) for i, (k, words) in enumerate(classes.AXIS_FACTORS.items())]
     return [factor for factor in result if factor[2]]
 
 
@@ -277,20 +243,14 @@ def is_layout(condition: Sequence[str]) -> bool:
     return condition[0].endswith((BEGINS, FOLLOWS))
 
 
-def _class(main: str, place: int) -> Label:
-    def label(call: Call) -> str:
-        shape = call.inputs[main].shape
-        return classes.shape_classes(shape)[place] if len(shape) > 1 else classes.OTHER
-
-    return label
+def _class(main: str, place: int, call: Call) -> str:
+    shape = call.inputs[main].shape
+    return classes.shape_classes(shape)[place] if len(shape) > 1 else classes.OTHER
 
 
-def _axis_class(main: str, axis: str, place: int) -> Label:
-    def label(call: Call) -> str:
-        shape = call.inputs[main].shape
-        return classes.axis_classes(shape, call.attrs[axis] % len(shape))[place] if shape else classes.OTHER
-
-    return label
+def _axis_class(main: str, axis: str, place: int, call: Call) -> str:
+    shape = call.inputs[main].shape
+    return classes.axis_classes(shape, call.attrs[axis] % len(shape))[place] if shape else classes.OTHER
 
 
 def layout_factors(op: Operator) -> list[Factor]:
@@ -300,28 +260,22 @@ def layout_factors(op: Operator) -> list[Factor]:
     result = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
     vectors = {p.name for p in op.inputs() if is_vector(op, p)}
     for name in (*(p.name for p in op.inputs() if p.read), op.output):
-        result.append((f"{name}{BEGINS}", _begins(name), classes.OFFSETS))
+        result.append((f"{name}{BEGINS}", partial(_begins, name), classes.OFFSETS))
         if op.by_name[name].role is not ONE_VALUE:
             known = classes.OF_VECTORS if name in vectors else classes.STRIDES
             words = classes.OF_OUTPUTS if name == op.output else known
-            result.append((f"{name}{FOLLOWS}", _follows(name), words))
+            result.append((f"{name}{FOLLOWS}", partial(_follows, name), words))
     return result
 
 
-def _begins(name: str) -> Label:
-    def label(call: Call) -> str:
-        spec = call.spec(name)
-        return ABSENT if spec is None else classes.offset_class(spec.offset)
-
-    return label
+def _begins(name: str, call: Call) -> str:
+    spec = call.spec(name)
+    return ABSENT if spec is None else classes.offset_class(spec.offset)
 
 
-def _follows(name: str) -> Label:
-    def label(call: Call) -> str:
-        array = call.inputs[name] if name in call.inputs else call.outputs[name]
-        return ABSENT if array is None else classes.stride_class(array.shape, strides_of(array))
-
-    return label
+def _follows(name: str, call: Call) -> str:
+    array = call.inputs[name] if name in call.inputs else call.outputs[name]
+    return ABSENT if array is None else classes.stride_class(array.shape, strides_of(array))
 
 
 # The small shapes that satisfy conditions: a call of such a shape can have a form, an axis, an ignored class.

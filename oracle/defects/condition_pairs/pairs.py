@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -25,7 +25,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS
 from ...operators.definition.roles import CLASS_INDEX, PER_SAMPLE
 from ..base import elementwise, rows, samples
-from ..base.device import EVERY_SOC, Defect, Device, plain
+from ..base.device import EVERY_SOC, Defect, mutant, plain
 from ..base.elementwise import Arguments, F, Kernel, Where
 from ..base.queries import (
     accepts,
@@ -276,20 +276,18 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
 
 
 def _met(op: Operator, known: Known, group: str, met: Sequence[Condition]) -> Defect:
-    return negated(op, known, f"{group}/{op.slug}", " with ".join(map(" ".join, met)), met)
+    return _negated(op, known, group, " with ".join(map(" ".join, met)), met)
 
 
-def negated(op: Operator, known: Known, group: str, what: str, met: Sequence[Condition]) -> Defect:
+def _negated(op: Operator, known: Known, group: str, name: str, met: Sequence[Condition]) -> Defect:
     """Return the kernel whose sign is wrong if all conditions hold."""
 
     def all_hold(call: Call) -> bool:
         values = known.values(call)
         return all(values[name] == value for name, value in met)
 
-    return Defect(
-        f"{group}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
-        Device("pair", plain(op), negates=all_hold), f"a case of {what}", socs=_socs(op, met),
-    )  # fmt: skip
+    what, needs = f"the sign is wrong for {name} only", f"a case of {name}"
+    return mutant(op, group, name, "COMB", what, needs, socs=_socs(op, met), negates=all_hold)
 
 
 def _socs(op: Operator, met: Sequence[Condition]) -> tuple[str, ...]:
@@ -358,7 +356,7 @@ def _templates(op: Operator) -> Iterator[Defect]:
         known = Known(group)
         for values in product(*(words for _, _, words in group)):
             met = [(name, value) for (name, _, _), value in zip(group, values, strict=True)]
-            yield negated(op, known, f"only/{op.slug}", " ".join(values), met)
+            yield _negated(op, known, "only", " ".join(values), met)
 
 
 # ---- divisors of a mean ----------------------------------------------------------------------------------------------
@@ -391,11 +389,9 @@ def _divisors(op: Operator) -> Iterator[Defect]:
     for what, count in _counts(op).items():
         if op.mean is not None and all(count(a) == op.mean(a) for a in _several_axes(op)):
             continue  # the right divisor
-        kernel = elementwise.changing(op, _divided(count))
-        yield Defect(
-            f"divisor/{op.slug}/{what}", op.name, "RED", f"mean divides by {what}", Device(what, kernel),
-            "mean of several dims, and of operands that broadcast",
-        )  # fmt: skip
+        kernel = elementwise.changing(op, partial(_divided, count))
+        needs = "mean of several dims, and of operands that broadcast"
+        yield mutant(op, "divisor", what, "RED", f"mean divides by {what}", needs, kernel)
 
 
 def _several_axes(op: Operator) -> tuple[Arguments, ...]:
@@ -405,12 +401,9 @@ def _several_axes(op: Operator) -> tuple[Arguments, ...]:
     return tuple({**given, op.reduction.name: n} for n in range(len(REDUCTIONS)))
 
 
-def _divided(count: Count) -> Callable[[elementwise.Operands, Arguments], None]:
-    def change(k: elementwise.Operands, a: Arguments) -> None:
-        if COUNT in k:
-            k[COUNT] = count(a)
-
-    return change
+def _divided(count: Count, k: elementwise.Operands, a: Arguments) -> None:
+    if COUNT in k:
+        k[COUNT] = count(a)
 
 
 # ---- columns behind an axis, and rows that are one number ------------------------------------------------------------
@@ -442,16 +435,13 @@ def _expanded_rows(op: Operator) -> Kernel:
 def _shapes(op: Operator) -> Iterator[Defect]:
     for rank in (r for r in ranks(op) if 2 <= r <= 8):
         for axis in range(rank - 1):
-            yield Defect(
-                f"only/{op.slug}/odd columns, rank {rank}, axis {axis}", op.name, "TAIL",
+            yield mutant(
+                op, "only", f"odd columns, rank {rank}, axis {axis}", "TAIL",
                 f"rank {rank}, axis {axis}: the last of an odd number of columns is 0",
-                Device("odd", _odd_columns(op, rank, axis)),
-                f"an odd number of columns behind axis {axis} of rank {rank}",
+                f"an odd number of columns behind axis {axis} of rank {rank}", _odd_columns(op, rank, axis),
             )  # fmt: skip
-    yield Defect(
-        f"layout/{op.slug}/all expanded", op.name, "LAY", "rows of one repeated number are summed as one term",
-        Device("expanded", _expanded_rows(op)), "all operands expanded along the axis",
-    )  # fmt: skip
+    what, needs = "rows of one repeated number are summed as one term", "all operands expanded along the axis"
+    yield mutant(op, "layout", "all expanded", "LAY", what, needs, _expanded_rows(op))
 
 
 def of_combinations(op: Operator) -> Iterator[Defect]:

@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -17,7 +17,7 @@ from ...model.call import POINTERS, Array, Call
 from ...model.dtypes import DTYPES
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
-from ..base.device import EVERY_SOC, Defect, Device, Write, plain
+from ..base.device import EVERY_SOC, Defect, Device, Write, mutant, plain
 from ..base.elementwise import Arguments, F, Kernel
 from ..base.queries import accepted_values, call_of, checks_of, usual, usual_shape
 from .layouts import storage_of
@@ -187,28 +187,19 @@ def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool
 
 def missing(op: Operator) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks omitted."""
-    right = plain(op)
     for name, socs in names(op).items():
-        yield Defect(
-            f"check/{op.slug}/without {name}", op.name, "API", f"the check `{name}` is missing",
-            Device(f"without {name}", right, check=without(_all_but(name))), f"a call for `{name}` alone",
-            socs=socs, equivalent=redundant(op, name, socs),
+        yield mutant(
+            op, "check", f"without {name}", "API", f"the check `{name}` is missing", f"a call for `{name}` alone",
+            socs=socs, equivalent=redundant(op, name, socs), check=without(_all_but(name)),
         )  # fmt: skip
     for pointer in POINTERS:
-        kept = tuple(p for p in POINTERS if p != pointer)
-        check = without(lambda name: True, kept)
-        yield Defect(
-            f"check/{op.slug}/without {pointer}", op.name, "API", f"a null {pointer} is not noticed",
-            Device(pointer, right, check=check), f"a null {pointer}",
-        )  # fmt: skip
-    yield Defect(
-        f"check/{op.slug}/last decides", op.name, "API", "the last failing check decides, not the first",
-        Device("last decides", right, check=last_decides), "a call with a null pointer and another fault",
-    )  # fmt: skip
-    yield Defect(
-        f"check/{op.slug}/codes swapped", op.name, "API", "null pointers answer 161002, everything else 161001",
-        Device("codes", right, check=_codes), "any refused call",
-    )  # fmt: skip
+        check = without(lambda name: True, tuple(p for p in POINTERS if p != pointer))
+        what, needs = f"a null {pointer} is not noticed", f"a null {pointer}"
+        yield mutant(op, "check", f"without {pointer}", "API", what, needs, check=check)
+    what, needs = "the last failing check decides, not the first", "a call with a null pointer and another fault"
+    yield mutant(op, "check", "last decides", "API", what, needs, check=last_decides)
+    what = "null pointers answer 161002, everything else 161001"
+    yield mutant(op, "check", "codes swapped", "API", what, "any refused call", check=_codes)
 
 
 # The published defects that any operator can have, A01 to A08, and other misbehaviour around a kernel.
@@ -227,20 +218,15 @@ def seed_of(op: Operator, a: Arguments) -> int:
     return zlib.crc32(first.tobytes() + text.encode())
 
 
-def _stale_tile(op: Operator) -> Kernel:
-    """Return a kernel that repeats the previous tile's results in one tile, for float32 and many tiles; a hash of the
-    call chooses the tile."""
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(plain(op)(a, target), order="C")  # C order: reshape returns a view
-        if a[op.main].dtype != F or right.size <= MANY * TILE:
-            return right
-        flat = right.reshape(-1)
-        tile = 1 + seed_of(op, a) % (flat.size // TILE - 1)
-        flat[tile * TILE : (tile + 1) * TILE] = flat[(tile - 1) * TILE : tile * TILE]
+def _stale_tile(op: Operator, a: Arguments, target: Platform) -> Array:
+    """Repeat the previous tile's results in one tile, for float32 and many tiles; a hash of the call chooses it."""
+    right = np.array(plain(op)(a, target), order="C")  # C order: reshape returns a view
+    if a[op.main].dtype != F or right.size <= MANY * TILE:
         return right
-
-    return kernel
+    flat = right.reshape(-1)
+    tile = 1 + seed_of(op, a) % (flat.size // TILE - 1)
+    flat[tile * TILE : (tile + 1) * TILE] = flat[(tile - 1) * TILE : tile * TILE]
+    return right
 
 
 def _other_tiling(shape: tuple[int, ...]) -> Array | None:
@@ -265,15 +251,12 @@ def _launched_unless_wrapped(call: Call) -> bool:
     return writes(call) and (out is None or bool(math.prod(out.shape) % WRAP))
 
 
-def _buffer_overflow(op: Operator) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(plain(op)(a, target))
-        if right.ndim:
-            rows = right.reshape(-1, right.shape[-1]) if right.ndim > 1 else right
-            rows[TOKENS:] = np.inf
-        return right
-
-    return kernel
+def _buffer_overflow(op: Operator, a: Arguments, target: Platform) -> Array:
+    right = np.array(plain(op)(a, target))
+    if right.ndim:
+        rows = right.reshape(-1, right.shape[-1]) if right.ndim > 1 else right
+        rows[TOKENS:] = np.inf
+    return right
 
 
 def _fails_on_empty(call: Call) -> Status:
@@ -284,15 +267,11 @@ def _fails_on_empty(call: Call) -> Status:
     return validate(call)
 
 
-def negated_in_place(name: str) -> Callable[[Call], None]:
-    """Return a side effect that uses an input as scratch."""
-
-    def after(call: Call) -> None:
-        array = call.inputs[name]
-        if isinstance(array, np.ndarray) and array.size:
-            array[...] = ~array if array.dtype.kind in "iub" else -array
-
-    return after
+def _negated_in_place(name: str, call: Call) -> None:
+    """Use an input as scratch."""
+    array = call.inputs[name]
+    if isinstance(array, np.ndarray) and array.size:
+        array[...] = ~array if array.dtype.kind in "iub" else -array
 
 
 def _dtype_checks(op: Operator) -> Callable[[str], bool]:
@@ -311,7 +290,7 @@ def rows(op: Operator) -> Iterator[Defect]:
         ("A02", "API", "accepts inconsistent dtypes", right, {"check": without(_dtype_checks(op))},
          "a call whose dtypes must be refused", "ops-nn !8677/#4791"),
         ("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results, of more than {MANY}",
-         _stale_tile(op), {}, f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
+         partial(_stale_tile, op), {}, f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
         ("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", right,
          {"written": _other_tiling}, f"more than {TILING_A2} elements", "ops-nn !8856/#4797"),
         ("A05", "API", "fails on empty tensors", right, {"check": _fails_on_empty}, "an empty tensor",
@@ -319,9 +298,9 @@ def rows(op: Operator) -> Iterator[Defect]:
         ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", right,
          {"check": _wrapped, "launch": _launched_unless_wrapped},
          f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370"),
-        ("A07", "LAY", f"rows beyond {TOKENS} are infinite", _buffer_overflow(op), {}, f"more than {TOKENS} rows",
-         "vllm-ascend #11391"),
-        ("A08", "API", f"{first} is used as scratch", right, {"after": negated_in_place(first)}, "any call",
+        ("A07", "LAY", f"rows beyond {TOKENS} are infinite", partial(_buffer_overflow, op), {},
+         f"more than {TOKENS} rows", "vllm-ascend #11391"),
+        ("A08", "API", f"{first} is used as scratch", right, {"after": partial(_negated_in_place, first)}, "any call",
          "survey"),
     ]  # fmt: skip
     socs: dict[str, tuple[str, ...]] = {"A04": ("ascend910b",), "A07": ("ascend310p",)}
@@ -369,43 +348,27 @@ MERGES: dict[str, tuple[Write, str]] = {
 
 def misbehaviour(op: Operator) -> Iterator[Defect]:
     """Yield wrong types and shapes, changed inputs, and forbidden writes."""
-    slug, right = op.slug, plain(op)
-    for name in op.names("input"):
-        if name != op.inputs()[0].name:
-            yield Defect(
-                f"api/{slug}/changes {name}", op.name, "API", f"{name} is used as scratch",
-                Device("scratch", right, after=negated_in_place(name)), f"any call with {name}",
-            )  # fmt: skip
-    writes_wrong: dict[str, tuple[Write, str, str]] = {
-        "wider dtype": (_float32_out, "DTY", "any call"),
-        "leading axis of one": (_leading_one, "DTY", "any call"),
-        "flattened": (_flattened, "DTY", "any call of rank other than 1"),
-    }
-    for what, (write, kind, needs) in writes_wrong.items():
-        yield Defect(
-            f"api/{slug}/{what}", op.name, kind, f"the result has a {what}", Device(what, right, write=write), needs
-        )
+    for name in op.names("input")[1:]:
+        needs, after = f"any call with {name}", partial(_negated_in_place, name)
+        yield mutant(op, "api", f"changes {name}", "API", f"{name} is used as scratch", needs, after=after)
+    shapes: tuple[tuple[str, Write, str], ...] = (
+        ("wider dtype", _float32_out, "any call"),
+        ("leading axis of one", _leading_one, "any call"),
+        ("flattened", _flattened, "any call of rank other than 1"),
+    )
+    for what, write, needs in shapes:
+        yield mutant(op, "api", what, "DTY", f"the result has a {what}", needs, write=write)
     for what, (write, needs) in MERGES.items():
-        yield Defect(
-            f"api/{slug}/{what}", op.name, "DET", f"the result is {what}", Device(what, right, write=write), needs
-        )
-    yield Defect(
-        f"api/{slug}/writes nothing", op.name, "API", "answers success and writes nothing",
-        Device("nothing", right, launch=lambda call: False), "any call",
-    )  # fmt: skip
-    yield Defect(
-        f"api/{slug}/accepts all", op.name, "API", "accepts every call",
-        Device("accepts all", right, check=lambda call: SUCCESS), "any refused call",
-    )  # fmt: skip
-    yield Defect(
-        f"api/{slug}/writes when empty", op.name, "API", "an empty call writes one element",
-        Device("writes first", right, launch=_one_element_when_empty), "an empty call",
-    )  # fmt: skip
+        yield mutant(op, "api", what, "DET", f"the result is {what}", needs, write=write)
+    what = "answers success and writes nothing"
+    yield mutant(op, "api", "writes nothing", "API", what, "any call", launch=lambda call: False)
+    what = "accepts every call"
+    yield mutant(op, "api", "accepts all", "API", what, "any refused call", check=lambda call: SUCCESS)
+    what = "an empty call writes one element"
+    yield mutant(op, "api", "writes when empty", "API", what, "an empty call", launch=_one_element_when_empty)
     if op.attribute("mask") is not None:
-        yield Defect(
-            f"api/{slug}/writes all", op.name, "API", "outputs that are not asked for are written",
-            Device("writes all", right, after=_writes_all), "an output that is given and not asked for",
-        )  # fmt: skip
+        what, needs = "outputs that are not asked for are written", "an output that is given and not asked for"
+        yield mutant(op, "api", "writes all", "API", what, needs, after=_writes_all)
 
 
 def _one_element_when_empty(call: Call) -> bool:

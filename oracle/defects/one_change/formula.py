@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -19,9 +20,9 @@ from ...numerics.orders.formula import COUNT, Form, is_elementwise, is_public
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS, SUM
+from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS, SUM, Parameter
 from ..base import elementwise, rows, samples
-from ..base.device import WITH_INFINITIES, Defect, Device, Write, plain, write_in_place
+from ..base.device import WITH_INFINITIES, Defect, mutant, plain, write_in_place
 from ..base.elementwise import Arguments, F, Kernel, row_sum, scatter, spread
 from ..base.queries import reductions, takes_complex
 from .mutations import changes, factors
@@ -45,8 +46,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEEDS) -> Defect:
     old, arrow, new = what.partition(" -> ")
-    text = f"`{old}` becomes `{new}`" if arrow else what
-    return Defect(f"formula/{op.slug}/{name}", op.name, "FORM", text, Device(name, kernel), needs)
+    return mutant(op, "formula", name, "FORM", f"`{old}` becomes `{new}`" if arrow else what, needs, kernel)
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -93,12 +93,12 @@ def _means(op: Operator) -> Iterator[Defect]:
     if reduction is None:
         return
     for under, words in _other_means():
-        yield _mutant(
-            op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
-            "every reduction",
-        )  # fmt: skip
+        kernel = partial(_mean_under, op, reduction, under)
+        text = f"the mean's factor is applied under {words}"
+        yield _mutant(op, f"mean under {words}", text, kernel, "every reduction")
     text = "the mean's count is of the operands' type, in which it is infinite, or rounded"
-    yield _mutant(op, "mean of a count in 16 bits", text, _count_rounded(op), "a mean over more than 65,504 elements")
+    kernel = partial(_count_rounded, op, reduction)
+    yield _mutant(op, "mean of a count in 16 bits", text, kernel, "a mean over more than 65,504 elements")
 
 
 def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
@@ -109,37 +109,25 @@ def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
             yield under, " and ".join(REDUCTIONS[c] for c in under) or "no reduction"
 
 
-def _mean_under(op: Operator, under: tuple[int, ...]) -> Kernel:
-    reduction = op.attribute("reduction")
-    assert reduction is not None
-    right = elementwise.plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        code = a[reduction.name]
-        if op.terms is None:
-            return right({**a, reduction.name: MEAN if code in under else NONE}, target)
-        result = right({**a, reduction.name: SUM if code == MEAN else code}, target)
-        return np.asarray(result / F(math.prod(op.terms(a)))) if code in under else result
-
-    return kernel
+def _mean_under(op: Operator, reduction: Parameter, under: tuple[int, ...], a: Arguments, target: Platform) -> Array:
+    code, right = a[reduction.name], plain(op)
+    if op.terms is None:
+        return right({**a, reduction.name: MEAN if code in under else NONE}, target)
+    result = right({**a, reduction.name: SUM if code == MEAN else code}, target)
+    return np.asarray(result / F(math.prod(op.terms(a)))) if code in under else result
 
 
-def _count_rounded(op: Operator) -> Kernel:
-    """Return a kernel with the mean's count in the operands' type; float16 ends at 65,504."""
-    right, without = elementwise.plain(op), _mean_under(op, ())
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        count = elementwise.operands_of(op, a).get(COUNT)
-        if count is None:
-            return right(a, target)
-        return np.asarray(without(a, target) / F(a[op.main].dtype.type(count)))
-
-    return kernel
+def _count_rounded(op: Operator, reduction: Parameter, a: Arguments, target: Platform) -> Array:
+    """Compute with the mean's count in the operands' type; float16 ends at 65,504."""
+    count = elementwise.operands_of(op, a).get(COUNT)
+    if count is None:
+        return plain(op)(a, target)
+    return np.asarray(_mean_under(op, reduction, (), a, target) / F(a[op.main].dtype.type(count)))
 
 
 # ---- along an axis ---------------------------------------------------------------------------------------------------
 
-SUMS: dict[str, Callable[[Array, int], Any]] = {
+SUMS: dict[str, rows.Reduce] = {
     "the axis before": lambda p, axis: row_sum(p, (axis - 1) % p.ndim),
     "axis 0": lambda p, axis: row_sum(p, 0),
     "the last axis": lambda p, axis: row_sum(p, -1),
@@ -163,33 +151,24 @@ def _of_rows(op: Operator) -> Iterator[Defect]:
             kernel = rows.computing(op, rows.Formula(op, terms=change.graph, value=value))
             yield _mutant(op, f"{where}: {change.name}", change.name, kernel)
     for what, total in SUMS.items():
-        kernel = rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+        kernel = rows.with_sum(op, rows.alone(total))
         yield _mutant(op, f"sum: {what}", f"instead of the sum over the axis: {what}", kernel)
     for p in op.operands:
-        yield _mutant(
-            op, f"sum: divided by that of {p.name}", f"terms are divided by the sum of {p.name}",
-            rows.changing(op, _normalised(right, p.symbol)),
-        )  # fmt: skip
+        kernel = rows.changing(op, partial(_normalised, right, p.symbol))
+        yield _mutant(op, f"sum: divided by that of {p.name}", f"terms are divided by the sum of {p.name}", kernel)
 
 
-def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int, Arguments], Array]:
-    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
-        p = right.products(k)
-        return right(k, row_sum(p / row_sum(k[name], axis), axis), terms=p)
-
-    return compute
+def _normalised(right: rows.Formula, name: str, k: rows.Operands, axis: int, a: Arguments) -> Array:
+    p = right.products(k)
+    return right(k, row_sum(p / row_sum(k[name], axis), axis), terms=p)
 
 
-def _first(most: int) -> rows.Reduce:
-    return lambda p, axis: rows.REDUCE["most"](p[..., :most], -1)
+def _first(most: int, p: Array, axis: int) -> Array:
+    return rows.REDUCE["most"](p[..., :most], -1)
 
 
-def _full_tiles(tile: int) -> rows.Reduce:
-    def largest(p: Array, axis: int) -> Array:
-        full = p.shape[-1] // tile * tile or p.shape[-1]
-        return rows.REDUCE["most"](p[..., :full], -1)
-
-    return largest
+def _full_tiles(tile: int, p: Array, axis: int) -> Array:
+    return _first(p.shape[-1] // tile * tile or p.shape[-1], p, axis)
 
 
 # Replacements of a stage's reduction, by its kind; rows lie along the last axis.
@@ -199,8 +178,8 @@ STAGES: dict[str, dict[str, rows.Reduce]] = {
         "the smallest": rows.REDUCE["least"],
         "the first": lambda p, axis: np.take(p, [0], axis=axis),
         "the largest but the last": lambda p, axis: np.delete(p, -1, axis).max(axis, keepdims=True, initial=-np.inf),
-        **{f"the largest of the first {most}": _first(most) for most in (64, 256, 2048, 8192)},
-        **{f"the largest of full tiles of {tile}": _full_tiles(tile) for tile in (8, 64, 256, 2048, 8192)},
+        **{f"the largest of the first {most}": partial(_first, most) for most in (64, 256, 2048, 8192)},
+        **{f"the largest of full tiles of {tile}": partial(_full_tiles, tile) for tile in (8, 64, 256, 2048, 8192)},
     },
 }
 
@@ -253,35 +232,30 @@ def _of_samples(op: Operator) -> Iterator[Defect]:
         kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, means=under))
         yield _mutant(op, f"mean under {words}", f"the mean's divisor divides under {words}", kernel)
     for word, counted in COUNTED.items():
-        kernel = samples.changing(op, _if_counted(right, counted))
+        kernel = samples.changing(op, partial(_if_counted, right, counted))
         yield _mutant(op, f"counted: {word}", f"samples count whose class {word} the ignored one", kernel)
     for what, place in READ.items():
-        kernel = samples.changing(op, _placed(right, read=place))
+        kernel = samples.changing(op, partial(_placed, right, read=place))
         yield _mutant(op, f"read: {what}", f"operands per class are read at {what}", kernel)
     kernel = samples.changing(op, _unweighted)
     yield _mutant(op, "read: one", "operands per class are taken for 1", kernel)
     for what, (row, column) in WRITTEN.items():
-        kernel = samples.changing(op, _placed(right, row=row, column=column))
+        kernel = samples.changing(op, partial(_placed, right, row=row, column=column))
         yield _mutant(op, f"written: {what}", f"values are written to {what}", kernel)
 
 
-def _if_counted(right: samples.Formula, counted: Compare) -> Callable[[samples.Samples, Arguments], Array]:
-    def compute(k: samples.Samples, a: Arguments) -> Array:
-        chosen = np.flatnonzero(counted(k.classes, k.ignore))
-        return scatter(k.out, chosen, k.classes[chosen], right.at(k, chosen, k.classes[chosen]))
-
-    return compute
+def _if_counted(right: samples.Formula, counted: Compare, k: samples.Samples, a: Arguments) -> Array:
+    chosen = np.flatnonzero(counted(k.classes, k.ignore))
+    return scatter(k.out, chosen, k.classes[chosen], right.at(k, chosen, k.classes[chosen]))
 
 
 def _placed(
-    right: samples.Formula, *, read: Place = lambda r, c: c, row: Place = lambda r, c: r, column: Place = lambda r, c: c
-) -> Callable[[samples.Samples, Arguments], Array]:
-    def compute(k: samples.Samples, a: Arguments) -> Array:
-        r = np.flatnonzero(k.classes != k.ignore)
-        c = k.classes[r]
-        return scatter(k.out, row(r, c), column(r, c), right.at(k, r, c, read(r, c)))
-
-    return compute
+    right: samples.Formula, k: samples.Samples, a: Arguments, *, read: Place = lambda r, c: c,
+    row: Place = lambda r, c: r, column: Place = lambda r, c: c,
+) -> Array:  # fmt: skip
+    r = np.flatnonzero(k.classes != k.ignore)
+    c = k.classes[r]
+    return scatter(k.out, row(r, c), column(r, c), right.at(k, r, c, read(r, c)))
 
 
 def _unweighted(k: samples.Samples, a: Arguments) -> None:
@@ -295,14 +269,9 @@ def _unweighted(k: samples.Samples, a: Arguments) -> None:
 Zero = Callable[[Arguments], Any]  # a mask of the zero factors, to broadcast against the result
 
 
-def _masked(op: Operator, zero: Zero) -> Kernel:
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        result = right(a, target)
-        return np.where(spread(zero(a), result.shape), F(0), result)
-
-    return kernel
+def _masked(op: Operator, zero: Zero, a: Arguments, target: Platform) -> Array:
+    result = plain(op)(a, target)
+    return np.where(spread(zero(a), result.shape), F(0), result)
 
 
 def factors_of(op: Operator) -> dict[str, Expression]:
@@ -329,28 +298,21 @@ def _may_be_infinite(graph: Expression, factor: Expression) -> bool:
     return not np.isfinite(values).all()
 
 
-def _given(op: Operator, factor: Expression) -> Zero:
-    def zero(a: Arguments) -> Any:
-        k = elementwise.operands_of(op, a) if elementwise.fits(op) else rows.operands_of(op, a)
-        needed = {str(node.value) for node in walk(factor) if node.op == "symbol"}
-        return simulate(factor, k, F) == 0 if needed <= k.keys() else np.False_
-
-    return zero
+def _is_zero(op: Operator, factor: Expression, a: Arguments) -> Any:
+    k = elementwise.operands_of(op, a) if elementwise.fits(op) else rows.operands_of(op, a)
+    needed = {str(node.value) for node in walk(factor) if node.op == "symbol"}
+    return simulate(factor, k, F) == 0 if needed <= k.keys() else np.False_
 
 
-def _masked_samples(op: Operator, name: str, reduction: int) -> Zero:
+def _masked_samples(op: Operator, name: str, reduction: int, a: Arguments) -> Any:
     """Return a mask of samples with a zero operand of their own or of their class, under one reduction."""
-
-    def zero(a: Arguments) -> Any:
-        k = samples.operands_of(op, a)
-        values = k.per_sample.get(name)
-        if values is None:
-            inside = np.clip(k.classes, 0, max(k.count - 1, 0))
-            values = k.per_class[name][inside] if k.count else np.ones(k.classes.shape, F)
-        result = np.broadcast_to((values == 0)[:, None] & (k.reduction == reduction), k.out.shape)
-        return samples.restored(op, result, a)
-
-    return zero
+    k = samples.operands_of(op, a)
+    values = k.per_sample.get(name)
+    if values is None:
+        inside = np.clip(k.classes, 0, max(k.count - 1, 0))
+        values = k.per_class[name][inside] if k.count else np.ones(k.classes.shape, F)
+    result = np.broadcast_to((values == 0)[:, None] & (k.reduction == reduction), k.out.shape)
+    return samples.restored(op, result, a)
 
 
 def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
@@ -358,40 +320,37 @@ def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
         for code, reduction in enumerate(reductions(op)):
             for name, factor in ((n, f) for n, f in factors_of(op).items() if f.op == "symbol"):
                 needs = f"{reduction} with a {name} of 0 and another factor infinite or NaN"
-                yield f"{reduction} {name}", _masked_samples(op, str(factor.value), code), needs
+                yield f"{reduction} {name}", partial(_masked_samples, op, str(factor.value), code), needs
     elif elementwise.fits(op) or rows.fits(op):
         for name, factor in factors_of(op).items():
-            yield name, _given(op, factor), f"an infinite or NaN operand where {name} is 0"
+            yield name, partial(_is_zero, op, factor), f"an infinite or NaN operand where {name} is 0"
 
 
-def _half_written(change: Callable[[Array], Array]) -> Write:
+def _half_written(
+    change: Callable[[Array], Array], given: Array, result: Array, mask: Array | None, call: Call
+) -> Array:
     """Write the real part of a complex output; ``change`` gives the imaginary part."""
-
-    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
-        if given.dtype.kind != "c":
-            return write_in_place(given, result, mask, call)
-        imaginary = change(given)
-        given.real[...] = result.real
-        given.imag[...] = imaginary
-        return given
-
-    return write
+    if given.dtype.kind != "c":
+        return write_in_place(given, result, mask, call)
+    imaginary = change(given)
+    given.real[...] = result.real
+    given.imag[...] = imaginary
+    return given
 
 
 def of_masks(op: Operator) -> Iterator[Defect]:
     """Yield kernels that mask; and, if an output can be complex, kernels that write only its real part."""
     for what, zero, needs in _found(op):
-        yield Defect(
-            f"mask/{op.slug}/{what}", op.name, "SPEC",
-            f"the result is 0 where {what} is 0, for any other factors", Device(what, _masked(op, zero)),
-            needs, socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped, and 0 is right
+        yield mutant(
+            op, "mask", what, "SPEC", f"the result is 0 where {what} is 0, for any other factors", needs,
+            partial(_masked, op, zero), socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped: 0 is right
         )  # fmt: skip
     if takes_complex(op):
-        for what, text, change in (
+        for name, what, change in (
             ("not written", "is not written", lambda given: given.imag.copy()),
             ("is one", "becomes one", lambda given: np.ones_like(given.imag)),
         ):
-            yield Defect(
-                f"api/{op.slug}/imaginary part {what}", op.name, "DTY", f"a complex output's imaginary part {text}",
-                Device(what, plain(op), write=_half_written(change)), "a complex output",
+            yield mutant(
+                op, "api", f"imaginary part {name}", "DTY", f"a complex output's imaginary part {what}",
+                "a complex output", write=partial(_half_written, change),
             )  # fmt: skip

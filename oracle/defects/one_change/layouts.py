@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...operators import OPERATORS, compute
 from ...operators.answers.parts import axis_in, part_of, parts, slice_axes
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
-from ..base.device import EVERY_SOC, Defect, Device, Read, Write, plain
+from ..base.device import EVERY_SOC, Defect, Read, Write, mutant, reading
 from ..base.queries import (
     broadcasting,
     call_of,
@@ -59,12 +60,13 @@ def packed(view: Array) -> Array:
 
 def reading_packed(which: str) -> Read:
     """Read one operand as if it were contiguous."""
-    return lambda name, array, call: packed(array) if name == which else array
+    return reading(which, packed)
 
 
 # ---- mutants ---------------------------------------------------------------------------------------------------------
 
 Strides = tuple[int, ...]
+Change = Callable[[Strides, tuple[int, ...]], Strides]  # strides and a shape -> mistaken strides
 
 
 def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
@@ -84,7 +86,7 @@ def _reversed(own: Strides, shape: tuple[int, ...]) -> Strides:
     return tuple(sorted(own, reverse=True))
 
 
-MISTAKES: dict[str, tuple[str, Callable[[Strides, tuple[int, ...]], Strides], str]] = {
+MISTAKES: dict[str, tuple[str, Change, str]] = {
     "strides": ("strides are ignored", lambda own, shape: row_major(shape), "that is not contiguous"),
     "last stride": ("the last stride is taken for 1", _last_is_1, "whose last axis is strided"),
     "row strides": ("rows are taken to follow each other", _rows_are_packed, "with gaps between its rows"),
@@ -93,13 +95,10 @@ MISTAKES: dict[str, tuple[str, Callable[[Strides, tuple[int, ...]], Strides], st
 }
 
 
-def _misread(which: str, change: Callable[[Strides, tuple[int, ...]], Strides]) -> Read:
-    def read(name: str, array: Array, call: Call) -> Array:
-        own = strides_of(array)
-        mistaken = change(own, array.shape)
-        return array if name != which or mistaken == own else reread(array, mistaken, 0)
-
-    return read
+def _misread(change: Change, array: Array) -> Array:
+    own = strides_of(array)
+    mistaken = change(own, array.shape)
+    return array if mistaken == own else reread(array, mistaken, 0)
 
 
 def offset_of(call: Call, name: str) -> int:
@@ -108,24 +107,25 @@ def offset_of(call: Call, name: str) -> int:
     return 0 if spec is None else spec.offset
 
 
-def _without_offset(which: str) -> Read:
-    def read(name: str, array: Array, call: Call) -> Array:
-        offset = offset_of(call, name)
-        return reread(array, strides_of(array), -offset) if name == which and offset else array
-
-    return read
+def _without_offset(which: str, name: str, array: Array, call: Call) -> Array:
+    offset = offset_of(call, name)
+    return reread(array, strides_of(array), -offset) if name == which and offset else array
 
 
-def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset: bool = True) -> Write:
-    def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-        memory, start = storage_of(out)
-        name = next(name for name, each in call.outputs.items() if each is out)
-        start -= 0 if offset else offset_of(call, name)
-        index = _places(out.shape, change(strides_of(out), out.shape), start)
-        memory[np.clip(index, 0, memory.size - 1)] = result
-        return out
+def _miswritten(change: Change, out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    memory, start = storage_of(out)
+    index = _places(out.shape, change(strides_of(out), out.shape), start)
+    memory[np.clip(index, 0, memory.size - 1)] = result
+    return out
 
-    return write
+
+def _written_too_early(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Write as if the output had no offset."""
+    memory, start = storage_of(out)
+    name = next(name for name, each in call.outputs.items() if each is out)
+    index = _places(out.shape, strides_of(out), start - offset_of(call, name))
+    memory[np.clip(index, 0, memory.size - 1)] = result
+    return out
 
 
 def _gaps_too(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
@@ -154,20 +154,16 @@ def _order(view: Array) -> tuple[int, ...] | None:
     return axes if view.transpose(axes).flags.c_contiguous and all(n > 1 for n in view.shape) else None
 
 
-def _paired_in_memory(name: str, main: str) -> Read:
+def _paired_in_memory(which: str, main: str, name: str, array: Array, call: Call) -> Array:
     """Read a dense operand in its memory order, if the dense main operand has another order."""
-
-    def read(own: str, array: Array, call: Call) -> Array:
-        whole = call.inputs[main]
-        if own != name or array.shape != whole.shape or array.flags.c_contiguous or whole.flags.c_contiguous:
-            return array
-        mine, its = _order(array), _order(whole)
-        if mine is None or its is None or mine == its:
-            return array
-        flat = array.transpose(mine).reshape(-1).reshape([whole.shape[axis] for axis in its])
-        return np.asarray(flat.transpose(np.argsort(its)))
-
-    return read
+    whole = call.inputs[main]
+    if name != which or array.shape != whole.shape or array.flags.c_contiguous or whole.flags.c_contiguous:
+        return array
+    mine, its = _order(array), _order(whole)
+    if mine is None or its is None or mine == its:
+        return array
+    flat = array.transpose(mine).reshape(-1).reshape([whole.shape[axis] for axis in its])
+    return np.asarray(flat.transpose(np.argsort(its)))
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
@@ -178,46 +174,43 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _misreads(op: Operator) -> Iterator[Defect]:
-    slug, right = op.slug, plain(op)
     for p in (p for p in op.inputs() if p.read and (p in op.operands or op.whole is None)):
+        name = p.name
         for label, (what, change, needs) in MISTAKES.items():
             if p.role is ONE_VALUE or (is_vector(op, p) and label in ("row strides", "axis order")):
                 continue  # a single element, or a vector, has no rows
-            device = Device(label, right, read=_misread(p.name, change))
-            text = f"{p.name}: {what}"
-            yield Defect(f"layout/{slug}/{p.name} {label}", op.name, "LAY", text, device, f"a {p.name} {needs}")
-        yield Defect(
-            f"layout/{slug}/{p.name} offset", op.name, "LAY", f"{p.name}: the offset is ignored",
-            Device("offset", right, read=_without_offset(p.name)), f"a {p.name} with an offset",
-        )  # fmt: skip
+            read = reading(name, partial(_misread, change))
+            yield mutant(op, "layout", f"{name} {label}", "LAY", f"{name}: {what}", f"a {name} {needs}", read=read)
+        what, needs, read = f"{name}: the offset is ignored", f"a {name} with an offset", partial(_without_offset, name)
+        yield mutant(op, "layout", f"{name} offset", "LAY", what, needs, read=read)
     for p in main_shaped_operands(op):
-        yield Defect(
-            f"layout/{slug}/{p.name} in memory order", op.name, "LAY",
-            f"{p.name} and {op.main} pair by places in memory",
-            Device("memory order", right, read=_paired_in_memory(p.name, op.main)),
+        yield mutant(
+            op, "layout", f"{p.name} in memory order", "LAY", f"{p.name} and {op.main} pair by places in memory",
             f"a {p.name} and a {op.main} that are dense in different orders",
+            read=partial(_paired_in_memory, p.name, op.main),
         )  # fmt: skip
 
 
 def _miswrites(op: Operator) -> Iterator[Defect]:
-    right, output = plain(op), op.output
+    output = op.output
     ways: dict[str, tuple[str, Write, str]] = {
-        label: (what, _miswritten(change), needs)
+        label: (what, partial(_miswritten, change), needs)
         for label, (what, change, needs) in MISTAKES.items()
         if label != "stride 0"
     }
     ways |= {
-        "offset": ("the offset is ignored", _miswritten(lambda own, shape: own, offset=False), "with an offset"),
+        "offset": ("the offset is ignored", _written_too_early, "with an offset"),
         "gaps": ("the gaps between its elements are written", _gaps_too, "with gaps"),
         "overrun": ("the last 32-byte block is written whole", _overrun, "that ends inside a 32-byte block"),
     }
     if has_one_element(op):
         del ways["gaps"]
     for label, (what, write, needs) in ways.items():
-        yield Defect(
-            f"layout/{op.slug}/{output} {label}", op.name, "LAY", f"{output}: {what}",
-            Device(label, right, write=write), f"an {output} {needs}",
-        )  # fmt: skip
+        needs = f"an {output} {needs}"
+        yield mutant(op, "layout", f"{output} {label}", "LAY", f"{output}: {what}", needs, write=write)
+
+
+Spread = Callable[[Array, tuple[int, ...]], Array]  # an operand and the output's shape -> the operand in that shape
 
 
 def _modulo(array: Array, shape: tuple[int, ...]) -> Array:
@@ -234,7 +227,7 @@ def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(array.reshape(padded), shape) if fits else _modulo(array, shape)
 
 
-SPREADS: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] = {
+SPREADS: dict[str, tuple[str, Spread, str]] = {
     "modulo": ("is read at the flat index modulo its size", _modulo, "that broadcasts along its last axis"),
     "first": ("gives its first element to all", _first, "that broadcasts along some of its axes"),
     "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank"),
@@ -247,18 +240,15 @@ def _broadcasts(op: Operator) -> Iterator[Defect]:
         smaller = ((1, *shape[1:]), (*shape[:-1], 1), shape[1:])
         socs = where_accepted(op, [{"shapes": {p.name: each}} for each in smaller])
         for label, (what, spread, needs) in SPREADS.items():
-            yield Defect(
-                f"broadcast/{op.slug}/{p.name} {label}", op.name, "IDX", f"a broadcast {p.name} {what}",
-                Device(label, plain(op), read=_spread(p.name, spread)), f"a {p.name} {needs}", socs=socs or EVERY_SOC,
+            yield mutant(
+                op, "broadcast", f"{p.name} {label}", "IDX", f"a broadcast {p.name} {what}", f"a {p.name} {needs}",
+                socs=socs or EVERY_SOC, read=partial(_spread, p.name, spread),
             )  # fmt: skip
 
 
-def _spread(which: str, spread: Callable[[Array, tuple[int, ...]], Array]) -> Read:
-    def read(name: str, array: Array, call: Call) -> Array:
-        shape = output_shape(call)
-        return np.asarray(spread(array, shape)) if name == which and array.size and array.shape != shape else array
-
-    return read
+def _spread(which: str, spread: Spread, name: str, array: Array, call: Call) -> Array:
+    shape = output_shape(call)
+    return np.asarray(spread(array, shape)) if name == which and array.size and array.shape != shape else array
 
 
 # Kernels with 32-bit arithmetic on places: the registry of the huge tier.
@@ -350,12 +340,8 @@ class Wrapping:
     def _shifted(self, tensor: Array, own: int, first: int) -> Array:
         """Return a view of the wrong places for the slices from ``first`` on: ``limit`` before the right ones."""
         memory, item = memory_of(tensor), tensor.itemsize
-        start = (
-            address(tensor)
-            - address(memory)
-            + first * tensor.strides[own]
-            - (self.limit if self.in_bytes else self.limit * item)
-        )
+        limit = self.limit if self.in_bytes else self.limit * item
+        start = address(tensor) - address(memory) + first * tensor.strides[own] - limit
         shape = (*tensor.shape[:own], tensor.shape[own] - first, *tensor.shape[own + 1 :])
         result: Array = np.ndarray(shape, tensor.dtype, memory.data, start, tensor.strides)
         return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -17,8 +18,8 @@ from ...numerics.traversal import names_of, substitute
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, samples
-from ..base.device import EVERY_SOC, Defect, Device, plain
-from ..base.elementwise import Arguments, F, Kernel
+from ..base.device import Defect, mutant, plain
+from ..base.elementwise import Arguments, F
 from ..base.queries import accepted_values, index_types, ranks, usual
 from ..base.samples import NEVER, Samples
 
@@ -36,15 +37,10 @@ NUMBERS: dict[str, tuple[Change, str, str]] = {
 }
 
 
-def _misread(op: Operator, p: Parameter, change: Change) -> Kernel:
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        value = p.plain if a.get(p.name) is None else a[p.name]
-        with np.errstate(all="ignore"):
-            return right({**a, p.name: change(value, p)}, target)
-
-    return kernel
+def _misread(op: Operator, p: Parameter, change: Change, a: Arguments, target: Platform) -> Array:
+    value = p.plain if a.get(p.name) is None else a[p.name]
+    with np.errstate(all="ignore"):
+        return plain(op)({**a, p.name: change(value, p)}, target)
 
 
 def _always(value: Any) -> Change:
@@ -71,39 +67,28 @@ def _choices(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
             yield p, f"always {word}", _always(value), f"counts as {word}", f"every {p.name}"
 
 
-def _absent(op: Operator, name: str, value: float) -> Kernel:
-    """Return a kernel that reads ``value`` everywhere if an optional operand is absent."""
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        given = a if a.get(name) is not None else {**a, name: np.full((1,) * a[op.main].ndim, value, F)}
-        return right(given, target)
-
-    return kernel
+def _absent(op: Operator, name: str, value: float, a: Arguments, target: Platform) -> Array:
+    """Read ``value`` everywhere if an optional operand is absent."""
+    given = a if a.get(name) is not None else {**a, name: np.full((1,) * a[op.main].ndim, value, F)}
+    return plain(op)(given, target)
 
 
-def _never_given(op: Operator, name: str) -> Kernel:
-    right = plain(op)
-    return lambda a, target: right({**a, name: None}, target)
+def _never_given(op: Operator, name: str, a: Arguments, target: Platform) -> Array:
+    return plain(op)({**a, name: None}, target)
 
 
 def of_numbers(op: Operator) -> Iterator[Defect]:
     """Yield kernels that misread an attribute or an absent operand."""
     for p, label, change, what, needs in (*_attributes(op), *_choices(op)):
-        yield Defect(
-            f"attribute/{op.slug}/{p.name} {label}", op.name, "NUM", f"{p.name} {what}",
-            Device(label, _misread(op, p, change)), needs,
-        )  # fmt: skip
+        kernel = partial(_misread, op, p, change)
+        yield mutant(op, "attribute", f"{p.name} {label}", "NUM", f"{p.name} {what}", needs, kernel)
     for p in (p for p in op.operands if p.optional):
+        name = p.name
         for word, value in (("zeros", 0.0), ("twos", 2.0)):
-            yield Defect(
-                f"operand/{op.slug}/absent {p.name} as {word}", op.name, "RED", f"an absent {p.name} is read as {word}",
-                Device(word, _absent(op, p.name, value)), f"no {p.name}",
-            )  # fmt: skip
-        yield Defect(
-            f"operand/{op.slug}/{p.name} never read", op.name, "RED", f"{p.name} counts as absent",
-            Device("absent", _never_given(op, p.name)), f"a {p.name}",
-        )  # fmt: skip
+            what, kernel = f"an absent {name} is read as {word}", partial(_absent, op, name, value)
+            yield mutant(op, "operand", f"absent {name} as {word}", "RED", what, f"no {name}", kernel)
+        kernel = partial(_never_given, op, name)
+        yield mutant(op, "operand", f"{name} never read", "RED", f"{name} counts as absent", f"a {name}", kernel)
 
 
 def formula_is_zero(op: Operator, p: Parameter, value: float) -> bool:
@@ -136,13 +121,9 @@ def result_is_zero(op: Operator, attrs: Mapping[str, Any]) -> bool:
 # Losses that misread a sample's class or the ignored class, and means with a wrong divisor.
 
 
-def _totals(values: Callable[[Samples], float]) -> samples.Change:
-    """Return a change that replaces the single value that divides under a mean."""
-
-    def change(k: Samples, a: Arguments) -> None:
-        k.single = {name: np.full(v.size, values(k), F) for name, v in k.single.items()}
-
-    return change
+def _totals(values: Callable[[Samples], float], k: Samples, a: Arguments) -> None:
+    """Replace the single value that divides under a mean."""
+    k.single = {name: np.full(v.size, values(k), F) for name, v in k.single.items()}
 
 
 def _weights(k: Samples, chosen: Array | None = None) -> float:
@@ -150,37 +131,27 @@ def _weights(k: Samples, chosen: Array | None = None) -> float:
     return float((weights if chosen is None else weights[chosen]).sum(dtype=F))
 
 
-def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str) -> samples.Change:
-    def change(k: Samples, a: Arguments) -> None:
-        k.ignore = cast(k.ignore, k, a[name].dtype)
-
-    return change
+def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str, k: Samples, a: Arguments) -> None:
+    k.ignore = cast(k.ignore, k, a[name].dtype)
 
 
 def _signed(ignore: int, k: Samples, kind: np.dtype[np.generic]) -> int:
     return ignore - 256 if str(kind) == "uint8" and 127 < ignore < 256 else ignore
 
 
-def _signed_byte(name: str) -> samples.Change:
-    def change(k: Samples, a: Arguments) -> None:
-        if str(a[name].dtype) == "uint8":
-            k.classes = k.classes.astype(np.int8).astype(np.int64)
-
-    return change
+def _signed_byte(name: str, k: Samples, a: Arguments) -> None:
+    if str(a[name].dtype) == "uint8":
+        k.classes = k.classes.astype(np.int8).astype(np.int64)
 
 
 def _low_bits(k: Samples, a: Arguments) -> None:
     k.classes = k.classes.astype(np.int32).astype(np.int64)
 
 
-def _ignored_class_missed(name: str, kind: str, holds: Callable[[Samples, Arguments], bool]) -> samples.Change:
-    """Return a change that overlooks the ignored class on some calls with class indices of one type."""
-
-    def change(k: Samples, a: Arguments) -> None:
-        if str(a[name].dtype) == kind and holds(k, a):
-            k.ignore = NEVER
-
-    return change
+def _ignored_class_missed(name: str, kind: str, holds: Callable[[Arguments], bool], k: Samples, a: Arguments) -> None:
+    """Overlook the ignored class on some calls with class indices of one type."""
+    if str(a[name].dtype) == kind and holds(a):
+        k.ignore = NEVER
 
 
 def _nothing_counted(k: Samples, a: Arguments) -> Array | None:
@@ -188,37 +159,39 @@ def _nothing_counted(k: Samples, a: Arguments) -> Array | None:
     return np.full_like(k.out, np.nan) if empty and k.classes.size else None
 
 
-Row = tuple[str, str, str, samples.Change, str, tuple[str, ...]]  # name, class, what, change, needs, SoCs
-
-
-def _changes(op: Operator) -> Iterator[Row]:
+def of_indices(op: Operator) -> Iterator[Defect]:
+    """Yield losses that misread class indices or the ignored class."""
+    if not samples.fits(op):
+        return
     name, ignored = samples.index_of(op).name, op.attribute("ignore index")
     if op.attribute("reduction") is not None:
-        yield from _of_means()
+        yield from _of_means(op)
     if "uint8" in index_types(op):
+        kernel = samples.changing(op, partial(_signed_byte, name))
         what = f"a uint8 {name} is read as int8"
-        yield "uint8 as int8", "IDX", what, _signed_byte(name), "classes above 127", EVERY_SOC
+        yield mutant(op, "index", "uint8 as int8", "IDX", what, "classes above 127", kernel)
     if ignored is not None:
         yield from _of_the_ignored(op, name, ignored.name)
 
 
-def _of_means() -> Iterator[Row]:
+def _of_means(op: Operator) -> Iterator[Defect]:
     for what, text, values, needs in (
         ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
         ("recomputed", "the sum of weights is made anew", lambda k: _weights(k, k.classes[k.counts]), "another sum"),
         ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
         ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
     ):
-        yield what, "RED", text, _totals(values), f"mean with {needs}", EVERY_SOC
-    yield (
-        "nothing counted", "RED", "mean of rows that are all ignored is 0/0", _nothing_counted,
-        "mean with every row ignored and a sum of weights of 0", EVERY_SOC,
+        kernel = samples.changing(op, partial(_totals, values))
+        yield mutant(op, "index", what, "RED", text, f"mean with {needs}", kernel)
+    yield mutant(
+        op, "index", "nothing counted", "RED", "mean of rows that are all ignored is 0/0",
+        "mean with every row ignored and a sum of weights of 0", samples.changing(op, _nothing_counted),
     )  # fmt: skip
 
 
-def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
+def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Defect]:
     """Yield defects of the ignored class (the attribute ``word``) with the class indices (the input ``name``)."""
-    for what, text, cast, needs in (
+    casts: list[tuple[str, str, Callable[[int, Samples, np.dtype[np.generic]], int], str]] = [
         (f"{word} as {name}", f"{word} is cast to {name}'s type", lambda i, k, kind: int(np.int64(i).astype(kind)),
          f"an {word} beyond the type of {name} whose low bits occur"),
         (f"{word} clipped", f"{word} is clipped to the classes", lambda i, k, kind: min(max(i, 0), k.count - 1),
@@ -227,37 +200,29 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
          f"an {word} beyond int32 whose low bits are a class that occurs"),
         (f"{word} never a class", f"an {word} that is a class is never honoured",
          lambda i, k, kind: NEVER if 0 <= i < k.count else i, f"an {word} that is a class and occurs"),
-    ):  # fmt: skip
-        yield what, "IDX", text, _ignore(cast, name), needs, EVERY_SOC
+    ]  # fmt: skip
     if "uint8" in index_types(op):
-        yield (
-            f"signed {word}", "IDX", f"a uint8 {name} with a signed {word}", _ignore(_signed, name),
-            f"a uint8 {name} and an {word} above 127 that is a class", EVERY_SOC,
-        )  # fmt: skip
-    # Before ascend950 the host itself casts the classes to int32.
-    yield (
-        f"{name}'s low bits", "IDX", f"an int64 {name} is cut to 32 bits", _low_bits,
-        f"an ignored {name} beyond 32 bits", ("ascend950",),
+        needs = f"a uint8 {name} and an {word} above 127 that is a class"
+        casts.append((f"signed {word}", f"a uint8 {name} with a signed {word}", _signed, needs))
+    for what, text, cast, needs in casts:
+        kernel = samples.changing(op, partial(_ignore, cast, name))
+        yield mutant(op, "index", what, "IDX", text, needs, kernel)
+    yield mutant(
+        op, "index", f"{name}'s low bits", "IDX", f"an int64 {name} is cut to 32 bits",
+        f"an ignored {name} beyond 32 bits", samples.changing(op, _low_bits),
+        socs=("ascend950",),  # before, the host itself casts the classes to int32
     )  # fmt: skip
     for kind in index_types(op):
-        zero = _ignored_class_missed(name, kind, lambda k, a: a[word] == 0)
-        yield (
-            f"{kind} {word} 0 unset", "IDX", f"{kind} {name}: an {word} of 0 counts as none", zero,
-            f"an {word} of 0 that occurs, {name} {kind}", EVERY_SOC,
+        zero = partial(_ignored_class_missed, name, kind, lambda a: a[word] == 0)
+        yield mutant(
+            op, "index", f"{kind} {word} 0 unset", "IDX", f"{kind} {name}: an {word} of 0 counts as none",
+            f"an {word} of 0 that occurs, {name} {kind}", samples.changing(op, zero),
         )  # fmt: skip
         if 1 not in ranks(op):
             continue
-        vector = _ignored_class_missed(name, kind, lambda k, a: a[op.main].ndim == 1)
-        yield (
-            f"{kind} {word} of a vector", "IDX", f"{kind} {name}: the {word} of a single sample is not checked",
-            vector, f"an ignored single sample, {name} {kind}", EVERY_SOC,
+        vector = partial(_ignored_class_missed, name, kind, lambda a: a[op.main].ndim == 1)
+        yield mutant(
+            op, "index", f"{kind} {word} of a vector", "IDX",
+            f"{kind} {name}: the {word} of a single sample is not checked",
+            f"an ignored single sample, {name} {kind}", samples.changing(op, vector),
         )  # fmt: skip
-
-
-def of_indices(op: Operator) -> Iterator[Defect]:
-    """Yield losses that misread class indices or the ignored class."""
-    if not samples.fits(op):
-        return
-    for what, kind, text, change, needs, socs in _changes(op):
-        device = Device(what, samples.changing(op, change))
-        yield Defect(f"index/{op.slug}/{what}", op.name, kind, text, device, needs, socs=socs)

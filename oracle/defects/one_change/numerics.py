@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...model.aclnn import Platform, platform
-from ...model.call import Array, Call
+from ...model.call import Array
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
 from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
@@ -20,48 +21,39 @@ from ..base.device import (
     WITH_BFLOAT16,
     WITH_INFINITIES,
     Defect,
-    Device,
     Store,
     cut,
     flushed,
     half_away,
     minus_zero_lost,
+    mutant,
     of,
     off,
     plain,
+    reading,
     replacing,
     through,
     truncated,
     upwards,
 )
-from ..base.elementwise import Arguments, F, Kernel, public, shaped
+from ..base.elementwise import Arguments, F, public, shaped
 from ..base.queries import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .mutations import is_mere_factor
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
 
-def _in(op: Operator, given: str, compute: Any) -> Kernel:
-    """Return a kernel that computes inputs of one dtype in another dtype, every intermediate rounded to it."""
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        if dtype_of(a[op.main].dtype).name != given:
-            return right(a, target)
-        return public(op, target.form, compute)(a, target).astype(F)
-
-    return kernel
+def _in(op: Operator, given: str, compute: Any, a: Arguments, target: Platform) -> Array:
+    """Compute inputs of one dtype in another dtype, every intermediate rounded to it."""
+    if dtype_of(a[op.main].dtype).name != given:
+        return plain(op)(a, target)
+    return public(op, target.form, compute)(a, target).astype(F)
 
 
-def _few_digits(op: Operator, bits: int) -> Kernel:
-    """Return a kernel that cuts float32 operands to some fraction bits."""
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        few = {n: cut(v, bits) if isinstance(v, np.ndarray) and v.dtype == F else v for n, v in a.items()}
-        return right(few, target)
-
-    return kernel
+def _few_digits(op: Operator, bits: int, a: Arguments, target: Platform) -> Array:
+    """Cut float32 operands to some fraction bits."""
+    few = {n: cut(v, bits) if isinstance(v, np.ndarray) and v.dtype == F else v for n, v in a.items()}
+    return plain(op)(few, target)
 
 
 SO_COMPUTED = "every public kernel computes inputs of this type in it"
@@ -79,26 +71,22 @@ def _mixes(op: Operator) -> bool:
 
 
 def _digits(op: Operator) -> Iterator[Defect]:
-    slug = op.slug
     for given in kinds(op):
         for name, kind in NARROW.items():
             if given in (FLOATS[-1], name):
-                yield Defect(
-                    f"num/{slug}/{given} in {name}", op.name, "NUM", f"{given} inputs are computed in {name}",
-                    Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits",
+                yield mutant(
+                    op, "num", f"{given} in {name}", "NUM", f"{given} inputs are computed in {name}",
+                    f"{given} inputs with results of many digits", partial(_in, op, given, kind),
                     socs=_computed_wider(op, given) or socs_of(given),
                     equivalent=SO_COMPUTED if given == name and not (_computed_wider(op, given) or _mixes(op)) else "",
                 )  # fmt: skip
     for bits in (10, 16):
-        yield Defect(
-            f"num/{slug}/float32 with {bits} bits", op.name, "NUM", f"float32 operands are cut to {bits} fraction bits",
-            Device(f"{bits} bits", _few_digits(op, bits)), "float32 operands of many digits",
-        )  # fmt: skip
-    for exponent in (10, 14, 18):
-        yield Defect(
-            f"num/{slug}/relative error 2^-{exponent}", op.name, "NUM", f"float32 results are off by 2^-{exponent}",
-            Device("off", plain(op), store=off(2.0**-exponent)), "float32 results under a relative criterion",
-        )  # fmt: skip
+        what, needs = f"float32 operands are cut to {bits} fraction bits", "float32 operands of many digits"
+        yield mutant(op, "num", f"float32 with {bits} bits", "NUM", what, needs, partial(_few_digits, op, bits))
+    for error in ("2^-10", "2^-14", "2^-18"):
+        what, needs = f"float32 results are off by {error}", "float32 results under a relative criterion"
+        stored = partial(off, 2.0 ** int(error[2:]))
+        yield mutant(op, "num", f"relative error {error}", "NUM", what, needs, store=stored)
 
 
 # ---- stores ----------------------------------------------------------------------------------------------------------
@@ -107,59 +95,47 @@ SPECIAL: dict[str, tuple[Callable[[Array, float], Array], str, str]] = {
     "nan to zero": (lambda v, top: np.where(np.isnan(v), 0.0, v), "NaN becomes 0", "NaN results"),
     "nan to inf": (lambda v, top: np.where(np.isnan(v), np.inf, v), "NaN becomes inf", "NaN results"),
     "inf to largest": (
-        lambda v, top: np.clip(v, -top, top),
-        "infinities become the largest number",
-        "infinite results",
+        lambda v, top: np.clip(v, -top, top), "infinities become the largest number", "infinite results",
     ),
     "inf to nan": (lambda v, top: np.where(np.isinf(v), np.nan, v), "infinities become NaN", "infinite results"),
     "inf to zero": (lambda v, top: np.where(np.isinf(v), 0.0, v), "infinities become 0", "infinite results"),
     "inf loses its sign": (lambda v, top: np.where(np.isinf(v), np.abs(v), v), "-inf becomes inf", "-inf as a result"),
-}
+}  # fmt: skip
 
 
 def _stores(op: Operator) -> Iterator[Defect]:
-    slug, right = op.slug, plain(op)
     rounding: dict[str, tuple[Store, str, str]] = {
         "half away": (half_away, "16-bit stores round ties away from zero", "exact results on a tie"),
         "truncate": (truncated, "16-bit stores cut the digits off", "inexact 16-bit results"),
         "upwards": (upwards, "16-bit stores round up", "positive inexact 16-bit results"),
-        "through float16": (through("float16"), "results pass through float16", "results of many digits"),
-        "through bfloat16": (through("bfloat16"), "results pass through bfloat16", "results of many digits"),
+        "through float16": (partial(through, "float16"), "results pass through float16", "results of many digits"),
+        "through bfloat16": (partial(through, "bfloat16"), "results pass through bfloat16", "results of many digits"),
         "minus zero lost": (minus_zero_lost, "-0 becomes +0", "zeros"),
     }
     for label, (stored, what, needs) in rounding.items():
         if op.dtype and "16-bit" in what:
             continue
-        yield Defect(f"num/{slug}/{label}", op.name, "NUM", what, Device(label, right, store=stored), needs)
+        yield mutant(op, "num", label, "NUM", what, needs, store=stored)
     for kind in [k for k in NARROW if k in kinds(op)]:
         for label in ("half away", "truncate"):
             stored, what, needs = rounding[label]
-            yield Defect(
-                f"num/{slug}/{kind} {label}", op.name, "NUM", f"{kind}: {what}",
-                Device(label, right, store=of(kind, stored)), f"{kind}: {needs}",
-                socs=_computed_wider(op, kind) or socs_of(kind),
+            yield mutant(
+                op, "num", f"{kind} {label}", "NUM", f"{kind}: {what}", f"{kind}: {needs}",
+                socs=_computed_wider(op, kind) or socs_of(kind), store=of(kind, stored),
             )  # fmt: skip
     for kind in kinds(op):
-        yield Defect(
-            f"num/{slug}/flush {kind}", op.name, "NUM", f"subnormal {kind} results become 0",
-            Device("flush", right, store=flushed(kind)), f"subnormal {kind} results", socs=socs_of(kind),
+        yield mutant(
+            op, "num", f"flush {kind}", "NUM", f"subnormal {kind} results become 0", f"subnormal {kind} results",
+            socs=socs_of(kind), store=flushed(kind),
         )  # fmt: skip
         for label, (change, what, needs) in SPECIAL.items():
-            yield Defect(
-                f"spec/{slug}/{kind} {label}", op.name, "SPEC", f"{kind}: {what}",
-                Device(label, right, store=replacing(change, kind)), f"{kind}: {needs}",
-                socs=WITH_INFINITIES,
+            yield mutant(
+                op, "spec", f"{kind} {label}", "SPEC", f"{kind}: {what}", f"{kind}: {needs}",
+                socs=WITH_INFINITIES, store=partial(replacing, change, kind),
             )  # fmt: skip
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------
-
-
-def _operand(op: Operator, which: str, change: Callable[[Array], Array]) -> Device:
-    def read(name: str, array: Array, call: Call) -> Array:
-        return change(array) if name == which else array
-
-    return Device(which, plain(op), read=read)
 
 
 def _float(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -241,10 +217,10 @@ def _operands(op: Operator) -> Iterator[Defect]:
                 continue  # a vector has no rows, a single element no order
             if p.dtype and label == "bits confused":
                 continue
-            yield Defect(
-                f"operand/{op.slug}/{p.name} {label}", op.name, kind, f"{p.name} {what}",
-                _operand(op, p.name, change), f"a {p.name} {needs}",
+            yield mutant(
+                op, "operand", f"{p.name} {label}", kind, f"{p.name} {what}", f"a {p.name} {needs}",
                 socs=WITH_INFINITIES if label == "nan as zero" and p.name in _factors(op) else EVERY_SOC,
+                read=reading(p.name, change),
             )  # fmt: skip
 
 
@@ -252,32 +228,30 @@ def _operands(op: Operator) -> Iterator[Defect]:
 
 
 def _host(op: Operator) -> Iterator[Defect]:
-    slug, right, main = op.slug, plain(op), op.main
+    main = op.main
     if mixes(op, op.output):
-        yield Defect(
-            f"host/{slug}/no rounding", op.name, "DTY", "the host's intermediate type is always float32",
-            Device("float32", right, kernel_type=lambda call, a: "float32"),
-            "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
+        yield mutant(
+            op, "host", "no rounding", "DTY", "the host's intermediate type is always float32",
+            "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16, kernel_type=lambda call, a: "float32",
         )  # fmt: skip
     if _mixes(op) and op.operands[1:] and (op.kernel_type or op.dtype):  # else the main operand's type is right
-        yield Defect(
-            f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
-            Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
-            socs=mixing(op) or EVERY_SOC,
+        yield mutant(
+            op, "host", f"{main}'s type", "DTY", f"the host rounds to {main}'s type, not the promoted one",
+            "mixed input dtypes", socs=mixing(op) or EVERY_SOC, kernel_type=lambda call, a: str(a[main].dtype),
         )  # fmt: skip
     if _mixes(op) and (op.kernel_type or op.dtype or mixes(op, op.output)) and not _is_float32(op):
-        yield Defect(
-            f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
-            Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),
+        yield mutant(
+            op, "host", f"{op.output}'s type", "DTY", f"the host computes in {op.output}'s type alone",
             f"an {op.output} of more digits than the inputs", socs=mixing(op) or EVERY_SOC,
+            kernel_type=lambda call, a: str(call.outputs[op.output].dtype),
         )  # fmt: skip
     for kind in NARROW:
         wider = tuple(soc for soc in EVERY_SOC if _promoted(op, kind, soc))
         if wider:
-            yield Defect(
-                f"host/{slug}/{kind} kept", op.name, "DTY", f"{kind} is not promoted where the host promotes it",
-                Device("kept", right, kernel_type=lambda call, a: str(a[main].dtype)),
-                f"{kind} inputs with a float32 output", socs=wider,
+            what, needs = f"{kind} is not promoted where the host promotes it", f"{kind} inputs with a float32 output"
+            yield mutant(
+                op, "host", f"{kind} kept", "DTY", what, needs, socs=wider,
+                kernel_type=lambda call, a: str(a[main].dtype),
             )  # fmt: skip
 
 

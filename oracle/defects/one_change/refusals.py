@@ -14,7 +14,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import REDUCTIONS, Parameter
 from ...operators.definition.roles import ONE_VALUE, PER_SAMPLE
 from ..base import samples
-from ..base.device import EVERY_SOC, Defect, Device, plain
+from ..base.device import EVERY_SOC, Defect, mutant
 from ..base.queries import (
     accepted_values,
     accepts,
@@ -63,10 +63,9 @@ def refusing(predicate: Predicate) -> Callable[[Call], Status]:
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield devices that refuse calls that they must accept."""
     for what, needs, holds, socs, why in _refusals(op):
-        device = Device(what, plain(op), check=refusing(holds))
-        yield Defect(
-            f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs,
-            socs=socs or EVERY_SOC, equivalent=why,
+        yield mutant(
+            op, "refuses", what, "API", f"refuses {what}", needs, socs=socs or EVERY_SOC, equivalent=why,
+            check=refusing(holds),
         )  # fmt: skip
 
 

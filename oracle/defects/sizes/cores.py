@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import PER_CLASS
 from ..base import elementwise, rows, samples
-from ..base.device import Defect, Device, plain
+from ..base.device import Defect, mutant, plain, reading
 from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
 from ..base.queries import has_one_element, main_shaped_operands, reductions
 from .lost_parts import (
@@ -50,25 +51,23 @@ def _several(tile: int, count: int) -> bool:
     return count > tile
 
 
-def _doubled_input(op: Operator, name: str, tile: int) -> Device:
-    """Return a device that, from the second tile on, reads one operand from the first tile again."""
-
-    def read(own: str, array: Array, call: Any) -> Array:
-        if own != name or array.size <= tile:
-            return array
-        return shaped(repeated(flat(array), tile), array)
-
-    return Device(f"{name} tile", plain(op), read=read)
+def _tile_again(tile: int, array: Array) -> Array:
+    """Return an operand with its first tile in the place of every tile."""
+    return shaped(repeated(flat(array), tile), array) if array.size > tile else array
 
 
 def _operand_mutants(op: Operator) -> Iterator[Defect]:
     for tile in SIZES:
         for p in op.operands:
-            yield Defect(
-                f"tile/{op.slug}/{p.name} repeats {tile}", op.name, "TAIL",
-                f"from element {tile} on, {p.name} is read from the first tile again",
-                _doubled_input(op, p.name, tile), f"a {p.name} of more than {tile} elements that differ",
-            )  # fmt: skip
+            read = reading(p.name, partial(_tile_again, tile))
+            yield _repeating(op, p.name, tile, read=read)
+
+
+def _repeating(op: Operator, name: str, tile: int, kernel: Kernel | None = None, **steps: Any) -> Defect:
+    """Return the mutant that reads an input from its first tile again."""
+    what = f"from element {tile} on, {name} is read from the first tile again"
+    needs = f"a {name} of more than {tile} elements that differ"
+    return mutant(op, "tile", f"{name} repeats {tile}", "TAIL", what, needs, kernel, **steps)
 
 
 # ---- operators along an axis ---------------------------------------------------------------------------------------
@@ -116,58 +115,42 @@ def _sum_mutants(op: Operator) -> Iterator[Defect]:
             ("double edges", _sum_with_double_edges(op, tile), f"tiles of {tile} overlap by one term in the sum"),
             ("in 16 bits", _narrow_partial_sums(op, tile), f"sums of tiles of {tile} are kept in the inputs' type"),
         ):
-            yield Defect(
-                f"tile/{op.slug}/sum {label} {tile}", op.name, "TAIL", what, Device(label, kernel),
-                f"a reduced axis above {tile}, with weight at the edges",
-            )  # fmt: skip
+            needs = f"a reduced axis above {tile}, with weight at the edges"
+            yield mutant(op, "tile", f"sum {label} {tile}", "TAIL", what, needs, kernel)
     for tile in POWERS:
-        yield Defect(
-            f"tile/{op.slug}/sum full tile {tile}", op.name, "TAIL", f"a row of exactly {tile} terms sums to 0",
-            Device("full tile", _exact_length(op, tile)), f"a reduced axis of {tile}, with weight at the edges",
-        )  # fmt: skip
+        what, needs = f"a row of exactly {tile} terms sums to 0", f"a reduced axis of {tile}, with weight at the edges"
+        yield mutant(op, "tile", f"sum full tile {tile}", "TAIL", what, needs, _exact_length(op, tile))
 
 
 # ---- losses: samples and classes -------------------------------------------------------------------------------------
 
 
-def _class_modulo(op: Operator, tile: int) -> samples.Change:
-    """Return a change that wraps classes at a tile in the write, but not in the reads of operands per class."""
-    right = samples.Formula(op)
-
-    def change(k: samples.Samples, a: Arguments) -> Array:
-        chosen = np.flatnonzero(k.classes != k.ignore)
-        c = k.classes[chosen]
-        return scatter(k.out, chosen, c % tile, right.at(k, chosen, c))
-
-    return change
+def _class_modulo(right: samples.Formula, tile: int, k: samples.Samples, a: Arguments) -> Array:
+    """Wrap classes at a tile in the write, but not in the reads of operands per class."""
+    chosen = np.flatnonzero(k.classes != k.ignore)
+    c = k.classes[chosen]
+    return scatter(k.out, chosen, c % tile, right.at(k, chosen, c))
 
 
 def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, samples.Change]]:
     """Yield (name, count, change): class indices and operands that are read from their first tile again."""
-    yield samples.index_of(op).name, samples.samples_of, classes_again(tile)
+    yield samples.index_of(op).name, samples.samples_of, partial(classes_again, tile)
     for p in op.operands:
         if p.role is PER_CLASS:
-            yield p.name, samples.classes_of, operand_again("per_class", p.symbol, tile)
+            yield p.name, samples.classes_of, partial(operand_again, "per_class", p.symbol, tile)
         elif p in samples.per_sample(op):
-            yield p.name, samples.samples_of, operand_again("per_sample", p.symbol, tile)
+            yield p.name, samples.samples_of, partial(operand_again, "per_sample", p.symbol, tile)
 
 
 def _loss_mutants(op: Operator) -> Iterator[Defect]:
-    slug = op.slug
+    right = samples.Formula(op)
     for tile in SIZES:
         several = partial(_several, tile)
         for name, count, change in _repeats(op, tile):
-            yield Defect(
-                f"tile/{slug}/{name} repeats {tile}", op.name, "TAIL",
-                f"from element {tile} on, {name} is read from the first tile again",
-                Device(name, changing(op, count, several, change)),
-                f"a {name} of more than {tile} elements that differ",
-            )  # fmt: skip
-        yield Defect(
-            f"tile/{slug}/class modulo {tile}", op.name, "TAIL", f"classes wrap at {tile}",
-            Device("modulo", changing(op, samples.classes_of, several, _class_modulo(op, tile))),
-            f"a class of at least {tile} that is a target",
-        )  # fmt: skip
+            yield _repeating(op, name, tile, changing(op, count, several, change))
+        kernel = changing(op, samples.classes_of, several, partial(_class_modulo, right, tile))
+        what, needs = f"classes wrap at {tile}", f"a class of at least {tile} that is a target"
+        yield mutant(op, "tile", f"class modulo {tile}", "TAIL", what, needs, kernel)
 
 
 def of_tiles(op: Operator) -> Iterator[Defect]:
@@ -223,14 +206,11 @@ def _enough(count: int, cores: int, tile: int) -> bool:
 # ---- double buffers of element-wise work -----------------------------------------------------------------------------
 
 
-def _stale_operand(op: Operator, name: str, cores: int, tile: int) -> Device:
-    def read(own: str, array: Array, call: Call) -> Array:
-        main = call.inputs[op.main]
-        if own != name or main is None or array.shape != main.shape or not _enough(array.size, cores, tile):
-            return array
-        return shaped(flat(array)[two_before(array.size, cores, tile)], array)
-
-    return Device(f"{name} of two tiles before", plain(op), read=read)
+def _stale_operand(op: Operator, which: str, cores: int, tile: int, name: str, array: Array, call: Call) -> Array:
+    main = call.inputs[op.main]
+    if name != which or main is None or array.shape != main.shape or not _enough(array.size, cores, tile):
+        return array
+    return shaped(flat(array)[two_before(array.size, cores, tile)], array)
 
 
 def _many(op: Operator, cores: int, tile: int) -> Callable[[Arguments], bool]:
@@ -258,20 +238,19 @@ def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
 
 
 def _double_buffers(op: Operator) -> Iterator[Defect]:
-    by_rows = rows.fits(op)
     for cores, tile in FLAT if not reduces(op.computes) else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
-        devices: dict[str, Device] = {}
+        wrong: dict[str, dict[str, Any]] = {}
         if elementwise.fits(op):
             whole = (p for p in op.operands if p.name == op.main or p in main_shaped_operands(op))
-            devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in whole}
-        devices[op.output] = Device("stale", _stale_result(op, cores, tile))
-        if by_rows:
-            devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _factors(op)}
-        for name, device in devices.items():
-            yield Defect(
-                f"cores/{op.slug}/{name} two tiles before, {cores} x {tile}", op.name, "TAIL",
+            wrong = {p.name: {"read": partial(_stale_operand, op, p.name, cores, tile)} for p in whole}
+        wrong[op.output] = {"kernel": _stale_result(op, cores, tile)}
+        if rows.fits(op):
+            wrong |= {p.name: {"kernel": _stale_factor(op, p.symbol, cores, tile)} for p in _factors(op)}
+        for name, step in wrong.items():
+            yield mutant(
+                op, "cores", f"{name} two tiles before, {cores} x {tile}", "TAIL",
                 f"from the third tile of {tile} of each of {cores} cores on, {name} is that of two tiles before",
-                device, f"more than {2 * cores * tile} elements",
+                f"more than {2 * cores * tile} elements", **step,
             )  # fmt: skip
 
 
@@ -282,52 +261,38 @@ def _factors(op: Operator) -> list[Parameter]:
 
 # ---- rows of several tiles -------------------------------------------------------------------------------------------
 
-Change = Callable[[rows.Operands, int, int], Array]  # operands (lines, terms), cores, tile -> the result
+Change = Callable[[Operator, rows.Formula, rows.Operands, int, int], Array]  # (.., lines of terms, cores, tile)
 
 
-def _not_cleared(op: Operator) -> Change:
-    right = rows.Formula(op)
-
-    def change(k: rows.Operands, cores: int, tile: int) -> Array:
-        p = right.products(k)
-        own = p.sum(axis=1)
-        share = share_of(own.size, cores)
-        padded = np.zeros(-(-own.size // share) * share, own.dtype)
-        padded[: own.size] = own
-        sums = padded.reshape(-1, share).cumsum(axis=1).reshape(-1)[: own.size]
-        return right(k, sums[:, None], terms=p)
-
-    return change
+def _not_cleared(op: Operator, right: rows.Formula, k: rows.Operands, cores: int, tile: int) -> Array:
+    p = right.products(k)
+    own = p.sum(axis=1)
+    share = share_of(own.size, cores)
+    padded = np.zeros(-(-own.size // share) * share, own.dtype)
+    padded[: own.size] = own
+    sums = padded.reshape(-1, share).cumsum(axis=1).reshape(-1)[: own.size]
+    return right(k, sums[:, None], terms=p)
 
 
-def _later_tiles_lost(op: Operator) -> Change:
-    right = rows.Formula(op)
-
-    def change(k: rows.Operands, cores: int, tile: int) -> Array:
-        p = right.products(k)
-        sums = np.where(later_rows(p.shape[0], cores), p[:, :tile].sum(axis=1), p.sum(axis=1))
-        return right(k, sums[:, None], terms=p)
-
-    return change
+def _later_tiles_lost(op: Operator, right: rows.Formula, k: rows.Operands, cores: int, tile: int) -> Array:
+    p = right.products(k)
+    sums = np.where(later_rows(p.shape[0], cores), p[:, :tile].sum(axis=1), p.sum(axis=1))
+    return right(k, sums[:, None], terms=p)
 
 
-def _stale_in_later_rows(op: Operator) -> Change:
-    right = rows.Formula(op)
-
-    def change(k: rows.Operands, cores: int, tile: int) -> Array:
-        p, stale = right.products(k), dict(k)
-        late = np.flatnonzero(later_rows(p.shape[0], cores))
-        for parameter in _factors(op):
-            stale[parameter.symbol] = k[parameter.symbol].copy()
-            stale[parameter.symbol][late, 2 * tile :] = k[parameter.symbol][late, : -2 * tile]
-        return right(stale, p.sum(axis=1)[:, None], terms=p)
-
-    return change
+def _stale_in_later_rows(op: Operator, right: rows.Formula, k: rows.Operands, cores: int, tile: int) -> Array:
+    p, stale = right.products(k), dict(k)
+    late = np.flatnonzero(later_rows(p.shape[0], cores))
+    for parameter in _factors(op):
+        stale[parameter.symbol] = k[parameter.symbol].copy()
+        stale[parameter.symbol][late, 2 * tile :] = k[parameter.symbol][late, : -2 * tile]
+    return right(stale, p.sum(axis=1)[:, None], terms=p)
 
 
 def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) -> Kernel:
     """Return a kernel that applies ``change`` to more rows than cores, each of more than ``tiles`` tiles of the last
     axis."""
+    right = rows.Formula(op)
 
     def holds(a: Arguments) -> bool:
         shape, size = a[op.main].shape, a[op.main].size
@@ -335,12 +300,12 @@ def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) ->
 
     def wrong(a: Arguments, target: Platform) -> Array:
         lines = {s: np.ascontiguousarray(v).reshape(-1, v.shape[-1]) for s, v in rows.operands_of(op, a).items()}
-        return shaped(change(lines, cores, tile), a[op.main])
+        return shaped(change(op, right, lines, cores, tile), a[op.main])
 
     return Where(plain(op), holds, wrong)
 
 
-ROWS: dict[str, tuple[Callable[[Operator], Change], int, str, tuple[int, ...]]] = {
+ROWS: dict[str, tuple[Change, int, str, tuple[int, ...]]] = {
     "sum not cleared": (_not_cleared, 1, "the sum begins with that of the core's rows before", ROW_TILES),
     "sum of the first tile": (_later_tiles_lost, 1, "only the first tile is summed", ROW_TILES),
     "stale output": (
@@ -351,17 +316,13 @@ ROWS: dict[str, tuple[Callable[[Operator], Change], int, str, tuple[int, ...]]] 
 
 
 def _row_tiles(op: Operator) -> Iterator[Defect]:
-    for label, (made, tiles, what, sizes) in ROWS.items():
-        change = made(op)
-        for cores in CHIPS:
-            for tile in sizes:
-                yield Defect(
-                    f"cores/{op.slug}/{label}, {cores} x {tile}", op.name, "TAIL",
-                    f"rows of more than {tiles} tiles of {tile}, dealt to {cores} cores: in all but a core's first,"
-                    f" {what}",
-                    Device(label, _by_rows(op, change, cores, tile, tiles)),
-                    f"more than {cores} rows of more than {tiles * tile} terms",
-                )  # fmt: skip
+    for label, (change, tiles, what, sizes) in ROWS.items():
+        for cores, tile in product(CHIPS, sizes):
+            yield mutant(
+                op, "cores", f"{label}, {cores} x {tile}", "TAIL",
+                f"rows of more than {tiles} tiles of {tile}, dealt to {cores} cores: in all but a core's first, {what}",
+                f"more than {cores} rows of more than {tiles * tile} terms", _by_rows(op, change, cores, tile, tiles),
+            )  # fmt: skip
 
 
 # ---- tiles of the axis and of the columns behind it ------------------------------------------------------------------
@@ -402,12 +363,12 @@ def _strided(op: Operator) -> Iterator[Defect]:
                 ("last tile", _before_the_last, "only the last tile of terms is summed", "more than"),
                 ("tail", tail, "the terms beyond the last full tile are missing", "no multiple, and more, of"),
             ):
-                yield Defect(
-                    f"cores/{op.slug}/{where} axis {label}, {terms} x {columns}", op.name, "TAIL",
+                yield mutant(
+                    op, "cores", f"{where} axis {label}, {terms} x {columns}", "TAIL",
                     f"a {where} axis in tiles of {terms} terms and {columns} columns: from the second tile of columns"
                     f" on, {what}",
-                    Device(label, _later_columns(op, columns, lost, where, terms)),
                     f"a {where} reduced axis of {needs} {terms} and more than {columns} columns behind it",
+                    _later_columns(op, columns, lost, where, terms),
                 )  # fmt: skip
 
 
@@ -431,14 +392,13 @@ def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel
 
 def _class_tiles(op: Operator) -> Iterator[Defect]:
     for reduction, word in enumerate(reductions(op)):
-        for cores in CHIPS:
-            for tile in SHARED_TILES if reduction else CLASS_TILES:
-                yield Defect(
-                    f"cores/{op.slug}/{word} classes beyond, {cores} x {tile}", op.name, "TAIL",
-                    f"{word}: in all but the first row of each of {cores} cores, classes from {tile} on stay zero",
-                    Device(word, _classes_lost(op, cores, tile, reduction)),
-                    f"{word} with more than {cores} rows, the later ones of classes from {tile} on",
-                )  # fmt: skip
+        for cores, tile in product(CHIPS, SHARED_TILES if reduction else CLASS_TILES):
+            yield mutant(
+                op, "cores", f"{word} classes beyond, {cores} x {tile}", "TAIL",
+                f"{word}: in all but the first row of each of {cores} cores, classes from {tile} on stay zero",
+                f"{word} with more than {cores} rows, the later ones of classes from {tile} on",
+                _classes_lost(op, cores, tile, reduction),
+            )  # fmt: skip
 
 
 def of_cores(op: Operator) -> Iterator[Defect]:

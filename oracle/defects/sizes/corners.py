@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ...model.call import Array, Call
+from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ...numerics.orders.formula import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples
-from ..base.device import Defect, Device, Mask, plain
+from ..base.device import Defect, mutant, plain, reading
 from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
 from ..base.queries import has_one_element, index_types, kinds, ranks, reduces_last_axis, reductions, socs_of
 from .lost_parts import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
@@ -40,15 +42,13 @@ def _templates(op: Operator) -> Iterator[Template]:
     for kind in kinds(op):
         for given in product((True, False), repeat=len(optional)):
             words = [f"{'with' if g else 'without'} {p.name}" for p, g in zip(optional, given, strict=True)]
-            yield " ".join([kind, *words]), kind, _of_template(op, kind, tuple(zip(optional, given, strict=True)))
+            holds = partial(_is_of_template, op, kind, tuple(zip(optional, given, strict=True)))
+            yield " ".join([kind, *words]), kind, holds
 
 
-def _of_template(op: Operator, kind: str, given: tuple[tuple[Parameter, bool], ...]) -> Callable[[Arguments], bool]:
-    def holds(a: Arguments) -> bool:
-        mine = all((a.get(p.name) is not None) is there for p, there in given)
-        return mine and dtype_of(a[op.main].dtype).name == kind
-
-    return holds
+def _is_of_template(op: Operator, kind: str, given: tuple[tuple[Parameter, bool], ...], a: Arguments) -> bool:
+    mine = all((a.get(p.name) is not None) is there for p, there in given)
+    return mine and dtype_of(a[op.main].dtype).name == kind
 
 
 def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int) -> Kernel:
@@ -66,11 +66,10 @@ def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int)
 
 def _mean_factors(op: Operator) -> Iterator[Defect]:
     for (name, kind, template), tile in product(_templates(op), FACTOR_TILES):
-        yield Defect(
-            f"only/{op.slug}/{name} factor tail {tile}", op.name, "TAIL",
+        yield mutant(
+            op, "only", f"{name} factor tail {tile}", "TAIL",
             f"{name}: the mean's factor is missing beyond the last full tile of {tile}",
-            Device(name, _factor_lost(op, template, tile)), f"a mean of {name} over more than {tile} elements",
-            socs=socs_of(kind),
+            f"a mean of {name} over more than {tile} elements", _factor_lost(op, template, tile), socs=socs_of(kind),
         )  # fmt: skip
 
 
@@ -85,31 +84,20 @@ def _never_ignored(k: samples.Samples, a: Arguments) -> None:
     k.ignore = samples.NEVER
 
 
-def _class_operands_repeat(tile: int) -> samples.Change:
-    def change(k: samples.Samples, a: Arguments) -> None:
-        k.per_class = {n: repeated(v, tile) for n, v in k.per_class.items()}
-
-    return change
+def _class_operands_repeat(tile: int, k: samples.Samples, a: Arguments) -> None:
+    k.per_class = {n: repeated(v, tile) for n, v in k.per_class.items()}
 
 
-def _classes_lost(tile: int) -> samples.Change:
-    def change(k: samples.Samples, a: Arguments) -> None:
-        k.classes = np.where(k.classes >= tile, k.ignore, k.classes)
-
-    return change
+def _classes_lost(tile: int, k: samples.Samples, a: Arguments) -> None:
+    k.classes = np.where(k.classes >= tile, k.ignore, k.classes)
 
 
-def _of_loss(op: Operator, reduction: int, index: str = "", kind: str = "") -> Callable[[Arguments], bool]:
-    name = samples.index_of(op).name
-
-    def holds(a: Arguments) -> bool:
-        return (
-            op.by_role(a).get("reduction", 0) == reduction
-            and (not index or str(a[name].dtype) == index)
-            and (not kind or dtype_of(a[op.main].dtype).name == kind)
-        )
-
-    return holds
+def _is_of_loss(op: Operator, reduction: int, a: Arguments, *, index: str = "", kind: str = "") -> bool:
+    return (
+        op.by_role(a).get("reduction", 0) == reduction
+        and (not index or str(a[samples.index_of(op).name].dtype) == index)
+        and (not kind or dtype_of(a[op.main].dtype).name == kind)
+    )
 
 
 def _longer(op: Operator, holds: Callable[[Arguments], bool], size: Count, tile: int) -> Callable[[Arguments], bool]:
@@ -118,33 +106,29 @@ def _longer(op: Operator, holds: Callable[[Arguments], bool], size: Count, tile:
 
 
 def _losses(op: Operator) -> Iterator[Defect]:
-    slug, name = op.slug, samples.index_of(op).name
+    name = samples.index_of(op).name
     for kind, (code, reduction), index in product(kinds(op), enumerate(reductions(op)), index_types(op)):
         template = f"{kind} {reduction} {index}"
-        holds = _of_loss(op, code, index, kind)
-        yield Defect(
-            f"only/{slug}/{template} never ignored", op.name, "IDX", f"{template}: the ignored class is not looked at",
-            Device(template, _loss(op, holds, _never_ignored)), f"{template} with ignored rows",
-            socs=socs_of(kind),
-        )  # fmt: skip
+        what, needs = f"{template}: the ignored class is not looked at", f"{template} with ignored rows"
+        kernel = _loss(op, partial(_is_of_loss, op, code, index=index, kind=kind), _never_ignored)
+        yield mutant(op, "only", f"{template} never ignored", "IDX", what, needs, kernel, socs=socs_of(kind))
     for (code, reduction), index, tile in product(enumerate(reductions(op)), index_types(op), TARGET_TILES):
         template = f"{reduction} {index}"
-        holds = _longer(op, _of_loss(op, code, index), samples.samples_of, tile)
-        yield Defect(
-            f"only/{slug}/{template} {name} repeats {tile}", op.name, "TAIL",
+        holds = _longer(op, partial(_is_of_loss, op, code, index=index), samples.samples_of, tile)
+        yield mutant(
+            op, "only", f"{template} {name} repeats {tile}", "TAIL",
             f"{template}: from sample {tile} on, {name} is read from the first tile again",
-            Device(template, _loss(op, holds, classes_again(tile))), f"{template} with more than {tile} samples",
+            f"{template} with more than {tile} samples", _loss(op, holds, partial(classes_again, tile)),
         )  # fmt: skip
     for (code, reduction), tile in product(enumerate(reductions(op)), CLASS_TILES):
-        holds = _longer(op, _of_loss(op, code), samples.classes_of, tile)
+        holds = _longer(op, partial(_is_of_loss, op, code), samples.classes_of, tile)
         for label, change, what in (
-            ("weight repeats", _class_operands_repeat(tile), "what is given per class is read from the first tile"),
-            ("classes beyond", _classes_lost(tile), "classes stay zero"),
+            ("weight repeats", _class_operands_repeat, "what is given per class is read from the first tile"),
+            ("classes beyond", _classes_lost, "classes stay zero"),
         ):
-            yield Defect(
-                f"only/{slug}/{reduction} {label} {tile}", op.name, "TAIL",
-                f"{reduction}: from class {tile} on, {what}",
-                Device(label, _loss(op, holds, change)), f"{reduction} with targets from class {tile} on",
+            yield mutant(
+                op, "only", f"{reduction} {label} {tile}", "TAIL", f"{reduction}: from class {tile} on, {what}",
+                f"{reduction} with targets from class {tile} on", _loss(op, holds, partial(change, tile)),
             )  # fmt: skip
 
 
@@ -168,22 +152,15 @@ def wrapped(shape: tuple[int, ...], what: str) -> Array | None:
     return np.asarray(row * columns + column).reshape(-1)
 
 
-def _operand_wraps(op: Operator, name: str, what: str) -> Device:
-    def read(own: str, array: Array, call: Call) -> Array:
-        index = wrapped(array.shape, what) if own == name else None
-        return array if index is None else shaped(flat(array)[index], array)
-
-    return Device(what, plain(op), read=read)
+def _operand_wraps(what: str, array: Array) -> Array:
+    index = wrapped(array.shape, what)
+    return array if index is None else shaped(flat(array)[index], array)
 
 
-def _result_wraps(what: str) -> Mask:
+def _result_wraps(what: str, shape: tuple[int, ...]) -> Array | None:
     """Return a mask of the written elements, if the result's number wraps: the part beyond is never written."""
-
-    def written(shape: tuple[int, ...]) -> Array | None:
-        index = wrapped(shape, what)
-        return None if index is None else (index == np.arange(index.size)).reshape(shape)
-
-    return written
+    index = wrapped(shape, what)
+    return None if index is None else (index == np.arange(index.size)).reshape(shape)
 
 
 def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
@@ -212,47 +189,43 @@ def _class_wraps(k: samples.Samples, a: Arguments) -> None:
 
 
 def _loss_counters(op: Operator) -> Iterator[Defect]:
-    slug = op.slug
     for several, shape in ((False, "(C)"), (True, "(N, C)"))[0 if 1 in ranks(op) else 1 :]:
         for code, reduction in enumerate(reductions(op)):
-            kernel = _loss(op, _many_classes(op, several, code), _class_wraps)
-            yield Defect(
-                f"counter/{slug}/{shape} {reduction} class", op.name, "BIG",
-                f"{reduction} of {shape}: a class wraps at 65536", Device("class", kernel),
-                f"{reduction} of a {op.main} {shape} with a target class of at least 65536",
-            )  # fmt: skip
+            what = f"{reduction} of {shape}: a class wraps at 65536"
+            needs = f"{reduction} of a {op.main} {shape} with a target class of at least 65536"
+            kernel = _loss(op, partial(_has_many_classes, op, several, code), _class_wraps)
+            yield mutant(op, "counter", f"{shape} {reduction} class", "BIG", what, needs, kernel)
     for code, reduction in enumerate(reductions(op)):
-        holds = _longer(op, _of_loss(op, code), samples.samples_of, HALF_WORD)
-        wrapping = {samples.index_of(op).name: classes_again(HALF_WORD)}
+        holds = _longer(op, partial(_is_of_loss, op, code), samples.samples_of, HALF_WORD)
+        wrapping: dict[str, samples.Change] = {samples.index_of(op).name: partial(classes_again, HALF_WORD)}
         if code == 0:
-            wrapping |= {p.name: operand_again("per_sample", p.symbol, HALF_WORD) for p in samples.per_sample(op)}
+            own = samples.per_sample(op)
+            wrapping |= {p.name: partial(operand_again, "per_sample", p.symbol, HALF_WORD) for p in own}
         for word, change in wrapping.items():
-            yield Defect(
-                f"counter/{slug}/{reduction} {word} sample", op.name, "BIG",
-                f"{reduction}: the number of a {word}'s sample wraps at 65536",
-                Device("sample", _loss(op, holds, change)), f"{reduction} of more than 65536 samples",
-            )  # fmt: skip
+            what = f"{reduction}: the number of a {word}'s sample wraps at 65536"
+            needs, kernel = f"{reduction} of more than 65536 samples", _loss(op, holds, change)
+            yield mutant(op, "counter", f"{reduction} {word} sample", "BIG", what, needs, kernel)
 
 
-def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments], bool]:
-    holds = _of_loss(op, code)
-    return lambda a: (a[op.main].ndim > 1) is several and samples.classes_of(op, a) > HALF_WORD and holds(a)
+def _has_many_classes(op: Operator, several: bool, code: int, a: Arguments) -> bool:
+    return (a[op.main].ndim > 1) is several and samples.classes_of(op, a) > HALF_WORD and _is_of_loss(op, code, a)
 
 
 def _counters(op: Operator) -> Iterator[Defect]:
     for what in ("flat", "row", "column"):
-        devices = {p.name: _operand_wraps(op, p.name, what) for p in op.operands if elementwise.fits(op)}
+        wrong: dict[str, dict[str, Any]] = {}
+        if elementwise.fits(op):
+            change = partial(_operand_wraps, what)
+            wrong = {p.name: {"read": reading(p.name, change)} for p in op.operands}
         if not (has_one_element(op) or (what == "column" and reduces_last_axis(op))):
-            devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
+            wrong[op.output] = {"written": partial(_result_wraps, what)}
         if rows.fits(op) and what != "flat":
-            devices["sum"] = Device(what, _sum_of_the_wrapped(op, what))
+            wrong["sum"] = {"kernel": _sum_of_the_wrapped(op, what)}
         if rows.fits(op) and what == "flat":
-            devices["terms"] = Device("terms", _length_wraps(op))
-        for name, device in devices.items():
-            yield Defect(
-                f"counter/{op.slug}/{name} {what}", op.name, "BIG", f"the {what} number of {name} wraps at 65536",
-                device, f"a {what} number of at least 65536",
-            )  # fmt: skip
+            wrong["terms"] = {"kernel": _length_wraps(op)}
+        for name, step in wrong.items():
+            text, needs = f"the {what} number of {name} wraps at 65536", f"a {what} number of at least 65536"
+            yield mutant(op, "counter", f"{name} {what}", "BIG", text, needs, **step)
 
 
 def mutants(op: Operator) -> Iterator[Defect]:

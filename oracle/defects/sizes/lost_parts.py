@@ -211,23 +211,15 @@ def changing(op: Operator, count: Count, shows: Callable[[int], bool], change: s
     return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
 
 
-def classes_again(tile: int) -> samples.Change:
-    """Return a change that reads the class indices from their first tile again."""
-
-    def change(k: samples.Samples, a: Arguments) -> None:
-        k.classes = repeated(k.classes, tile)
-
-    return change
+def classes_again(tile: int, k: samples.Samples, a: Arguments) -> None:
+    """Read the class indices from their first tile again."""
+    k.classes = repeated(k.classes, tile)
 
 
-def operand_again(group: str, name: str, tile: int) -> samples.Change:
-    """Return a change that reads an operand, ``per_sample`` or ``per_class``, from its first tile again."""
-
-    def change(k: samples.Samples, a: Arguments) -> None:
-        values = getattr(k, group)
-        values[name] = repeated(values[name], tile)
-
-    return change
+def operand_again(group: str, name: str, tile: int, k: samples.Samples, a: Arguments) -> None:
+    """Read an operand, ``per_sample`` or ``per_class``, from its first tile again."""
+    values = getattr(k, group)
+    values[name] = repeated(values[name], tile)
 
 
 def _samples_lost(op: Operator, lost: Lost, size: int) -> Device:

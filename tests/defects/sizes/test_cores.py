@@ -77,7 +77,7 @@ def test_a_stale_element_lies_two_tiles_before_in_the_same_share(cores, tile):
 @pytest.mark.parametrize("label", BY_ROWS)
 def test_softmax_rows_need_more_rows_than_cores_and_more_terms_than_tiles(label):
     change, tiles, _, _ = BY_ROWS[label]
-    kernel = _by_rows(SOFTMAX, change(SOFTMAX), 5, 8, tiles)
+    kernel = _by_rows(SOFTMAX, change, 5, 8, tiles)
     few, short, first, enough = (5, 8 * tiles + 1), (6, 8 * tiles), (8 * tiles + 1, 6), (6, 8 * tiles + 1)
     assert not differs(kernel, SOFTMAX, softmax_of(*few))
     assert not differs(kernel, SOFTMAX, softmax_of(*short))
