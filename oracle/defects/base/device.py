@@ -6,7 +6,7 @@ A right device has the default steps below; a wrong device differs in one of the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -263,6 +263,22 @@ def mutant(
     ``steps`` are right by default. Its id is ``group/slug/name``."""
     device = Device(name, kernel or plain(op), **steps)
     return Defect(f"{group}/{op.slug}/{name}", op.name, kind, what, device, needs, socs=socs, equivalent=equivalent)
+
+
+def published_defect(
+    op: Operator,
+    id: str,
+    kind: str,
+    what: str,
+    needs: str,
+    evidence: str,
+    kernel: Kernel | None = None,
+    *,
+    socs: tuple[str, ...] = EVERY_SOC,
+    **steps: Any,
+) -> Iterator[Defect]:
+    """Yield one published defect, made as by :func:`mutant`."""
+    yield Defect(id, op.name, kind, what, Device(id, kernel or plain(op), **steps), needs, evidence, socs)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ...model.call import POINTERS, Array, Call
 from ...model.dtypes import DTYPES
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
-from ..base.device import EVERY_SOC, Defect, Device, Write, mutant, plain
+from ..base.device import EVERY_SOC, Defect, Device, mutant, plain
 from ..base.elementwise import Arguments, F, Kernel
 from ..base.queries import accepted_values, call_of, checks_of, usual, usual_shape
 from .layouts import storage_of
@@ -285,7 +285,7 @@ def rows(op: Operator) -> Iterator[Defect]:
     right, first = plain(op), op.inputs()[0].name
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
         ("A01", "API", "refuses an output that is not contiguous", right,
-         {"check": refusing(not_contiguous(op.output))},
+         {"check": refusing(partial(not_contiguous, op.output))},
          "a strided output", "ops-nn !3792/#2100"),
         ("A02", "API", "accepts inconsistent dtypes", right, {"check": without(_dtype_checks(op))},
          "a call whose dtypes must be refused", "ops-nn !8677/#4791"),
@@ -314,35 +314,24 @@ def rows(op: Operator) -> Iterator[Defect]:
 # ---- further misbehaviour --------------------------------------------------------------------------------------------
 
 
-def _float32_out(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    return result.astype(F) if result.dtype.itemsize == 2 else result.astype(np.float64)
+def _replaced(change: Callable[[Array], Array], out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Return another array in the place of the output."""
+    return change(result)
 
 
-def _leading_one(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    return result[None]
+def merged(how: Callable[[Array, Array], Any], out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Write the result merged with the old content of the output's memory."""
+    with np.errstate(all="ignore"):
+        out[...] = how(out.copy(), result)
+    return out
 
 
-def _flattened(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    return result.reshape(-1) if result.ndim != 1 else result[None]
-
-
-def merged(how: Callable[[Array, Array], Any]) -> Write:
-    """Return a write that merges the result with the old content of the output's memory."""
-
-    def write(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-        with np.errstate(all="ignore"):
-            out[...] = how(out.copy(), result)
-        return out
-
-    return write
-
-
-MERGES: dict[str, tuple[Write, str]] = {
-    "added to what is there": (merged(lambda old, new: old + new), "large numbers in the output's memory"),
+MERGES: dict[str, tuple[Callable[[Array, Array], Any], str]] = {
+    "added to what is there": (lambda old, new: old + new, "large numbers in the output's memory"),
     "cleared by a product with 0": (
-        merged(lambda old, new: old * np.zeros((), old.dtype) + new), "NaN or infinity in the output's memory",
+        lambda old, new: old * np.zeros((), old.dtype) + new, "NaN or infinity in the output's memory",
     ),
-    "not written where it is 0": (merged(lambda old, new: np.where(new == 0, old, new)), "results of 0"),
+    "not written where it is 0": (lambda old, new: np.where(new == 0, old, new), "results of 0"),
 }  # fmt: skip
 
 
@@ -351,15 +340,15 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
     for name in op.names("input")[1:]:
         needs, after = f"any call with {name}", partial(_negated_in_place, name)
         yield mutant(op, "api", f"changes {name}", "API", f"{name} is used as scratch", needs, after=after)
-    shapes: tuple[tuple[str, Write, str], ...] = (
-        ("wider dtype", _float32_out, "any call"),
-        ("leading axis of one", _leading_one, "any call"),
-        ("flattened", _flattened, "any call of rank other than 1"),
-    )
-    for what, write, needs in shapes:
+    for what, change, needs in (
+        ("wider dtype", lambda v: v.astype(F if v.dtype.itemsize == 2 else np.float64), "any call"),
+        ("leading axis of one", lambda v: v[None], "any call"),
+        ("flattened", lambda v: v.reshape(-1) if v.ndim != 1 else v[None], "any call of rank other than 1"),
+    ):
+        write = partial(_replaced, change)
         yield mutant(op, "api", what, "DTY", f"the result has a {what}", needs, write=write)
-    for what, (write, needs) in MERGES.items():
-        yield mutant(op, "api", what, "DET", f"the result is {what}", needs, write=write)
+    for what, (how, needs) in MERGES.items():
+        yield mutant(op, "api", what, "DET", f"the result is {what}", needs, write=partial(merged, how))
     what = "answers success and writes nothing"
     yield mutant(op, "api", "writes nothing", "API", what, "any call", launch=lambda call: False)
     what = "accepts every call"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,14 +83,10 @@ def _refusals(op: Operator) -> Iterator[Refusal]:
 # ---- predicates ------------------------------------------------------------------------------------------------------
 
 
-def not_contiguous(name: str) -> Predicate:
+def not_contiguous(name: str, call: Call, specs: Specs) -> bool:
     """Select calls in which the array is given and not contiguous."""
-
-    def holds(call: Call, specs: Specs) -> bool:
-        array = call.inputs.get(name, call.outputs.get(name))
-        return isinstance(array, np.ndarray) and not array.flags.c_contiguous
-
-    return holds
+    array = call.inputs.get(name, call.outputs.get(name))
+    return isinstance(array, np.ndarray) and not array.flags.c_contiguous
 
 
 def of(name: str, holds: Callable[[TensorSpec], bool]) -> Predicate:
@@ -126,12 +123,12 @@ def _tensors(op: Operator) -> Iterator[Refusal]:
     single = {*(p.name for p in op.inputs(ONE_VALUE)), *(each.output for each in op.each if has_one_element(each))}
     for name in op.names("input", "output"):
         needs, why = f"a valid call with {name} not contiguous", ONE_ELEMENT if name in single else ""
-        yield Refusal(f"non-contiguous {name}", needs, not_contiguous(name), equivalent=why)
+        yield Refusal(f"non-contiguous {name}", needs, partial(not_contiguous, name), equivalent=why)
         foreign = of(name, lambda spec: spec.format != "ND")
         yield Refusal(f"{name} with a format other than ND", f"a valid call whose {name} has another format", foreign)
     yield Refusal("empty tensors", "an empty tensor", of(main, lambda spec: spec.size == 0))
     for p in (p for p in op.inputs() if p.optional):
-        yield Refusal(f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs)  # type: ignore[misc]
+        yield Refusal(f"a missing {p.name}", f"no {p.name}", partial(_is_missing, p.name))
     for p in broadcasting(op):
         spread = of_both(p.name, op.output, lambda spec, out: spec.shape != out.shape)
         lower = of_both(p.name, op.output, lambda spec, out: spec.rank < out.rank)
@@ -143,6 +140,10 @@ def _tensors(op: Operator) -> Iterator[Refusal]:
         yield Refusal(f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0))
         unlike = of_both(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
         yield Refusal(f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike)
+
+
+def _is_missing(name: str, call: Call, specs: Specs) -> bool:
+    return name not in specs
 
 
 def _ranks(op: Operator) -> Iterator[Refusal]:
@@ -250,7 +251,7 @@ def _losses(op: Operator) -> Iterator[Refusal]:
             yield Refusal(f"{index} (C) with {main} (C)", f"a {index} (C) with {main} (C)", long)
     for p in op.inputs(PER_SAMPLE):
         yield Refusal(f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0))
-        alone = _one_gradient(op, p.name)
+        alone = partial(_one_gradient, op, p.name)
         yield Refusal(f"a one-element {p.name} of rank 1", f"a {p.name} (1) with mean or sum", alone)
     for p in op.inputs(ONE_VALUE):
         if accepts(op, shapes={p.name: ()}):
@@ -263,28 +264,20 @@ def _losses(op: Operator) -> Iterator[Refusal]:
     if ignored is None:
         return
     name = ignored.name
-    beyond = _beyond_classes(op, name)
     yield Refusal(f"a negative {name}", f"a negative {name}", attribute(name, lambda given: given < 0))
-    yield Refusal(f"an {name} of C or more", f"an {name} of C or more", beyond)
+    yield Refusal(f"an {name} of C or more", f"an {name} of C or more", partial(_beyond_classes, op, name))
     wide = attribute(name, lambda given: not -(2**31) <= given < 2**31)
     yield Refusal(f"an {name} beyond int32", f"an {name} beyond int32", wide)
 
 
-def _one_gradient(op: Operator, name: str) -> Predicate:
+def _one_gradient(op: Operator, name: str, call: Call, specs: Specs) -> bool:
     parameter = op.attribute("reduction")
-
-    def holds(call: Call, specs: Specs) -> bool:
-        return specs[name].shape == (1,) and (parameter is None or call.attrs[parameter.name] != 0)
-
-    return holds
+    return specs[name].shape == (1,) and (parameter is None or call.attrs[parameter.name] != 0)
 
 
 def _classes(op: Operator, main: TensorSpec) -> int:
     return main.shape[samples.axis_in(op, main.shape, {})] if main.shape else 1
 
 
-def _beyond_classes(op: Operator, name: str) -> Predicate:
-    def holds(call: Call, specs: Specs) -> bool:
-        return specs[op.main].size > 0 and bool(call.attrs[name] >= _classes(op, specs[op.main]))
-
-    return holds
+def _beyond_classes(op: Operator, name: str, call: Call, specs: Specs) -> bool:
+    return specs[op.main].size > 0 and bool(call.attrs[name] >= _classes(op, specs[op.main]))

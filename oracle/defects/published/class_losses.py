@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,6 @@ def _sum_divided(k: Samples, a: Arguments) -> None:
     k.reduction = MEAN if k.reduction == SUM else k.reduction
 
 
-def _none_is_zero(k: Samples, a: Arguments) -> Any:
-    return k.out if k.reduction == EACH else None
-
-
 def _total_not_positive(k: Samples, a: Arguments) -> Any:
     return k.out if k.reduction == MEAN and not (k.single["total"] > 0).all() else None
 
@@ -71,22 +68,18 @@ def _in_input_type(k: Samples, a: Arguments) -> Any:
     return k.out
 
 
-def beyond(limit: int, *, wraps: bool) -> Change:
-    """Return a change that loses flat offsets of at least ``limit``, or wraps them around."""
-
-    def change(k: Samples, a: Arguments) -> Any:
-        right = RIGHT(k).reshape(-1)
-        if right.size <= limit:
-            return right
-        out = right.copy()
-        if wraps:
-            for start in range(limit, right.size, limit):
-                part = right[start : start + limit]
-                np.copyto(out[: part.size], part, where=part != 0)
-        out[limit:] = 0
-        return out
-
-    return change
+def beyond(k: Samples, a: Arguments, *, wraps: bool) -> Any:
+    """Lose flat offsets of at least BEYOND, or wrap them around."""
+    right = RIGHT(k).reshape(-1)
+    if right.size <= BEYOND:
+        return right
+    out = right.copy()
+    if wraps:
+        for start in range(BEYOND, right.size, BEYOND):
+            part = right[start : start + BEYOND]
+            np.copyto(out[: part.size], part, where=part != 0)
+    out[BEYOND:] = 0
+    return out
 
 
 def of_nll_loss_backward() -> Iterator[Defect]:
@@ -105,15 +98,16 @@ def of_nll_loss_backward() -> Iterator[Defect]:
          "pytorch #94226, kulinseth/pytorch #289"),
         ("N06", "RED", "sum is divided by totalWeight too", _sum_divided, "sum with a totalWeight other than one",
          "aprender #2182"),
-        ("N07", "RED", "reduction none returns zeros", _none_is_zero, "reduction none", "DirectML #739, #740"),
+        ("N07", "RED", "reduction none returns zeros", lambda k, a: k.out if k.reduction == EACH else None,
+         "reduction none", "DirectML #739, #740"),
         ("N08", "SPEC", "mean with totalWeight <= 0 returns zeros", _total_not_positive,
          "mean with a negative or zero totalWeight", "pytorch #64572, #31491, pytorch/xla #3141"),
         ("N09", "SPEC", "the output is not cleared: other classes and ignored rows keep garbage", _not_cleared,
          "more than one class, or an ignored row", "pytorch #20406"),
         ("N10", "BIG", f"writes at flat offsets from {BEYOND} on are lost (2^31 in the original)",
-         beyond(BEYOND, wraps=False), f"more than {BEYOND} cells", "pytorch #190139, torch-xpu-ops #4725"),
+         partial(beyond, wraps=False), f"more than {BEYOND} cells", "pytorch #190139, torch-xpu-ops #4725"),
         ("N10/wraps", "BIG", f"writes at flat offsets from {BEYOND} on wrap around (2^31 in the original)",
-         beyond(BEYOND, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
+         partial(beyond, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
         ("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
          "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from ..base.device import (
     Right,
     half_away,
     plain,
+    published_defect,
     saturated,
     truncated,
 )
@@ -44,58 +46,39 @@ from ..base.elementwise import Arguments, F, Formula, Kernel, Operands, Where, c
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
-# Published defects of aclnnCrossEntropyLoss.
 
-
-def of_cross_entropy_loss() -> Iterator[Defect]:
-    """Yield the published defects."""
-    yield from of_samples(cross_entropy_loss.OPERATOR, "ops-nn 9829a66ef")
-
-
-def of_samples(op: Operator, evidence: str) -> Iterator[Defect]:
-    """Yield the defects that the loss and its gradient share."""
+def of_cross_entropy(op: Operator, evidence: str) -> Iterator[Defect]:
+    """Yield the published defects that aclnnCrossEntropyLoss and its gradient share."""
     yield Defect(
         f"{op.slug}/negative ignoreIndex", op.name, "IDX", "a mean counts the samples of a negative ignoreIndex too",
-        Device("negative", _counting_ignored(op)), "a mean, and a negative ignoreIndex that occurs", evidence,
+        Device("negative", partial(_counting_ignored, op)), "a mean, and a negative ignoreIndex that occurs", evidence,
     )  # fmt: skip
     yield Defect(
         f"{op.slug}/low bits", op.name, "IDX", "ignoreIndex is cut to its low 32 bits",
-        Device("low bits", _cut(op)), "an ignoreIndex beyond int32 whose low bits are a class that occurs",
+        Device("low bits", partial(_cut, op)), "an ignoreIndex beyond int32 whose low bits are a class that occurs",
         "the kernel of ascend950",
     )  # fmt: skip
 
 
-def _counting_ignored(op: Operator) -> Kernel:
-    right = plain(op)
-
-    def wrong(a: Arguments, target: Platform) -> Array:
-        result, ignored = right(a, target), a["target"] == a["ignoreIndex"]
-        if (
-            (a["reductionOptional"] or cross_entropy_loss.MEAN) != cross_entropy_loss.MEAN
-            or a["ignoreIndex"] >= 0
-            or ignored.all()
-        ):
-            return result
-        weights = a["weightOptional"]
-        counted = a["target"][~ignored]
-        total = F(counted.size) if weights is None else weights[counted].sum(dtype=F)
-        return np.asarray(result * (total / (total + F(np.count_nonzero(ignored)))))
-
-    return wrong
+def _counting_ignored(op: Operator, a: Arguments, target: Platform) -> Array:
+    result, ignored = plain(op)(a, target), a["target"] == a["ignoreIndex"]
+    is_mean = (a["reductionOptional"] or cross_entropy_loss.MEAN) == cross_entropy_loss.MEAN
+    if not is_mean or a["ignoreIndex"] >= 0 or ignored.all():
+        return result
+    weights = a["weightOptional"]
+    counted = a["target"][~ignored]
+    total = F(counted.size) if weights is None else weights[counted].sum(dtype=F)
+    return np.asarray(result * (total / (total + F(np.count_nonzero(ignored)))))
 
 
-def _cut(op: Operator) -> Kernel:
-    right = plain(op)
-    return lambda a, target: right({**a, "ignoreIndex": int(np.int64(a["ignoreIndex"]).astype(np.int32))}, target)
-
-
-# Published defects of aclnnCrossEntropyLossGrad, and arguments about its generated mutants.
+def _cut(op: Operator, a: Arguments, target: Platform) -> Array:
+    return plain(op)({**a, "ignoreIndex": int(np.int64(a["ignoreIndex"]).astype(np.int32))}, target)
 
 
 def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
     """Yield the published defects, and arguments for mutants that differ only at a labelSmoothing other than 0."""
     op = cross_entropy_loss_grad.OPERATOR
-    yield from of_samples(op, "the official golden, and a kernel of ascend950")
+    yield from of_cross_entropy(op, "the official golden, and a kernel of ascend950")
     for name in (*_smoothed(op), f"pair/{op.slug}/*labelSmoothing positive*"):
         yield Argument(name, "before ascend950 a labelSmoothing other than 0 is unspecified", BEFORE_950)
 
@@ -132,19 +115,14 @@ def _unsmoothed(root: Expression) -> Expression:
 # Published differences of aclnnKlDivBackward.
 
 
-def by_self(reduction: int) -> Kernel:
-    """Return a kernel with a mean over self's own count in place of the common shape's count."""
-    right = plain(kl_div_backward.OPERATOR)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        result = right(a, target)
-        if a["reduction"] != reduction:
-            return result
-        shapes = [shape if reduction == MEAN else (shape or (1,))[:1] for shape in (kl_div.COMMON(a), a["self"].shape)]
-        whole, own = map(math.prod, shapes)
-        return np.asarray(result * F(whole / max(1, own)))
-
-    return kernel
+def by_self(reduction: int, a: Arguments, target: Platform) -> Array:
+    """Compute a mean over self's own count in place of the common shape's count."""
+    result = plain(kl_div_backward.OPERATOR)(a, target)
+    if a["reduction"] != reduction:
+        return result
+    shapes = [shape if reduction == MEAN else (shape or (1,))[:1] for shape in (kl_div.COMMON(a), a["self"].shape)]
+    whole, own = map(math.prod, shapes)
+    return np.asarray(result * F(whole / max(1, own)))
 
 
 def of_kl_div_backward() -> Iterator[Defect]:
@@ -155,22 +133,13 @@ def of_kl_div_backward() -> Iterator[Defect]:
     ):
         yield Defect(
             f"kl_div/{name} of self", kl_div_backward.OPERATOR.name, "RED", f"a {name} divides by what self counts",
-            Device(name, by_self(reduction)), f"a {name} of a self that broadcasts", evidence,
+            Device(name, partial(by_self, reduction)), f"a {name} of a self that broadcasts", evidence,
         )  # fmt: skip
 
 
 # Published defects of aclnnMseLoss.
 
 CORES = 48
-
-
-def of_mse_loss() -> Iterator[Defect]:
-    """Yield the published defects."""
-    yield Defect(
-        "mse_loss/last core alone", mse_loss.OPERATOR.name, "DET",
-        "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)",
-        Device("last core", _last_core()), "a sum over several cores", "ops-nn 192857467",
-    )  # fmt: skip
 
 
 def _last_core() -> Kernel:
@@ -193,16 +162,6 @@ def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> E
     return -t * e / (1 + e) * g * (1 / n)
 
 
-def of_soft_margin_loss_backward() -> Iterator[Defect]:
-    """Yield the defect of ascend950 before August 2026."""
-    op = soft_margin_loss_backward.OPERATOR
-    yield Defect(
-        "soft_margin/factor last", op.name, "RED", "a mean's factor is multiplied last, to an infinity",
-        Device("last", computing(op, factor_last)), "a mean of huge gradients with a target above 1",
-        "ops-nn 8e6b992ef", socs=("ascend950",),
-    )  # fmt: skip
-
-
 # The published defects of aclnnBinaryCrossEntropyBackward, B01 to B08.
 
 RIGHT = Formula(binary_cross_entropy_backward.OPERATOR)
@@ -213,14 +172,9 @@ def in_float16(k: Operands, a: Arguments) -> Any:
     return RIGHT(k, np.float16).astype(F) if a["self"].dtype == np.float16 else None
 
 
-def no_clamp(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
-    return g * (x - y) / ((1 - x) * x) * w
-
-
 def clamp_first(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
-    return binary_cross_entropy_backward.formula(
-        g, minimum(maximum(x, binary_cross_entropy_backward.CLAMP), 1 - binary_cross_entropy_backward.CLAMP), y, w
-    )
+    clamp = binary_cross_entropy_backward.CLAMP
+    return binary_cross_entropy_backward.formula(g, minimum(maximum(x, clamp), 1 - clamp), y, w)
 
 
 def summed(k: Operands, a: Arguments) -> Any:
@@ -242,7 +196,8 @@ def of_binary_cross_entropy_backward() -> Iterator[Defect]:
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
         ("B01", "NUM", "float16 is computed in float16, where the clamp is zero", changing(op, in_float16), {},
          "float16 with self at 0 or 1", "Oneflow #7476"),
-        ("B02", "NUM", "the divisor is not clamped", computing(op, no_clamp), {},
+        ("B02", "NUM", "the divisor is not clamped",
+         computing(op, lambda g, x, y, w: g * (x - y) / ((1 - x) * x) * w), {},
          "self at 0, at 1 or outside [0, 1]", "torch/nn #730, tiny-dnn #410"),
         ("B03", "NUM", "self is clamped before the numerator too", computing(op, clamp_first), {},
          "self and target both near 0, or self outside [0, 1]", "pytorch #187557"),
@@ -275,11 +230,20 @@ def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
 
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
-    "cross_entropy_loss": of_cross_entropy_loss,
+    "cross_entropy_loss": partial(of_cross_entropy, cross_entropy_loss.OPERATOR, "ops-nn 9829a66ef"),
     "cross_entropy_loss_grad": of_cross_entropy_loss_grad,
     "kl_div_backward": of_kl_div_backward,
-    "mse_loss": of_mse_loss,
-    "soft_margin_loss_backward": of_soft_margin_loss_backward,
+    "mse_loss": partial(
+        published_defect, mse_loss.OPERATOR, "mse_loss/last core alone", "DET",
+        "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)",
+        "a sum over several cores", "ops-nn 192857467", _last_core(),
+    ),
+    "soft_margin_loss_backward": partial(
+        published_defect, soft_margin_loss_backward.OPERATOR, "soft_margin/factor last", "RED",
+        "a mean's factor is multiplied last, to an infinity", "a mean of huge gradients with a target above 1",
+        "ops-nn 8e6b992ef", computing(soft_margin_loss_backward.OPERATOR, factor_last),
+        socs=("ascend950",),  # before August 2026
+    ),
     "binary_cross_entropy_backward": of_binary_cross_entropy_backward,
     "binary_cross_entropy_with_logits_backward": of_binary_cross_entropy_with_logits_backward,
-}
+}  # fmt: skip

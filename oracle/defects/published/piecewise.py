@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import Expression, equal, where
 from ...operators import hardswish_backward, prelu_backward
-from ..base.device import Defect, Device, Right
+from ..base.device import Defect, Device, Right, published_defect
 from ..base.elementwise import Arguments, F, Kernel, computing
 from ..one_change.api import merged
 
@@ -22,19 +23,10 @@ def overwritten(g: Expression, x: Expression) -> Expression:
     return where(equal(x, 3), 1, where(equal(x, -3), 0, hardswish_backward.formula(g, x)))
 
 
-def of_hardswish_backward() -> Iterator[Defect]:
-    """Yield the defect."""
-    op = hardswish_backward.OPERATOR
-    yield Defect(
-        "hardswish/constant edges", op.name, "FORM", "self = -3 gives 0, self = 3 gives 1 for any gradOutput",
-        Device("edges", computing(op, overwritten)), "self = 3 with a gradient other than 1", "op-plugin",
-    )  # fmt: skip
-
-
 # Defects of aclnnPreluBackward that other elementwise operators cannot have: channels, sums, masks.
 
 NAME, SUM = prelu_backward.OPERATOR.name, "gradWeight"
-ADDED = merged(lambda old, new: old + new)  # the memory was not cleared
+ADDED = partial(merged, lambda old, new: old + new)  # the memory was not cleared
 Terms = Callable[[Array, Array], Array]
 
 
@@ -159,6 +151,10 @@ def of_prelu_backward() -> Iterator[Defect]:
 
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
-    "hardswish_backward": of_hardswish_backward,
+    "hardswish_backward": partial(
+        published_defect, hardswish_backward.OPERATOR, "hardswish/constant edges", "FORM",
+        "self = -3 gives 0, self = 3 gives 1 for any gradOutput", "self = 3 with a gradient other than 1", "op-plugin",
+        computing(hardswish_backward.OPERATOR, overwritten),
+    ),
     "prelu_backward": of_prelu_backward,
-}
+}  # fmt: skip

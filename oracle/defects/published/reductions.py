@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
-from ..base.device import EVERY_SOC, Defect, Device, Right, plain, store
+from ..base.device import EVERY_SOC, Defect, Device, Right, plain, published_defect, store
 from ..base.elementwise import Arguments, F, Kernel, row_sum
 from ..base.rows import Formula, Operands, Total, changing, with_sum
 from ..one_change.api import seed_of
@@ -162,14 +163,6 @@ def variance(a: Arguments, target: Platform) -> Array:
     return np.asarray(1 / (r * r) - F(a["eps"]))
 
 
-def of_group_norm() -> Iterator[Defect]:
-    """Yield the official golden as a defect."""
-    yield Defect(
-        "group_norm/variance", group_norm.OPERATOR.name, "NUM", "rstdOut is the variance",
-        Device("variance", variance, output="rstdOut"), "any call", "ops-nn golden.py",
-    )  # fmt: skip
-
-
 # The different formula in the document of aclnnGroupNormBackward.
 
 
@@ -185,18 +178,16 @@ def documented(a: Arguments, target: Platform) -> Array:
     return np.asarray(gamma * known["r"] * (g - (of_beta + z * of_gamma) / count))
 
 
-def of_group_norm_backward() -> Iterator[Defect]:
-    """Yield the document's formula as a defect."""
-    yield Defect(
-        "group_norm/documented gradient", group_norm_backward.OPERATOR.name, "RED",
-        "sums per channel, and gamma outside the bracket", Device("documented", documented),
-        "groups of several channels", "document aclnnGroupNormBackward",
-    )  # fmt: skip
-
-
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "softmax_backward": of_softmax_backward,
-    "group_norm": of_group_norm,
-    "group_norm_backward": of_group_norm_backward,
-}
+    "group_norm": partial(
+        published_defect, group_norm.OPERATOR, "group_norm/variance", "NUM", "rstdOut is the variance", "any call",
+        "ops-nn golden.py", variance, output="rstdOut",
+    ),
+    "group_norm_backward": partial(
+        published_defect, group_norm_backward.OPERATOR, "group_norm/documented gradient", "RED",
+        "sums per channel, and gamma outside the bracket", "groups of several channels",
+        "document aclnnGroupNormBackward", documented,
+    ),
+}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ...operators import (
     swish_backward,
 )
 from ...operators.gelu import BETA, CUBIC
-from ..base.device import Defect, Device, Right, plain
+from ..base.device import Defect, Device, Right, plain, published_defect
 from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computing, single
 
 # The published defects of aclnnGeluBackward.
@@ -39,31 +40,15 @@ def divided_by_self(g: Expression, x: Expression) -> Expression:
 
 def of_gelu_backward() -> Iterator[Defect]:
     """Yield the defects of aclnnGeluBackward."""
+    op = gelu_backward.OPERATOR
     yield Defect(
-        "gelu/no selection", gelu_backward.OPERATOR.name, "NUM", "the term inf * 0 of a large negative self stays NaN",
-        Device("no selection", computing(gelu_backward.OPERATOR, without_selection)), "self below -10.06",
+        "gelu/no selection", op.name, "NUM", "the term inf * 0 of a large negative self stays NaN",
+        Device("no selection", computing(op, without_selection)), "self below -10.06",
         "ops-nn experimental/activation", socs=("ascend910b", "ascend910_93", "ascend310p", "ascend950"),
     )  # fmt: skip
     yield Defect(
-        "gelu/divided by self", gelu_backward.OPERATOR.name, "NUM", "the output is divided by self: NaN at 0",
-        Device("divided", computing(gelu_backward.OPERATOR, divided_by_self)), "self = 0", "Paddle #14857",
-    )  # fmt: skip
-
-
-# A published defect of aclnnSiluBackward.
-
-
-def of_the_first(call: Call, a: Arguments) -> str:
-    return dtype_of(a[silu_backward.INPUTS[0]].dtype).name
-
-
-def of_silu_backward() -> Iterator[Defect]:
-    """Yield the defect of aclnnSiluBackward."""
-    op = silu_backward.OPERATOR
-    yield Defect(
-        "silu/type of the first", op.name, "DTY", "with a self of another type the result has gradOutput's",
-        Device("first", plain(op), kernel_type=of_the_first), "a 16-bit gradOutput with a float32 self",
-        "ops-nn ce49caa8b", socs=("ascend950",),
+        "gelu/divided by self", op.name, "NUM", "the output is divided by self: NaN at 0",
+        Device("divided", computing(op, divided_by_self)), "self = 0", "Paddle #14857",
     )  # fmt: skip
 
 
@@ -72,16 +57,6 @@ def of_silu_backward() -> Iterator[Defect]:
 
 def truncated(k: Operands, a: Arguments) -> None:
     k["beta"] = float(np.trunc(k["beta"])) if np.isfinite(k["beta"]) else k["beta"]
-
-
-def of_swish_backward() -> Iterator[Defect]:
-    """Yield the defect of ascend950 before 2026."""
-    op = swish_backward.OPERATOR
-    yield Defect(
-        "swish/whole beta", op.name, "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
-        Device("whole beta", changing(op, truncated)), "a beta that is no integer", "ops-nn eaebf6db2",
-        socs=("ascend950",),
-    )  # fmt: skip
 
 
 # A published defect of aclnnMishBackward.
@@ -93,14 +68,6 @@ def closed(g: Expression, x: Expression) -> Expression:
     return g * (4 * x * e * (e + 1) / (m * m) - 2 / m + 1)
 
 
-def of_mish_backward() -> Iterator[Defect]:
-    """Yield the defect of aclnnMishBackward."""
-    yield Defect(
-        "mish/closed form", mish_backward.OPERATOR.name, "NUM", "a form in powers of e^self: inf / inf from 41.8 on",
-        Device("closed", computing(mish_backward.OPERATOR, closed)), "self above 42", "TBE mish_grad, docstring",
-    )  # fmt: skip
-
-
 # A published difference of aclnnSeluBackward.
 
 
@@ -108,24 +75,7 @@ def upper_at_zero(g: Expression, y: Expression) -> Expression:
     return where(equal(y, 0), g * selu_backward.SCALE, selu_backward.formula(g, y))
 
 
-def of_selu_backward() -> Iterator[Defect]:
-    """Yield the defect of ascend950 before July 2026."""
-    op = selu_backward.OPERATOR
-    yield Defect(
-        "selu/zero", op.name, "FORM", "a result of 0 takes the upper branch",
-        Device("zero", computing(op, upper_at_zero)), "a result of 0", "ops-nn, July 2026", socs=("ascend950",),
-    )  # fmt: skip
-
-
 # The published defects of aclnnLogSigmoidBackward, L01 to L08, and a right kernel of its own.
-
-
-def exponential_quotient(g: Expression, x: Expression) -> Expression:
-    return g * exp(-x) / (1 + exp(-x))
-
-
-def one_minus(g: Expression, x: Expression) -> Expression:
-    return g * (1 - 1 / (1 + exp(-x)))
 
 
 def no_negative_branch(g: Expression, x: Expression) -> Expression:
@@ -178,10 +128,11 @@ def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
     """Yield L01 to L08, and a right kernel of the operator."""
     op, right = log_sigmoid_backward.OPERATOR, plain(log_sigmoid_backward.OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows", computing(op, exponential_quotient), {},
+        ("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows",
+         computing(op, lambda g, x: g * exp(-x) / (1 + exp(-x))), {},
          "self below -88", "snntorch #427, tinygrad #1113, candle #1722, burn #1139"),
-        ("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, one_minus), {},
-         "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
+        ("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, lambda g, x: g * (1 - 1 / (1 + exp(-x)))),
+         {}, "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
         ("L03", "IDX", "z / (1 + z) on both sides", computing(op, no_negative_branch), {}, "negative self", "derived"),
         ("L04", "API", "the derivative is taken at log_sigmoid(self)", computing(op, at_the_output), {},
          "any finite self", "mxnet #20371"),
@@ -203,9 +154,26 @@ def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "gelu_backward": of_gelu_backward,
-    "silu_backward": of_silu_backward,
-    "swish_backward": of_swish_backward,
-    "mish_backward": of_mish_backward,
-    "selu_backward": of_selu_backward,
+    "silu_backward": partial(
+        published_defect, silu_backward.OPERATOR, "silu/type of the first", "DTY",
+        "with a self of another type the result has gradOutput's", "a 16-bit gradOutput with a float32 self",
+        "ops-nn ce49caa8b", socs=("ascend950",),
+        kernel_type=lambda call, a: dtype_of(a[silu_backward.INPUTS[0]].dtype).name,
+    ),
+    "swish_backward": partial(
+        published_defect, swish_backward.OPERATOR, "swish/whole beta", "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
+        "a beta that is no integer", "ops-nn eaebf6db2", changing(swish_backward.OPERATOR, truncated),
+        socs=("ascend950",),  # before 2026
+    ),
+    "mish_backward": partial(
+        published_defect, mish_backward.OPERATOR, "mish/closed form", "NUM",
+        "a form in powers of e^self: inf / inf from 41.8 on", "self above 42", "TBE mish_grad, docstring",
+        computing(mish_backward.OPERATOR, closed),
+    ),
+    "selu_backward": partial(
+        published_defect, selu_backward.OPERATOR, "selu/zero", "FORM", "a result of 0 takes the upper branch",
+        "a result of 0", "ops-nn, July 2026", computing(selu_backward.OPERATOR, upper_at_zero),
+        socs=("ascend950",),  # before July 2026
+    ),
     "log_sigmoid_backward": of_log_sigmoid_backward,
-}
+}  # fmt: skip

@@ -20,7 +20,7 @@ from ...numerics.expressions import Expression, text
 from ...numerics.traversal import substitute, walk
 from ...operators.definition.operator import Operator
 from ..base import elementwise, rows, samples
-from ..base.device import Defect, Device, plain
+from ..base.device import Defect, mutant, plain
 from ..base.elementwise import Arguments, Kernel, Where, flat, gathered, spread
 from ..base.queries import has_one_element, has_rows, may_be_odd, summed_to
 
@@ -33,6 +33,7 @@ REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats cover
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
 Lost = Callable[[int, int], Any]  # (count, size of a tile or number of cores) -> the index of the lost elements
+Steps = dict[str, Any]  # the wrong steps of a device, by name
 NOTHING = slice(0, 0)
 
 
@@ -118,8 +119,8 @@ def _some(lost: Lost, size: int, count: int) -> bool:
 # ---- how a part is lost along an axis --------------------------------------------------------------------------------
 
 
-def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Device:
-    """Return a device that does not write a part of the flat tensor, of its rows, or of its columns."""
+def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Steps:
+    """Do not write a part of the flat tensor, of its rows, or of its columns."""
 
     def written(shape: tuple[int, ...]) -> Array | None:
         if len(shape) < {"elements": 0, "columns": 1, "rows": 2}[axis]:
@@ -129,11 +130,11 @@ def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Device:
         keep[lost(keep.size, size)] = False
         return None if keep.all() else np.broadcast_to(keep.reshape(kept), shape)
 
-    return Device(axis, plain(op), written=written)
+    return {"written": written}
 
 
-def _stale(op: Operator, lost: Lost, tile: int) -> Device:
-    """Return a device with the values of one tile before in the part."""
+def _stale(op: Operator, lost: Lost, tile: int) -> Steps:
+    """Leave the values of one tile before in the part."""
     right = plain(op)
 
     def shows(a: Arguments) -> bool:
@@ -148,11 +149,11 @@ def _stale(op: Operator, lost: Lost, tile: int) -> Device:
         values[part] = values[part - tile]
         return result
 
-    return Device("stale", Where(right, shows, wrong))
+    return {"kernel": Where(right, shows, wrong)}
 
 
-def _terms_lost(op: Operator, lost: Lost, size: int) -> Device:
-    """Return a device that omits some of the formula's values from the sum."""
+def _terms_lost(op: Operator, lost: Lost, size: int) -> Steps:
+    """Omit some of the formula's values from the sum."""
     right = elementwise.Formula(op, elementwise.own_order(op))
 
     def shows(a: Arguments) -> bool:
@@ -165,14 +166,14 @@ def _terms_lost(op: Operator, lost: Lost, size: int) -> Device:
         terms.reshape(-1)[lost(terms.size, size)] = 0
         return gathered(op, terms, a)
 
-    return Device("terms", Where(plain(op), shows, wrong))
+    return {"kernel": Where(plain(op), shows, wrong)}
 
 
-def _sum_without(op: Operator, lost: Lost, size: int) -> Device:
+def _sum_without(op: Operator, lost: Lost, size: int) -> Steps:
     def add(terms: Array) -> Array:
         return added(terms) - added(terms[..., lost(terms.shape[-1], size)])
 
-    return Device("sum", adding(op, partial(_some, lost, size), add))
+    return {"kernel": adding(op, partial(_some, lost, size), add)}
 
 
 def repeated(values: Array, tile: int) -> Array:
@@ -222,32 +223,33 @@ def operand_again(group: str, name: str, tile: int, k: samples.Samples, a: Argum
     values[name] = repeated(values[name], tile)
 
 
-def _samples_lost(op: Operator, lost: Lost, size: int) -> Device:
+def _samples_lost(op: Operator, lost: Lost, size: int) -> Steps:
     def change(k: samples.Samples, a: Arguments) -> None:
         k.classes = k.classes.copy()
         k.classes[lost(k.classes.size, size)] = k.ignore
 
-    return Device("samples", changing(op, samples.samples_of, partial(_some, lost, size), change))
+    return {"kernel": changing(op, samples.samples_of, partial(_some, lost, size), change)}
 
 
-def _classes_lost(op: Operator, lost: Lost, size: int) -> Device:
+def _classes_lost(op: Operator, lost: Lost, size: int) -> Steps:
     def change(k: samples.Samples, a: Arguments) -> None:
         gone = np.zeros(k.count, bool)
         gone[lost(gone.size, size)] = True
         inside = (k.classes >= 0) & (k.classes < gone.size)
         k.classes = np.where(inside & gone[np.where(inside, k.classes, 0)], k.ignore, k.classes)
 
-    return Device("classes", changing(op, samples.classes_of, partial(_some, lost, size), change))
+    return {"kernel": changing(op, samples.classes_of, partial(_some, lost, size), change)}
 
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
 
 
 class Axis(NamedTuple):
-    """An axis along which ``device`` loses one of ``parts``. ``what`` goes wrong; ``number``: the size that matters."""
+    """An axis along which the ``steps`` of a device lose one of ``parts``. ``what`` goes wrong; ``number``: the size
+    that matters."""
 
     name: str
-    device: Callable[[Operator, Lost, int], Device]
+    steps: Callable[[Operator, Lost, int], Steps]
     parts: tuple[str, ...]
     what: str
     number: str
@@ -289,11 +291,9 @@ def mutants(op: Operator) -> Iterator[Defect]:
             for size in part.sizes:
                 if axis.name == "elements" and label.startswith("one") and size % 2 == 0 and not may_be_odd(op):
                     continue  # no output has such a number of elements
-                yield Defect(
-                    f"{part.group}/{op.slug}/{axis.name} {label} {size}", op.name, "TAIL",
-                    axis.what.format(part.where.format(size)),
-                    axis.device(op, part.lost, size), part.needs.format(axis.number, size),
-                )  # fmt: skip
+                what, needs = axis.what.format(part.where.format(size)), part.needs.format(axis.number, size)
+                steps = axis.steps(op, part.lost, size)
+                yield mutant(op, part.group, f"{axis.name} {label} {size}", "TAIL", what, needs, **steps)
 
 
 # ---- clamps ----------------------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def _clamps_of(op: Operator) -> dict[str, Clamp]:
     return result
 
 
-def _unclamped(op: Operator, lost: Lost, tile: int, *, clamp: Clamp) -> Device:
+def _unclamped(op: Operator, lost: Lost, tile: int, *, clamp: Clamp) -> Steps:
     wrong = elementwise.mapped(op, lambda root: substitute(root, {clamp[0]: clamp[1]}))
 
     def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
@@ -338,4 +338,4 @@ def _unclamped(op: Operator, lost: Lost, tile: int, *, clamp: Clamp) -> Device:
         few = {n: v[part] if isinstance(v, np.ndarray) else v for n, v in k.items()}
         result[part] = wrong(few)
 
-    return Device("clamp", Where(plain(op), lambda a: math.prod(op.terms_shape(a)) > tile, corrected(op, change)))
+    return {"kernel": Where(plain(op), lambda a: math.prod(op.terms_shape(a)) > tile, corrected(op, change))}
