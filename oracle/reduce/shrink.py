@@ -233,14 +233,7 @@ def _without_unit_axes(state: State) -> Iterator[State]:
     for axis in range(rank) if rank > 1 and state.op.class_index is None else ():
         if _length(state, axis) != 1 or axis == kept:
             continue
-        plans, arrays = {}, {}
-        for name, own in _carriers(state, axis):
-            plan = state.plans()[name]
-            plans[name] = _reshaped(plan, (*plan.shape[:own], *plan.shape[own + 1 :]))
-            array = state.arrays.get(name)
-            if array is not None:
-                arrays[name] = array.reshape(plans[name].shape)
-        made = _with_lengths(state.with_plans(plans, arrays), axis - rank)
+        made = _with_lengths(_along(state, axis, (), np.squeeze), axis - rank)
         yield made if reduced is None or kept is None else _with_attribute(made, reduced.name, kept - (kept > axis))
 
 
@@ -320,16 +313,21 @@ def _kept(state: State, axis: int, keep: Array) -> State | None:
     """Return the state with some positions of an output axis, in every tensor that has this axis; None if empty."""
     if not len(keep) or len(keep) == _length(state, axis):
         return None
+    made = _with_lengths(_along(state, axis, (len(keep),), lambda array, own: np.take(array, keep, axis=own)))
+    return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
+
+
+def _along(state: State, axis: int, length: Shape, change: Callable[[Array, int], Array]) -> State:
+    """Return the state with another length of an output axis (``()``: without it), in every tensor that has this axis.
+    ``change`` changes an array along its own axis."""
     plans: dict[str, TensorPlan | None] = {}
     arrays: dict[str, Array | None] = {}
     for name, own in _carriers(state, axis):
-        plan = state.plans()[name]
-        plans[name] = _reshaped(plan, (*plan.shape[:own], len(keep), *plan.shape[own + 1 :]))
-        array = state.arrays.get(name)
+        plan, array = state.plans()[name], state.arrays.get(name)
+        plans[name] = _reshaped(plan, (*plan.shape[:own], *length, *plan.shape[own + 1 :]))
         if array is not None:
-            arrays[name] = np.take(array, keep, axis=own)
-    made = _with_lengths(state.with_plans(plans, arrays))
-    return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
+            arrays[name] = change(array, own)
+    return state.with_plans(plans, arrays)
 
 
 def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
