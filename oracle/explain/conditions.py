@@ -226,9 +226,8 @@ def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None
     best = next((result for result in _search(known, rows, bad) if result.is_worth), None)
     if best is None:
         return None
-    chosen, bits = best.chosen, best.bits
-    holds = np.logical_and.reduce(rows[list(chosen)])
-    return measured([known[k] for k in chosen], holds, bad, bits)
+    holds = np.logical_and.reduce(rows[list(best.chosen)])
+    return measured([known[k] for k in best.chosen], holds, bad, best.bits)
 
 
 def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float = 0.0) -> Contrast:

@@ -265,9 +265,7 @@ def score(
         if case.op not in left:
             left[case.op] = list(wrapping(OPERATORS[case.op], bits))
             result.tried += left[case.op]
-        if not left[case.op]:
-            continue
-        if not case.is_on(settings.soc):
+        if not left[case.op] or not case.is_on(settings.soc):
             continue
         if reason := too_large(case, settings):
             result.skipped[case.id] = reason

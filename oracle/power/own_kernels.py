@@ -247,17 +247,17 @@ def run_all(groups: Sequence[Sequence[KernelInfo]], work: Work, jobs: int) -> It
 def _run(group: Sequence[KernelInfo], work: Work) -> Answer:
     """Run a group in one process; if that process dies, run each kernel in its own."""
     answer = _in_process(group, work)
-    if not isinstance(answer, tuple):
-        findings, unusable = [], dict[str, str]()
-        for kernel in group:
-            alone = answer if len(group) == 1 else _in_process([kernel], work)
-            if isinstance(alone, tuple):
-                findings += alone[0]
-                unusable |= alone[1]
-            else:
-                findings.append(alone)
-        return findings, unusable
-    return answer
+    if isinstance(answer, tuple):
+        return answer
+    findings, unusable = [], dict[str, str]()
+    for kernel in group:
+        alone = answer if len(group) == 1 else _in_process([kernel], work)
+        if isinstance(alone, tuple):
+            findings += alone[0]
+            unusable |= alone[1]
+        else:
+            findings.append(alone)
+    return findings, unusable
 
 
 def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
@@ -423,7 +423,7 @@ def score_on(
     groups = grouped(wanted, jobs if isinstance(kernels, str) else 1)
     if isinstance(kernels, str):
         work = Work(kernels, default, keys(wanted), cases, settings)
-        answers: Iterator[tuple[list[Finding], dict[str, str]]] = run_all(groups, work, jobs)
+        answers: Iterator[Answer] = run_all(groups, work, jobs)
     else:
         answers = (run_group([(one, result[one.place]) for one in group], cases, settings) for group in groups)
     findings: dict[int, Finding] = {}

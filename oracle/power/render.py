@@ -194,11 +194,7 @@ def text_of_kernels(result: Result, cases: int) -> str:
 
 def _unnoticed(finding: Finding) -> str:
     if finding.judged:
-        return (
-            f"passes all {finding.judged} cases that it took"
-            if finding.refused
-            else f"passes all {finding.judged} cases"
-        )
+        return f"passes all {finding.judged} cases{' that it took' if finding.refused else ''}"
     return f"takes no case: {finding.refused}" if finding.refused else "there is no case of its operator on its SoC"
 
 

@@ -247,16 +247,12 @@ def _ends(a: Bounds) -> tuple[Array, ...]:
     return (a.low,) if a.is_exact else (a.low, a.high)
 
 
-def _product(a: Bounds, b: Bounds) -> Bounds:
-    return _hull(np.multiply, a, b)
-
-
 def _quotient(a: Bounds, b: Bounds) -> Bounds:
     result = _hull(np.divide, a, b)
     around = (b.low <= 0) & (b.high >= 0)
-    return (
-        Bounds(np.where(around, np.nan, result.low), np.where(around, np.nan, result.high)) if around.any() else result
-    )
+    if not around.any():
+        return result
+    return Bounds(np.where(around, np.nan, result.low), np.where(around, np.nan, result.high))
 
 
 def _square(a: Bounds) -> Bounds:
@@ -296,7 +292,7 @@ def _chosen(condition: Truth, then: Bounds, otherwise: Bounds) -> Bounds:
 _OPERATIONS: dict[str, Callable[..., Bounds]] = {
     "+": _sum,
     "-": _difference,
-    "*": _product,
+    "*": functools.partial(_hull, np.multiply),
     "/": _quotient,
     "neg": _negative,
     "abs": _absolute,
