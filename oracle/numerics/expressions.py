@@ -84,8 +84,6 @@ def instead_of(name: str) -> str:
     return text + (f"write {WRITTEN[name]}" if name in WRITTEN else f"there is none like it: {KNOWN}")
 
 
-# Formulas as graphs: a formula is written once as a plain function, and all other forms are derived from it.
-
 Operand = Union["Expression", int, float, Fraction]
 Function = Callable[..., "Expression"]
 
@@ -99,6 +97,16 @@ REDUCING = ("sum", "most", "least", TOTAL)  # along the formula's axis: the sum,
 ROUNDINGS = ("float16", "bfloat16")  # a kernel's rounding to a type between steps; real numbers ignore it
 LENGTH = "length"  # the symbol of the number of elements along that axis
 PLACE = "place"  # the symbol of an element's own index along that axis
+
+
+def _method(op: str, *, swapped: bool = False) -> Callable[[Expression, Operand], Expression]:
+    """Return the method of an operator; ``swapped``: the other operand comes first."""
+
+    def method(self: Expression, other: Operand) -> Expression:
+        operands = self, _operand(other)
+        return checked_operation(op, *(reversed(operands) if swapped else operands))
+
+    return method
 
 
 class Expression:
@@ -119,53 +127,19 @@ class Expression:
     def __repr__(self) -> str:
         return text(self)
 
-    def __add__(self, other: Operand) -> Expression:
-        return checked_operation("+", self, _operand(other))
-
-    def __radd__(self, other: Operand) -> Expression:
-        return checked_operation("+", _operand(other), self)
-
-    def __sub__(self, other: Operand) -> Expression:
-        return checked_operation("-", self, _operand(other))
-
-    def __rsub__(self, other: Operand) -> Expression:
-        return checked_operation("-", _operand(other), self)
-
-    def __mul__(self, other: Operand) -> Expression:
-        return checked_operation("*", self, _operand(other))
-
-    def __rmul__(self, other: Operand) -> Expression:
-        return checked_operation("*", _operand(other), self)
-
-    def __truediv__(self, other: Operand) -> Expression:
-        return checked_operation("/", self, _operand(other))
-
-    def __rtruediv__(self, other: Operand) -> Expression:
-        return checked_operation("/", _operand(other), self)
+    __add__, __radd__ = _method("+"), _method("+", swapped=True)
+    __sub__, __rsub__ = _method("-"), _method("-", swapped=True)
+    __mul__, __rmul__ = _method("*"), _method("*", swapped=True)
+    __truediv__, __rtruediv__ = _method("/"), _method("/", swapped=True)
+    __lt__, __gt__ = _method("<"), _method("<", swapped=True)
+    __le__, __ge__ = _method("<="), _method("<=", swapped=True)
+    __and__, __or__ = _method("and"), _method("or")
 
     def __neg__(self) -> Expression:
         return checked_operation("neg", self)
 
     def __abs__(self) -> Expression:
         return checked_operation("abs", self)
-
-    def __lt__(self, other: Operand) -> Expression:
-        return checked_operation("<", self, _operand(other))
-
-    def __le__(self, other: Operand) -> Expression:
-        return checked_operation("<=", self, _operand(other))
-
-    def __gt__(self, other: Operand) -> Expression:
-        return checked_operation("<", _operand(other), self)
-
-    def __ge__(self, other: Operand) -> Expression:
-        return checked_operation("<=", _operand(other), self)
-
-    def __and__(self, other: Expression) -> Expression:
-        return checked_operation("and", self, _operand(other))
-
-    def __or__(self, other: Expression) -> Expression:
-        return checked_operation("or", self, _operand(other))
 
     def __invert__(self) -> Expression:
         return checked_operation("not", self)
@@ -304,49 +278,25 @@ def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
 # ---- functions -------------------------------------------------------------------------------------------------------
 
 
-def exp(x: Operand) -> Expression:
-    """e^x."""
-    return checked_operation("exp", _operand(x))
+def _function(op: str, meaning: str, name: str = "") -> Callable[[Operand], Expression]:
+    """Return the function of a formula for an operation with one operand; its name is the operation's by default."""
+
+    def function(x: Operand) -> Expression:
+        return checked_operation(op, _operand(x))
+
+    function.__name__, function.__doc__ = name or op, meaning
+    return function
 
 
-def log(x: Operand) -> Expression:
-    """Natural logarithm."""
-    return checked_operation("log", _operand(x))
-
-
-def log1p(x: Operand) -> Expression:
-    """log(1 + x)."""
-    return checked_operation("log1p", _operand(x))
-
-
-def expm1(x: Operand) -> Expression:
-    """e^x - 1."""
-    return checked_operation("expm1", _operand(x))
-
-
-def tanh(x: Operand) -> Expression:
-    """Hyperbolic tangent."""
-    return checked_operation("tanh", _operand(x))
-
-
-def erf(x: Operand) -> Expression:
-    """Error function."""
-    return checked_operation("erf", _operand(x))
-
-
-def erfc(x: Operand) -> Expression:
-    """Complementary error function, 1 - erf(x)."""
-    return checked_operation("erfc", _operand(x))
-
-
-def sqrt(x: Operand) -> Expression:
-    """Square root."""
-    return checked_operation("sqrt", _operand(x))
-
-
-def sign(x: Operand) -> Expression:
-    """-1, 0 or 1; NaN of NaN."""
-    return checked_operation("sign", _operand(x))
+exp = _function("exp", "e^x.")
+log = _function("log", "Natural logarithm.")
+log1p = _function("log1p", "log(1 + x).")
+expm1 = _function("expm1", "e^x - 1.")
+tanh = _function("tanh", "Hyperbolic tangent.")
+erf = _function("erf", "Error function.")
+erfc = _function("erfc", "Complementary error function, 1 - erf(x).")
+sqrt = _function("sqrt", "Square root.")
+sign = _function("sign", "-1, 0 or 1; NaN of NaN.")
 
 
 def minimum(a: Operand, b: Operand) -> Expression:
@@ -401,24 +351,14 @@ def stored(x: Operand, like: Expression, only: str = "") -> Expression:
 # ---- along an axis: Formula(..., over=...) says which ----------------------------------------------------------------
 
 
-def sum_over(x: Operand) -> Expression:
-    """The sum along the formula's axis."""
-    return checked_operation("sum", _operand(x))
-
-
-def max_over(x: Operand) -> Expression:
-    """The largest value along the formula's axis; NaN if any is."""
-    return checked_operation("most", _operand(x))
-
-
-def min_over(x: Operand) -> Expression:
-    """The smallest value along the formula's axis; NaN if any is."""
-    return checked_operation("least", _operand(x))
-
-
-def sum_of_rows(x: Operand) -> Expression:
-    """The sum over all rows of a value of each row, which is made of reductions along the formula's axis."""
-    return checked_operation(TOTAL, _operand(x))
+sum_over = _function("sum", "The sum along the formula's axis.", "sum_over")
+max_over = _function("most", "The largest value along the formula's axis; NaN if any is.", "max_over")
+min_over = _function("least", "The smallest value along the formula's axis; NaN if any is.", "min_over")
+sum_of_rows = _function(
+    TOTAL,
+    "The sum over all rows of a value of each row, which is made of reductions along the formula's axis.",
+    "sum_of_rows",
+)
 
 
 def length() -> Expression:
