@@ -46,19 +46,14 @@ class Register:
     right: int
 
 
-_X86 = (
-    Register("MXCSR", word=7, mask=0xFFC0, right=0x1F80),
-    Register("x87 control word", word=0, mask=0x0F3F, right=0x033F),
-)
-_AARCH64 = (
-    Register(
-        "FPCR",
-        word=0,
-        mask=0x05C8_9F07,  # all bits except DN, which only decides the bits of a NaN
-        right=0,
+_ABI = {
+    ("linux", "x86_64"): (
+        Register("MXCSR", word=7, mask=0xFFC0, right=0x1F80),
+        Register("x87 control word", word=0, mask=0x0F3F, right=0x033F),
     ),
-)
-_ABI = {("linux", "x86_64"): _X86, ("linux", "aarch64"): _AARCH64}
+    # All bits except DN, which only decides the bits of a NaN.
+    ("linux", "aarch64"): (Register("FPCR", word=0, mask=0x05C8_9F07, right=0),),
+}
 
 
 def _functions() -> tuple[Any, Any] | None:
@@ -146,8 +141,6 @@ def ieee_mode() -> Iterator[None]:
         write(before)
 
 
-# The arithmetic of goldens and verdicts, independent of the state of the process.
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -199,7 +192,7 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         if not is_ieee():
-            with IeeeArithmetic():
+            with _ieee_block():
                 return function(*args, **kwargs)
         if _GET_ERRORS is None or _SET_ERRORS is None:
             if _OURS.get():
@@ -233,46 +226,20 @@ def _set_unit(state: bytes) -> None:
         )
 
 
-@dataclass(frozen=True)
-class State:
-    """The state that decides a thread's arithmetic, as it was found."""
-
-    unit: bytes
-    errors: dict[str, Any]
-    error_call: Any
-    buffer: int
-    decimal: decimal.Context
-    gmpy2: gmpy2.context
-
-    @classmethod
-    def now(cls) -> State:
-        return cls(
-            read(), dict(np.geterr()), np.geterrcall(), np.getbufsize(), decimal.getcontext(), gmpy2.get_context()
-        )
-
-    def restore(self) -> None:
-        """Restore this state in the current thread."""
-        np.seterr(**self.errors)
-        np.seterrcall(self.error_call)
-        np.setbufsize(self.buffer)
-        decimal.setcontext(self.decimal)
-        gmpy2.set_context(self.gmpy2)
-        write(self.unit)
-
-
-class IeeeArithmetic:
-    """A block of code with IEEE 754 arithmetic; the earlier state is restored at the end."""
-
-    def __enter__(self) -> IeeeArithmetic:
-        self.outside = State.now()
-        try:
-            _set_unit(self.outside.unit)
-            _set_libraries()
-            np.setbufsize(_NUMPY_BUFFER)
-        except BaseException:
-            self.outside.restore()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.outside.restore()
+@contextmanager
+def _ieee_block() -> Iterator[None]:
+    """Let a block of code compute as IEEE 754 says by default; then restore the state that decides the arithmetic."""
+    unit, errors, error_call, buffer = read(), np.geterr(), np.geterrcall(), np.getbufsize()
+    decimals, numbers = decimal.getcontext(), gmpy2.get_context()
+    try:
+        _set_unit(unit)
+        _set_libraries()
+        np.setbufsize(_NUMPY_BUFFER)
+        yield
+    finally:
+        np.seterr(**errors)
+        np.seterrcall(error_call)
+        np.setbufsize(buffer)
+        decimal.setcontext(decimals)
+        gmpy2.set_context(numbers)
+        write(unit)
