@@ -138,14 +138,9 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int, mor
     """Return an enclosure of a graph's value at finite operands. Raises Undefined if there is no value."""
     down, up = _contexts(precision)
     known = {} if more is None else more(precision)
-    values: dict[int, Interval] = {}
 
+    @functools.cache
     def value(node: Expression) -> Interval:
-        if id(node) not in values:
-            values[id(node)] = _value(node)
-        return values[id(node)]
-
-    def _value(node: Expression) -> Interval:
         if node.op == "constant":
             return _constant(node, precision)
         if node.op == "symbol" and node.value in known:
@@ -302,28 +297,20 @@ def _square(a: Interval, down: Context, up: Context) -> Interval:
     return Interval(mpfr(0), up.mul(largest, largest))
 
 
+_ENDS = {"log": 0, "log1p": -1}  # of domains: there a logarithm has no value
+
+
 def _rising(function: str) -> Operation:
     """Return the operation of an increasing function."""
 
     def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         (a,) = args
+        if a.is_point and a.low == _ENDS.get(function):
+            raise Undefined(f"{function} of {_ENDS[function]}")
         low, high = getattr(down, function)(a.low), getattr(up, function)(a.high)
         if gmpy2.is_nan(low) or gmpy2.is_nan(high):
             raise Undefined(f"{function} of [{a.low}, {a.high}]")
         return _between(low, high, a.above, a.below)
-
-    return apply
-
-
-def _logarithm(function: str, end: int) -> Operation:
-    """Return the operation of a logarithm, which has no value if its argument is exactly the ``end`` of its domain."""
-    rising = _rising(function)
-
-    def apply(args: list[Interval], down: Context, up: Context) -> Interval:
-        (a,) = args
-        if a.is_point and a.low == end:
-            raise Undefined(f"{function} of {end}")
-        return rising(args, down, up)
 
     return apply
 
@@ -366,9 +353,7 @@ OPERATIONS: dict[str, Operation] = {
     "sign": _sign,
     "min": lambda args, down, up: Interval(min(a.low for a in args), min(a.high for a in args)),
     "max": lambda args, down, up: Interval(max(a.low for a in args), max(a.high for a in args)),
-    **{name: _rising(name) for name in ("sqrt", "exp", "expm1", "tanh", "erf")},
-    "log": _logarithm("log", 0),
-    "log1p": _logarithm("log1p", -1),
+    **{name: _rising(name) for name in ("sqrt", "exp", "expm1", "tanh", "erf", "log", "log1p")},
     "erfc": lambda args, down, up: _between(
         down.erfc(args[0].high), up.erfc(args[0].low), args[0].below, args[0].above
     ),

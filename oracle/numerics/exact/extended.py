@@ -15,17 +15,12 @@ from typing import Any
 import gmpy2
 from gmpy2 import mpfr
 
-from ..expressions import COMPARISONS, ONE, ZERO, Expression, constant, operation
+from ..expressions import COMPARISONS, IRRATIONAL, ONE, ZERO, Expression, constant, operation
 from ..traversal import names_of, walk
 from .enclosures import Intervals, constant_interval, exact, holds
+from .rationals import OPERATIONS
 
 Special = float  # inf, -inf or NaN
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-}
 # The limits of a function at minus and at plus infinity.
 _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
     "exp": (ZERO, math.inf),
@@ -48,14 +43,9 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
 
     Raises Undefined if a finite part has no value (a division by zero), OracleError if its sign is undecided.
     """
-    made: dict[int, Expression | Special] = {}
 
+    @functools.cache
     def value(node: Expression) -> Expression | Special:
-        if id(node) not in made:
-            made[id(node)] = _value(node)
-        return made[id(node)]
-
-    def _value(node: Expression) -> Expression | Special:
         if node.is_constant:
             return node
         if node.op == "symbol":
@@ -82,10 +72,7 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
         a, b = (x if isinstance(x, float) else sign(x) if op in "*/" else 0.0 for x in args)
         if op == "/":
             return math.nan if math.isinf(b) or b == 0 else a * b  # the sign of a zero divisor decides; it is unknown
-        operations: dict[str, Callable[[float, float], float]] = {
-            "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "min": min, "max": max,
-        }  # fmt: skip
-        return operations[op](a, b)
+        return float(OPERATIONS[op](a, b))
 
     def sign(node: Expression) -> float:
         answer = exact(node, operands, more if enclosed(node) else None)
@@ -106,7 +93,7 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
         if all(isinstance(a, Expression) for a in sides):
             finite = operation(condition.op, *(a for a in sides if isinstance(a, Expression)))
             return holds(finite, operands, more if enclosed(finite) else None)
-        return _COMPARED[condition.op](*(a if isinstance(a, float) else 0.0 for a in sides))
+        return bool(OPERATIONS[condition.op](*(a if isinstance(a, float) else 0.0 for a in sides)))
 
     return value(root)
 
@@ -135,7 +122,7 @@ def _evaluated(root: Expression, operands: Mapping[str, float]) -> mpfr:
         elif node.op == "where":
             made[id(node)] = args[1] if args[0] else args[2]
         else:
-            made[id(node)] = _OPERATIONS[node.op](*args)
+            made[id(node)] = _OF_MPFR[node.op](*args)
     return made[id(root)]
 
 
@@ -143,21 +130,11 @@ def _least(a: mpfr, b: mpfr) -> mpfr:
     return a if gmpy2.is_nan(a) or a < b else b
 
 
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": gmpy2.add,
-    "-": gmpy2.sub,
-    "*": gmpy2.mul,
+_OF_MPFR: dict[str, Callable[..., Any]] = {
+    **OPERATIONS,
     "/": gmpy2.div,
-    "neg": lambda a: -a,
-    "abs": abs,
     "sign": lambda a: a if gmpy2.is_nan(a) or not a else mpfr((a > 0) - (a < 0)),
     "min": _least,
     "max": lambda a, b: -_least(-a, -b),
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": lambda a: not a,
-    **_COMPARED,
-    **{name: functools.partial(getattr(gmpy2, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh")},
-    "erf": gmpy2.erf,
-    "erfc": gmpy2.erfc,
+    **{name: getattr(gmpy2, name) for name in IRRATIONAL},
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -40,38 +42,21 @@ def numbers(operands: Mapping[str, float]) -> dict[str, Number]:
     return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
 
 
-_RATIONAL: dict[str, Callable[..., Number | bool]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "neg": lambda a: -a,
-    "abs": abs,
-    "sqrt": _root,
-    "sign": lambda a: mpq((a > 0) - (a < 0)),
-    "min": min,
-    "max": max,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": lambda a: not a,
-}
+#: Operations on exact numbers and truth values, except the division.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "neg": operator.neg, "abs": abs, "sqrt": _root,
+    "sign": lambda a: mpq((a > 0) - (a < 0)), "min": min, "max": max, "<": operator.lt, "<=": operator.le,
+    "==": operator.eq, "!=": operator.ne, "and": operator.and_, "or": operator.or_, "not": operator.not_,
+}  # fmt: skip
 
 
 def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
     """Return the exact value of a rational graph: a Number, or the truth of a condition. Raises Undefined for a
     division by zero, and Irrational for an irrational root."""
-    values: dict[int, Number | bool] = {}
 
+    @functools.cache
     def value(node: Expression) -> Any:
         """Evaluate only the chosen branch: the other one may divide by zero."""
-        if id(node) not in values:
-            values[id(node)] = _value(node)
-        return values[id(node)]
-
-    def _value(node: Expression) -> Any:
         if node.op == "constant":
             assert isinstance(node.value, Fraction)
             return mpq(node.value.numerator, node.value.denominator)
@@ -84,7 +69,7 @@ def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
             if not args[1]:
                 raise Undefined(f"{node} divides by zero")
             return args[0] / args[1]
-        return _RATIONAL[node.op](*args)
+        return OPERATIONS[node.op](*args)
 
     return value(root)
 
@@ -173,6 +158,15 @@ class Fraction64:
         holds = one <= two if or_equal else one < two
         return Fraction64(holds, 1.0, self.inexact | other.inexact | lost | lost_too)
 
+    def equal(self, other: Fraction64) -> Fraction64:
+        """Compare two fractions, as :meth:`less` does."""
+        difference = self - other
+        return Fraction64(difference.num == 0, 1.0, difference.inexact)
+
+    def negated(self) -> Fraction64:
+        """Return a condition with the other truth value."""
+        return Fraction64(~np.asarray(self.num), 1.0, self.inexact)
+
     def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
         """Return this fraction where the condition is true, else the other."""
         holds = condition.num
@@ -215,30 +209,24 @@ def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[
         return operand if isinstance(operand, Fraction64) else Fraction64(np.asarray(operand, np.float64))
     if op == "constant":
         return _constant(node.value)
-    if op == "where":
-        return args[1].choose(args[0], args[2])
-    if op in ("min", "max"):
-        smaller = args[0].less(args[1], or_equal=True)
-        return args[0].choose(smaller, args[1]) if op == "min" else args[1].choose(smaller, args[0])
-    if op == "sign":
-        return Fraction64(np.sign(args[0].num), 1.0, args[0].inexact)
-    if op in ("<", "<="):
-        return args[0].less(args[1], or_equal=op == "<=")
-    if op in ("==", "!="):
-        difference = args[0] - args[1]
-        holds = difference.num == 0 if op == "==" else difference.num != 0
-        return Fraction64(holds, 1.0, difference.inexact)
-    if op in ("and", "or"):
-        holds = args[0].num & args[1].num if op == "and" else args[0].num | args[1].num
-        return Fraction64(holds, 1.0, args[0].inexact | args[1].inexact)
-    if op == "not":
-        return Fraction64(~np.asarray(args[0].num), 1.0, args[0].inexact)
-    operations: dict[str, Any] = {
-        "+": Fraction64.__add__, "-": Fraction64.__sub__, "*": Fraction64.__mul__, "/": Fraction64.__truediv__,
-        "neg": Fraction64.__neg__, "abs": Fraction64.__abs__,
-    }  # fmt: skip
-    result: Fraction64 = operations[op](*args)
-    return result
+    return _OF_FRACTIONS[op](*args)
+
+
+_OF_FRACTIONS: dict[str, Callable[..., Fraction64]] = {
+    "+": Fraction64.__add__, "-": Fraction64.__sub__, "*": Fraction64.__mul__, "/": Fraction64.__truediv__,
+    "neg": Fraction64.__neg__, "abs": Fraction64.__abs__,
+    "sign": lambda a: Fraction64(np.sign(a.num), 1.0, a.inexact),
+    "<": Fraction64.less,
+    "<=": lambda a, b: a.less(b, or_equal=True),
+    "==": Fraction64.equal,
+    "!=": lambda a, b: a.equal(b).negated(),
+    "and": lambda a, b: Fraction64(a.num & b.num, 1.0, a.inexact | b.inexact),
+    "or": lambda a, b: Fraction64(a.num | b.num, 1.0, a.inexact | b.inexact),
+    "not": Fraction64.negated,
+    "where": lambda condition, a, b: a.choose(condition, b),
+    "min": lambda a, b: a.choose(a.less(b, or_equal=True), b),
+    "max": lambda a, b: b.choose(a.less(b, or_equal=True), a),
+}  # fmt: skip
 
 
 def _constant(value: Fraction | str | None) -> Fraction64:
