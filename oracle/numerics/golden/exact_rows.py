@@ -33,11 +33,11 @@ class ExactRow:
         }
         self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
         self.ratios: dict[str, mpq] = {}  # stages that are rational numbers but no such sums
-        self.plain: dict[str, float] = {}  # every stage in float64, for special values
         self.enclosed: list[Stage] = []
         self._ends: dict[int, dict[str, enclosures.Interval]] = {}
         with np.errstate(all="ignore"):
             kept = rows.totals(self.graph, FLOAT64, row, rows.loaded(row))
+        # Every stage in float64, for special values.
         self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
         for stage in self.graph.stages:
             result = self._as_parts(stage)
@@ -60,7 +60,7 @@ class ExactRow:
             return None
         if stage.kind == TOTAL:
             assert self.rows.beyond is not None
-            return self.rows.beyond.parts(self.graph, stage)
+            return self.rows.beyond.parts(self.graph.of_row(stage))
         if stage.kind == "sum" and (result := self._added_exactly(stage)) is not None:
             return result
         if stage.terms.op == "symbol":
@@ -111,7 +111,7 @@ class ExactRow:
             for stage in self.enclosed:
                 if stage.kind == TOTAL:
                     assert self.rows.beyond is not None
-                    result[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
+                    result[stage.name] = self.rows.beyond.enclosed(self.graph.of_row(stage), precision)
                     continue
                 terms = substitute(stage.terms, self.sums)
                 each = [

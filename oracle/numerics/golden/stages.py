@@ -41,21 +41,24 @@ class Totals:
 
 
 class RowTotals(Protocol):
-    """The sums of a formula over all rows (stages of the kind ``total``), for :class:`Stages` with some rows only."""
+    """The sums of a formula over all rows (stages of the kind ``total``), for :class:`Stages` with some rows only.
 
-    def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+    ``graph``: of one row's part of a sum.
+    """
+
+    def total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         """Return the sum, its error bound, and whether right kernels may disagree about it."""
         ...
 
-    def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
+    def paired(self, graph: Graph) -> tuple[float, float, float]:
         """Return the sum as a pair, and its error bound."""
         ...
 
-    def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
+    def parts(self, graph: Graph) -> list[float] | None:
         """Return float64 numbers with exactly this sum; None if there are none."""
         ...
 
-    def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
+    def enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:
         """Return an enclosure of the sum."""
         ...
 
@@ -128,7 +131,7 @@ class Stages:
     def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
         """Add a sum over all rows, as an array with ``axes`` axes of size 1."""
         assert self.beyond is not None
-        value, error, doubtful = self.beyond.total(graph, stage, arithmetic)
+        value, error, doubtful = self.beyond.total(graph.of_row(stage), arithmetic)
         one = (1,) * axes
         totals.known |= {stage.name: np.full(one, value), stage.error: np.full(one, error)}
         totals.doubtful |= doubtful
@@ -238,7 +241,8 @@ class Stages:
         for stage, level in self.graph.levels(double_double.ARITHMETIC)[0]:
             if stage.kind == TOTAL:
                 assert self.beyond is not None
-                high, low, lost = (np.full((len(rows[0]), 1), v) for v in self.beyond.paired(self.graph, stage))
+                paired = self.beyond.paired(self.graph.of_row(stage))
+                high, low, lost = (np.full((len(rows[0]), 1), v) for v in paired)
                 pairs[stage.name], errors[stage.error] = (high, low), lost
                 continue
             total: Pair | None = None

@@ -7,9 +7,10 @@ a number with an error; the following steps use it as an operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from gmpy2 import mpq
@@ -26,13 +27,13 @@ from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
 from ..programs import Operands, index_arrays, map_arrays, shape_of
 from ..proof import Sink, U
-from ..traversal import Stage
 from . import reductions
 from .exact_rows import ExactRow, parts_of
 from .row_bounds import RowBound
-from .stages import Stages, pair_sum
+from .stages import RowTotals, Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -60,7 +61,22 @@ def evaluate(
     reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
 
 
-class AllRows:
+def _once(make: Callable[Concatenate[AllRows, P], T]) -> Callable[Concatenate[AllRows, P], T]:
+    """Decorate a method: its result is computed once for the same arguments."""
+
+    @wraps(make)
+    def kept(rows: AllRows, /, *given: P.args, **named: P.kwargs) -> T:
+        key = make.__name__, *given
+        with rows._lock:
+            if key not in rows._kept:
+                rows._kept[key] = make(rows, *given, **named)
+            result: T = rows._kept[key]
+            return result
+
+    return kept
+
+
+class AllRows(RowTotals):
     """All rows of a formula, and the sums over them; each sum is computed once."""
 
     def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
@@ -68,17 +84,8 @@ class AllRows:
         self._operands = operands
         *lead, self._length = shape_of(operands)
         self.lead = tuple(lead)
-        self._kept: dict[tuple[Hashable, ...], Any] = {}
+        self._kept: dict[tuple[Any, ...], Any] = {}
         self._lock = RLock()
-
-    def _once(self, make: Callable[..., T], *given: Hashable) -> T:
-        """Return the result of ``make``, from the cache if possible."""
-        key = make.__name__, *given
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = make(*given)
-            result: T = self._kept[key]
-            return result
 
     def _rows(self, elements: int, graph: Graph) -> Iterator[Stages]:
         """Yield all rows in groups of about ``elements`` elements. ``graph``: the computation for each row."""
@@ -98,13 +105,10 @@ class AllRows:
         for graph, arithmetic in asked:
             for stage in graph.stages:
                 if stage.kind == TOTAL:
-                    self.total(graph, stage, arithmetic)
+                    self.total(graph.of_row(stage), arithmetic)
 
-    def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
-        """Return the sum, its error bound, and whether right kernels may disagree about it."""
-        return self._once(self._total, graph.of_row(stage), arithmetic)
-
-    def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+    @_once
+    def total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
         parts = [RowBound(rows).of_each(graph, arithmetic) for rows in self._rows(block_size(), graph)]
         values = np.concatenate([value.reshape(1, -1) for value, _, _ in parts], axis=-1)
         margins = np.concatenate([margin.reshape(1, -1) for _, margin, _ in parts], axis=-1)
@@ -118,11 +122,8 @@ class AllRows:
             doubtful |= bool((~np.isnan(total) & (size >= SURE)).any())
         return float(total[0, 0]), float(error[0, 0]), doubtful
 
-    def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
-        """Return the sum as a pair, and its error bound."""
-        return self._once(self._paired, graph.of_row(stage))
-
-    def _paired(self, graph: Graph) -> tuple[float, float, float]:
+    @_once
+    def paired(self, graph: Graph) -> tuple[float, float, float]:
         result = []
         for rows in self._rows(AGAIN, graph):
             index = np.indices(rows.lead).reshape(len(rows.lead), -1)
@@ -135,20 +136,18 @@ class AllRows:
             float((slack.sum() + wrong[0]) * 1.01 + high.size * double_double.UNDERFLOW),
         )
 
+    @_once
     def _exact_rows(self, graph: Graph) -> list[ExactRow]:
         """Return every row in exact form."""
         every = self._rows(AGAIN, graph)
         return [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
 
-    def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
-        """Return float64 numbers with exactly this sum; None if there are none."""
-        return self._once(self._parts, graph.of_row(stage))
-
-    def _parts(self, graph: Graph) -> list[float] | None:
+    @_once
+    def parts(self, graph: Graph) -> list[float] | None:
         if not graph.is_rational:
             return None
         result: list[float] = []
-        for row in self._once(self._exact_rows, graph):
+        for row in self._exact_rows(graph):
             value = row.value(0)
             part = parts_of(mpq(value)) if isinstance(value, (float, type(mpq()))) else None
             if part is None:
@@ -156,11 +155,8 @@ class AllRows:
             result += part
         return expanded(result)
 
-    def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
-        """Return an enclosure of the sum."""
-        return self._once(self._enclosed, graph.of_row(stage), precision)
-
-    def _enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:
-        rows = self._once(self._exact_rows, graph)
+    @_once
+    def enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:
+        rows = self._exact_rows(graph)
         each = [enclosures.enclose(row.outer, row.operands(0), precision, row.ends) for row in rows]
         return enclosures.reduced("sum", each, precision)
