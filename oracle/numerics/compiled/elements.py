@@ -247,9 +247,6 @@ def quotient_is_exact(a, b):
     return product_is_exact(q, b) & (q * b == a)
 
 
-EXACTLY = {f.__name__: f for f in (sum_is_exact, product_is_exact, quotient_is_exact)}
-
-
 @functools.cache
 def encoder(dtype: str) -> Any:
     """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt):

@@ -54,31 +54,8 @@ from ..orders.formula import PlaceFormula
 from ..orders.kernel_orders import KEPT, Graphs
 from ..proof import U
 from ..traversal import names_of, walk
-from .elements import (
-    EXACTLY,
-    EXP_RELATIVE,
-    EXP_SINGLE,
-    OUT,
-    SINGLE_U,
-    encoder,
-    exp,
-    exp_near,
-    exp_single,
-    f32,
-    i64,
-    is_beyond,
-    listed,
-    load,
-    load_single,
-    njit,
-    operand_codes,
-    part,
-    picked,
-    quick,
-    quick_near,
-    quick_single,
-    room,
-)
+from . import elements
+from .elements import EXP_RELATIVE, EXP_SINGLE, OUT, SINGLE_U, encoder, operand_codes, quick, quick_single
 from .source import BOTH, CHUNK, NEAR, ONE, PLACE, ROW, SINGLE, Slacks, scattering, source
 
 # Machine code of compiled loops, kept in the user's cache: compilation takes seconds, reading it back is faster.
@@ -159,22 +136,14 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
         return hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest() + ".code"
 
 
-# The compiled engine (extra ``fast``, numba): formula, rounding and proof of an element in one pass.
-
 # A loop over many arrays is vectorised after checks whether they overlap; this allows as many checks as needed.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
 COMPILED_FLOAT64 = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
 COMPILED_FLOAT32 = replace(HOST_FLOAT32, accuracy={**HOST_FLOAT32.accuracy, "exp": EXP_SINGLE / SINGLE_U})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
-SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
-_OF_OPERANDS = (is_beyond, listed, load, load_single, part, picked, room)
-LOOPS = {
-    **SCOPE, **EXACTLY, **{function.__name__: function for function in _OF_OPERANDS}, "library_exp": math.exp,
-    "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit,
-    "math": math, "np": np, "f32": f32, "i64": i64, "U": U,
-    "__name__": __name__,
-}  # fmt: skip
+SCOPE = {"exp": elements.exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
+LOOPS = {**SCOPE, **vars(elements), "library_exp": math.exp, "math": math, "__name__": __name__}
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
 MANY = 16  # a pass is useless if it leaves more than 1 in MANY elements unproven
 
@@ -244,12 +213,8 @@ def loop_of(loop: str, dtype: str, functions: tuple[Any, ...] = ()) -> Any:
 def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
     """Return the possible errors of the loops' value."""
     value, arrays = graphs.value, tuple(name for name, _ in formats)
-    wide, close, operations = (
-        _slack(graphs, COMPILED_FLOAT64),
-        _slack(graphs, FLOAT64),
-        {node.op for node in walk(value)},
-    )
-    known = Slacks(cheap(wide, value), close)
+    wide, operations = _slack(graphs, COMPILED_FLOAT64), {node.op for node in walk(value)}
+    known = Slacks(cheap(wide, value), _slack(graphs, FLOAT64))
     if dtype == "float32":
         if "exp" not in operations:
             return known
@@ -296,6 +261,5 @@ def _windows(
 @functools.cache
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
     """Return the loop of a formula; see :func:`.source.source`."""
-    return loop_of(
-        source(value, slacks, names, None if dtype == "float32" else exact_magnitude_window(value, formats)), dtype
-    )
+    held = None if dtype == "float32" else exact_magnitude_window(value, formats)
+    return loop_of(source(value, slacks, names, held), dtype)

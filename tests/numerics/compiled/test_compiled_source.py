@@ -23,7 +23,7 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
     written = [source.written(op, ["a", "b"][: arity[op]]) for op in names]
     made = dict(compiled.SCOPE)
     exec(f"def run(a, b):\n    return ({', '.join(f'1.0 * ({text})' for text in written)})", made)
-    run = compiled.njit(error_model="numpy")(made["run"])
+    run = compiled.elements.njit(error_model="numpy")(made["run"])
     for a, b in [(0.5, 0.25), (-0.5, 0.5), (0.0, -0.0), (-0.0, 2.0), (3.0, 3.0), (1e-300, -7.5)]:
         for op, result in zip(names, run(a, b), strict=True):
             with np.errstate(all="ignore"):
