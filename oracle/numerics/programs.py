@@ -74,12 +74,12 @@ class Program:
         self.functions = UFUNCS if fast else SAME_BITS
         order = [n for n in walk(*roots) if not n.is_constant or any(n is r for r in roots)]
         inner = [n for n in walk(*roots) if n.is_constant and n not in order]
-        self.constants: list[tuple[int, float]] = []
         self.symbols: list[tuple[int, str]] = []
         self.steps: list[Step] = []
         self.plans: dict[tuple[int, ...], list[Planned]] = {}
         slots = {id(node): k for k, node in enumerate([*inner, *order])}
         self.size = len(slots)
+        self.start: list[Any] = [None] * self.size
         self.roots = tuple(slots[id(r)] for r in roots)
         last: dict[int, int] = {}
         computed = [n for n in order if not n.is_constant and n.op != "symbol"]
@@ -87,16 +87,13 @@ class Program:
             last.update((slots[id(a)], k) for a in node.args)
         for node in [*inner, *order]:
             if node.is_constant:
-                self.constants.append((slots[id(node)], constant_value(node)))
+                self.start[slots[id(node)]] = constant_value(node)
             elif node.op == "symbol":
                 self.symbols.append((slots[id(node)], str(node.value)))
         for k, node in enumerate(computed):
             args = tuple(slots[id(a)] for a in node.args)
             dead = tuple({a for a in args if last[a] == k and a not in self.roots})
             self.steps.append(Step(node.op, slots[id(node)], args, dead, node.is_condition))
-        self.start: list[Any] = [None] * self.size
-        for slot, number in self.constants:
-            self.start[slot] = number
 
     def __call__(self, operands: Mapping[str, Values], shape: tuple[int, ...]) -> list[Values]:
         """Return the roots' values. ``operands``: arrays of a shape, of any float type, or numbers.

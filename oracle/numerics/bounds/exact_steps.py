@@ -25,8 +25,6 @@ from ..floats.rounding import FLOAT64, quantize
 from ..programs import UFUNCS
 from ..traversal import is_irrational_step, names_of, walk
 
-# Properties of a graph's node for all operands: its sign, its significant bits.
-
 INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
 

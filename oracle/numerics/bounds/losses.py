@@ -290,16 +290,14 @@ class _Rules:
     def _exp(self, node: Expression, a: Expression) -> Loss:
         error, lost = self.error(a), self.loss(a)
         scaled = ZERO if error is ZERO else times(constant(SECOND_ORDER), expm1(error))
-        below = ZERO if self._is_nothing(lost.underflow) else lost.underflow
+        below = lost.underflow
+        if below.is_constant and constant_value(below) <= self.arithmetic.unit * 2.0**-200:
+            below = ZERO  # it changes the result by far less than a rounding
         underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
         relative = self.accuracy("exp") * SECOND_ORDER
         if self.arithmetic.digits > FLOAT64.digits or (self.of_device and _is_clamped(a)):  # e^0 is 1 everywhere
             return Loss(0.0, ZERO, underflow, plus(scaled, where(equal(a, ZERO), ZERO, constant(relative))))
         return Loss(relative, ZERO, underflow, scaled)
-
-    def _is_nothing(self, underflow: Expression) -> bool:
-        """Return whether the underflow of an argument of e^x changes the result by far less than a rounding."""
-        return underflow.is_constant and constant_value(underflow) <= self.arithmetic.unit * 2.0**-200
 
     def _log(self, node: Expression, a: Expression) -> Loss:
         lost, size = self.loss(a), self.size(a)

@@ -144,16 +144,6 @@ def _absolute(a: Cells) -> Cells:
     return np.where(inside, 0.0, np.minimum(low, high)), np.maximum(low, high)
 
 
-def _less(or_equal: bool) -> Callable[[Cells, Cells], Cells]:
-    """Return a condition as its smallest and its largest truth value."""
-
-    def apply(a: Cells, b: Cells) -> Cells:
-        compare = np.less_equal if or_equal else np.less
-        return compare(a[1], b[0]), compare(a[0], b[1])
-
-    return apply
-
-
 def _where(condition: Cells, a: Cells, b: Cells) -> Cells:
     always, never = condition[0], ~np.asarray(condition[1])
     low = np.where(always, a[0], np.where(never, b[0], np.minimum(a[0], b[0])))
@@ -178,8 +168,9 @@ _OPERATIONS: dict[str, Callable[..., Cells]] = {
     "abs": _absolute,
     "min": lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1])),
     "max": lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1])),
-    "<": _less(False),
-    "<=": _less(True),
+    # A condition as its smallest and its largest truth value.
+    "<": lambda a, b: (a[1] < b[0], a[0] < b[1]),
+    "<=": lambda a, b: (a[1] <= b[0], a[0] <= b[1]),
     "==": _equal,
     "!=": lambda a, b: _not(_equal(a, b)),
     "and": lambda a, b: (a[0] & b[0], a[1] & b[1]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,6 +34,7 @@ ARGUMENT = 700.0  # the same for e^x in float64
 INFINITE = 2.0**1000  # a number in a slack that means "no bound": any result of it is in doubt
 TOPS = (64.0, 32.0, 16.0, 12.0, 8.0, 6.0, 4.0)  # windows to try: ordinary data
 BOTTOMS = tuple(2.0**-k for k in (40, 32, 24, 20, 16, 12))
+WINDOWS = [(least, most) for most in TOPS for least in BOTTOMS]  # from large to small
 
 
 class Span(NamedTuple):
@@ -77,47 +78,33 @@ def window(
     error (at least 2^-23 of the value). It can do so if each operand with a format is 0 or has a magnitude from
     ``least`` to ``most``. ``numbers``: operands with known values."""
     known = {name: number(each) for name, each in numbers}
-    for least, most in candidate_windows():
+    for least, most in WINDOWS:
         if is_safe_in_float32(value, slack, known | {name: operand(fmt, least, most) for name, fmt in formats}):
             return least, most
     return None
-
-
-def candidate_windows() -> Iterator[tuple[float, float]]:
-    """Yield windows, (least, most), from large to small."""
-    for most in TOPS:
-        for least in BOTTOMS:
-            yield least, most
 
 
 def is_safe_in_float32(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
     """Return whether float32 can evaluate a value, and a bound of its error (at least 2^-23 of the value), for operands
     with these spans."""
     spans: dict[int, Span] = {}
-    own = {id(node) for node in walk(value)}
-    for node, span in _spans((value, slack), symbols, spans):
+    facts, own = Facts(), {id(node) for node in walk(value)}
+    for node in walk(value, slack):
+        if node.is_condition:
+            continue
+        span: Span | None
+        if node.op == "symbol":
+            span = symbols[str(node.value)]
+        elif node.is_constant:
+            known = constant_value(node)
+            span = Span(0.0, 0.0, False, 0.0) if known >= INFINITE else number(known)
+        else:
+            span = _step(node, [spans[id(a)] for a in node.args if not a.is_condition], facts)
         if span is None or span.most > HIGHEST or span.least < (LOWEST if id(node) in own else FAINT):
             return False
         underflows = span.least < LOWEST and node.op in ("*", "/", "exp")
         spans[id(node)] = span._replace(lost=span.lost + 2.0**-149) if underflows else span
     return spans[id(slack)].lost <= math.ldexp(1.0, math.floor(spans[id(value)].least) + LOST)
-
-
-def _spans(
-    roots: tuple[Expression, ...], symbols: Mapping[str, Span], found: Mapping[int, Span]
-) -> Iterator[tuple[Expression, Span | None]]:
-    """Yield the span of every step that is no condition, from the spans ``found`` before; None if it is unknown."""
-    facts = Facts()
-    for node in walk(*roots):
-        if node.is_condition:
-            continue
-        if node.op == "symbol":
-            yield node, symbols[str(node.value)]
-        elif node.is_constant:
-            value = constant_value(node)
-            yield node, Span(0.0, 0.0, False, 0.0) if value >= INFINITE else number(value)
-        else:
-            yield node, _step(node, [found[id(a)] for a in node.args if not a.is_condition], facts)
 
 
 def operand(name: str, least: float, most: float) -> Span:
@@ -267,7 +254,7 @@ def _added(graphs: list[Expression]) -> Expression:
         else:
             number, rest = _numbered(node)
             numbers[rest] = numbers.get(rest, Fraction(0)) + number
-    terms = [constant(number) if rest is ONE else _times(number, rest) for rest, number in numbers.items()]
+    terms = [constant(number) if rest is ONE else constant(number) * rest for rest, number in numbers.items()]
     return functools.reduce(operator.add, terms)
 
 
@@ -278,10 +265,6 @@ def _numbered(node: Expression) -> tuple[Fraction, Expression]:
     if node.op == "*" and node.args[0].is_constant:
         return Fraction(constant_value(node.args[0])), node.args[1]
     return Fraction(1), node
-
-
-def _times(number: Fraction, node: Expression) -> Expression:
-    return node if number == 1 else constant(number) * node
 
 
 def _has_number(node: Expression) -> bool:

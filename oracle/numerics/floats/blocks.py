@@ -128,18 +128,8 @@ _MARGIN = 1 << 13  # bytes: 1024 float64 numbers, a chunk of the compiled loops
 _CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
 
 
-def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
-    """Return an uninitialised array that begins at a cache line."""
-    return _placed(shape, dtype, 0)
-
-
-def empty_with_margin(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
-    """Return an uninitialised array with free memory just before and after it. A compiled loop checks whether arrays
-    overlap before it processes several elements together. It treats bytes after an array's end as part of the array."""
-    return _placed(shape, dtype, _MARGIN)
-
-
-def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64, margin: int = 0) -> Array:
+    """Return an uninitialised array that begins at a cache line. ``margin``: the free bytes before and after it."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _WORTH_ALIGNING:
         return np.empty(shape, dtype)
@@ -147,6 +137,12 @@ def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
     start = margin + (-raw.ctypes.data - margin) % _CACHE_LINE
     result: Array = raw[start : start + size].view(dtype)
     return result.reshape(shape)
+
+
+def empty_with_margin(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array with free memory just before and after it. A compiled loop checks whether arrays
+    overlap before it processes several elements together. It treats bytes after an array's end as part of the array."""
+    return aligned(shape, dtype, _MARGIN)
 
 
 @contextmanager

@@ -40,17 +40,13 @@ def lowest(values: Array) -> Any:
 
 
 def highest_of_rows(rows: Array) -> Array:
-    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row."""
-    return _of_rows(np.maximum, rows, -np.inf)
-
-
-def _of_rows(ufunc: np.ufunc, rows: Array, initial: float) -> Array:
-    """Reduce rows. NumPy restarts at every row, which costs as much as 50 elements: short rows are transposed first."""
+    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row. NumPy restarts
+    at every row, which costs as much as 50 elements: short rows are transposed first."""
     length = rows.shape[-1]
     if not 0 < length <= SHORT_ROW:
-        return np.asarray(ufunc.reduce(rows, axis=-1, keepdims=True, initial=initial))
+        return np.asarray(np.maximum.reduce(rows, axis=-1, keepdims=True, initial=-np.inf))
     turned = np.ascontiguousarray(rows.reshape(-1, length).T)
-    return np.asarray(ufunc.reduce(turned, axis=0, initial=initial)).reshape(*rows.shape[:-1], 1)
+    return np.asarray(np.maximum.reduce(turned, axis=0, initial=-np.inf)).reshape(*rows.shape[:-1], 1)
 
 
 def any_true(mask: Array) -> bool:

@@ -20,7 +20,7 @@ from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from .. import double_double, programs
 from ..bounds.building import SECOND_ORDER
 from ..bounds.losses import Doubt, losses
-from ..bounds.windows import Span, are_single, candidate_windows, is_safe_in_float32, number, operand, spanned
+from ..bounds.windows import WINDOWS, Span, are_single, is_safe_in_float32, number, operand, spanned
 from ..compiled.engine import is_compiled
 from ..exact import enclosures, extended, rationals
 from ..exact.rationals import Undefined
@@ -78,7 +78,7 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
         return None
     slack = constant(lost.relative + HOST_FLOAT32.unit) * abs(value)
     known = {name: number(v) for name, v in numbers}
-    for least, most in candidate_windows():
+    for least, most in WINDOWS:
         codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
         symbols = {name: operand(kind, least, most) for name, kind in formats} | known
         read = {part.name: _looked_up(part, kinds[part.operand], codes[part.operand]) for part in parts}
@@ -149,8 +149,6 @@ def _outside(codes: Array, window: tuple[int, int]) -> Array:
     beyond = sizes > last if first <= 1 else (sizes > last) & (sizes != 0xFFFF) | (sizes < first - 1)
     return np.flatnonzero(beyond)
 
-
-# Elementwise operators: a formula evaluated on whole tensors, rounded, proved, and bounded.
 
 AT_ONCE = 1 << 13  # elements that are settled together
 ALONE = 16  # up to this number all are settled exactly: a second check costs 1 ms, an exact value some 0.01 ms
@@ -223,11 +221,9 @@ class _Work:
     narrow: Operands = field(default_factory=dict)  # 16-bit operands that are looked up
 
     def at(self, index: Index) -> _Work:
-        return (
-            self
-            if index == (Ellipsis,)
-            else self.of(index_arrays(self.operands, index), index_arrays(self.narrow, index))
-        )
+        if index == (Ellipsis,):
+            return self
+        return self.of(index_arrays(self.operands, index), index_arrays(self.narrow, index))
 
     def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
         """Return the same work for other operands."""

@@ -7,7 +7,7 @@ for each row that takes part. If no operand has one value per row, it is compute
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,9 @@ def evaluate(
         return
     sink.clear()
     target = sink.moved(axis)
-    table = values(rows.at_each_place(), rows.length) if rows.share_values else None
+    # The value depends on the place alone, and there are fewer places than rows.
+    is_shared = not (rows.by_row or rows.by_both) and rows.length < math.prod(rows.lead)
+    table = values({**rows.numbers, **rows.by_place}, rows.length) if is_shared else None
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
         if where.size:
@@ -201,11 +203,6 @@ class _Rows:
         """The operands that enter the value."""
         return {**self.numbers, **self.by_row, **self.by_place, **self.by_both}
 
-    @property
-    def share_values(self) -> bool:
-        """Return whether the value depends on the place alone, and there are fewer places than rows."""
-        return not (self.by_row or self.by_both) and self.length < math.prod(self.lead)
-
     def places(self) -> Iterator[tuple[int, Array]]:
         """Yield the first row's index and the places of rows, ROWS at a time; -1 if a row does not take part."""
         count = math.prod(self.lead)
@@ -238,22 +235,14 @@ class _Rows:
         at = *np.unravel_index(where, self.lead), places
         return result | {n: v[at] for n, v in self.by_both.items()}
 
-    def at_each_place(self) -> dict[str, Any]:
-        """Return the operands that do not differ between rows, at every place."""
-        return {**self.numbers, **self.by_place}
-
     def compiled(self, graphs: Graphs, out: Array) -> Array:
         """Clear an output, and store the values at the places in one compiled pass; return the unproven rows."""
         from ..compiled import loops, source
 
         out.fill(0)
-        kinds = (
-            (source.ONE, self.numbers),
-            (source.ROW, self.by_row),
-            (source.PLACE, self.by_place),
-            (source.BOTH, self.by_both),
-        )
-        taken = {name: (v, kind) for kind, some in kinds for name, v in some.items()}
+        kinds = source.ONE, source.ROW, source.PLACE, source.BOTH
+        given: tuple[Mapping[str, Any], ...] = self.numbers, self.by_row, self.by_place, self.by_both
+        taken = {name: (v, kind) for kind, some in zip(kinds, given, strict=True) for name, v in some.items()}
         return loops.scattered(graphs, self.chosen, taken, self.deciding, out.reshape(-1, self.length))
 
 

@@ -8,8 +8,9 @@ than TERMS elements is reduced and evaluated in parts. docs/proof-details.md der
 from __future__ import annotations
 
 import math
-from functools import cached_property, reduce
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, partial, reduce
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,13 +37,14 @@ from ..programs import (
     simulate,
     spare,
 )
-from ..proof import Exact, ExactValue, Refine, Region, Sink, U
+from ..proof import Region, Sink, U
 from ..traversal import Stage
 from .exact_rows import ExactRow
 from .row_bounds import RowBound
 from .stages import RowTotals, Stages, evaluated
 from .sums import AGAIN, TERMS, as_rows, from_rows, tree_sum
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 MANY = 4  # a pass is useless if it leaves more than 1 in MANY rows unproven
 
@@ -148,18 +150,7 @@ class Rows(Stages):
         for part in self.parts() if self.wide else [slice(0, 1)]:
             region = sink.region((Ellipsis, part))
             self._put((Ellipsis,), (part,), region)
-            region.finish(*self._closer(part.start))
-
-    def _closer(self, start: int) -> tuple[Exact, Refine]:
-        """Return the functions for closer checks of a part of a long row."""
-
-        def exact(index: Index) -> ExactValue:
-            return self.exact((*index[:-1], index[-1] + start))
-
-        def refine(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-            return self.refine((*where[:-1], where[-1] + start))
-
-        return exact, refine
+            region.finish(partial(_later, self.exact, part.start), partial(_later, self.refine, part.start))
 
     def _put(self, rows: Index, columns: Index, region: Region) -> None:
         """Evaluate, round and prove some rows, or a part of a long one."""
@@ -218,6 +209,11 @@ class Rows(Stages):
         if row not in self._exact:
             self._exact[row] = ExactRow(self, row)
         return self._exact[row].value(index[-1])
+
+
+def _later(check: Callable[[Any], T], start: int, index: tuple[Any, ...]) -> T:
+    """Check an element, or elements, of a part of a long row that begins at a column."""
+    return check((*index[:-1], index[-1] + start))
 
 
 def _all_finite(operands: Operands, shape: Shape) -> Array:

@@ -174,15 +174,11 @@ def is_elementwise(computes: object) -> TypeGuard[Formula]:
     return isinstance(computes, Formula) and not computes.over
 
 
-def _of_type(conditions: Mapping[str, Function], dtype: str) -> dict[str, Function]:
-    """Return the conditions of one dtype by the names of their kernels."""
-    split = {name.rpartition(" "): condition for name, condition in conditions.items()}
-    return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
-
-
 def condition_of(scheme: Formula, soc: str, dtype: str) -> Function | None:
     """Return the condition under which the answer of a SoC's kernel that stores a dtype is unknown."""
-    return named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
+    own = f" {dtype}"
+    of_type = {name.removesuffix(own): when for name, when in scheme.unspecified.items() if name.endswith(own)}
+    return named({**scheme.unspecified, **of_type}, soc)
 
 
 def is_public(name: str) -> bool:

@@ -8,14 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...model.aclnn import (
-    DEFAULT_SOC,
-    PLATFORMS,
-    Platform,
-    Status,
-    platform,
-    with_subnormals,
-)
+from ...model.aclnn import DEFAULT_SOC, PLATFORMS, Platform, Status, platform, with_subnormals
 from ...model.call import Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ...model.errors import OracleError, Unserved

@@ -92,7 +92,11 @@ _SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # every operator accepts a main operand 
 
 def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
     """Return the dtypes that all operands and outputs can have together on a SoC."""
-    return tuple(dtype for dtype in DTYPES if any(_is_taken(op, soc, dtype, shape) for shape in _SHAPES))
+
+    def is_taken(dtype: str) -> bool:
+        return any(validate(op.name, soc=soc, **_call(op, dtype, shape)).ok for shape in _SHAPES)
+
+    return tuple(filter(is_taken, DTYPES))
 
 
 def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
@@ -109,10 +113,6 @@ def checks_of(op: Operator, soc: str) -> tuple[str, ...]:
             if validate(op.name, soc=soc, **given).ok:
                 return tuple(check.name for check in op.checks(bound(op, given), platform(soc)))
     return ()
-
-
-def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> bool:
-    return validate(op.name, soc=soc, **_call(op, dtype, shape)).ok
 
 
 def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:

@@ -43,8 +43,6 @@ class Reference:
     given: bool = False
 
 
-# Class indices that make a call's result unspecified.
-
 AT_ONCE = 1 << 18  # samples checked at a time
 
 

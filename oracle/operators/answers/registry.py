@@ -74,7 +74,8 @@ class Registry(Mapping[str, Operator]):
 
     def _announced(self, entry: EntryPoint) -> None:
         try:
-            self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+            package = "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+            self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {package}")
         except OracleError as error:
             from multiprocessing import parent_process
 
@@ -205,10 +206,6 @@ def pages() -> tuple[str, ...]:
 
 def _folder(module: object) -> Path:
     return Path(str(getattr(module, "__file__", "."))).resolve().parent
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
 
 
 def _imported(text: str, origin: str) -> Operator:

@@ -98,18 +98,13 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
             return int(value), None
         wanted = "an int64" + (f": {parameter.words_text}" if parameter.words else "")
-    elif parameter.c == "aclIntArray":
+    elif parameter.c in ("aclIntArray", "aclBoolArray"):
         if value is None:
             return None, None
-        if isinstance(value, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in value):
-            return tuple(map(int, value)), None
-        wanted = "a tuple of int64, or None for a null pointer"
-    elif parameter.c == "aclBoolArray":
-        if value is None:
-            return None, None
-        if isinstance(value, (tuple, list)) and all(isinstance(n, (bool, np.bool_)) for n in value):
-            return tuple(map(bool, value)), None
-        wanted = "a tuple of bools, or None for a null pointer"
+        kinds, words = ((int, np.integer), "int64") if parameter.c == "aclIntArray" else ((bool, np.bool_), "bools")
+        if isinstance(value, (tuple, list)) and all(isinstance(n, kinds) for n in value):
+            return tuple(map(kinds[0], value)), None
+        wanted = f"a tuple of {words}, or None for a null pointer"
     elif parameter.c == "char*":
         if value is None or isinstance(value, str):
             return value, None

@@ -89,8 +89,6 @@ def _of_complex(a: str, b: str) -> str | None:
     return next(name for name, part in _COMPLEX.items() if part == real)
 
 
-# The checks that validators are written with.
-
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
 MAX_RANK = 8
 FORMATS_OF_ROWS = ("ND", "NCL", "NCHW", "NHWC", "NCDHW", "DHWCN")
