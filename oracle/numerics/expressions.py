@@ -47,23 +47,18 @@ WRITTEN = {
     "divide": "a / b",
     "negative": "-a",
     "positive": "a",
-    "absolute": "abs(a)",
-    "fabs": "abs(a)",
+    **dict.fromkeys(("absolute", "fabs"), "abs(a)"),
     "reciprocal": "1 / a",
     "square": "a * a",
-    "power": "a * a for a square, exp(b * log(a)) for a real power",
-    "float_power": "a * a for a square, exp(b * log(a)) for a real power",
+    **dict.fromkeys(("power", "float_power"), "a * a for a square, exp(b * log(a)) for a real power"),
     "less": "a < b",
     "less_equal": "a <= b",
     "greater": "a > b",
     "greater_equal": "a >= b",
     "not_equal": "~equal(a, b)",
-    "logical_and": "a & b",
-    "bitwise_and": "a & b",
-    "logical_or": "a | b",
-    "bitwise_or": "a | b",
-    "logical_not": "~a",
-    "invert": "~a",
+    **dict.fromkeys(("logical_and", "bitwise_and"), "a & b"),
+    **dict.fromkeys(("logical_or", "bitwise_or"), "a | b"),
+    **dict.fromkeys(("logical_not", "invert"), "~a"),
     "clip": "minimum(maximum(a, low), high)",
     "exp2": "exp(a * log(2))",
     "log2": "log(a) / log(2)",
@@ -237,7 +232,12 @@ def _is(node: Expression, value: int) -> bool:
 def checked_operation(op: str, *args: Expression) -> Expression:
     """Return the node of an operation, as a formula writes it. Raises OracleError if a condition is used as a number,
     or a number as a condition."""
-    _require_kinds(op, args)
+    for k, node in enumerate(args):
+        wanted = op in LOGIC or (op == "where" and k == 0)
+        if node.is_condition and not wanted:
+            raise OracleError(f"{node!r} is a condition and no number: write where({node!r}, 1, 0)")
+        if wanted and not node.is_condition:
+            raise OracleError(f"{node!r} is a number and no condition: write ~equal({node!r}, 0)")
     return operation(op, *args)
 
 
@@ -255,15 +255,6 @@ def operation(op: str, *args: Expression) -> Expression:
         if folded is not None:
             return constant(folded)
     return _make(op, args)
-
-
-def _require_kinds(op: str, args: tuple[Expression, ...]) -> None:
-    for k, node in enumerate(args):
-        wanted = op in LOGIC or (op == "where" and k == 0)
-        if node.is_condition and not wanted:
-            raise OracleError(f"{node!r} is a condition and no number: write where({node!r}, 1, 0)")
-        if wanted and not node.is_condition:
-            raise OracleError(f"{node!r} is a number and no condition: write ~equal({node!r}, 0)")
 
 
 def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:

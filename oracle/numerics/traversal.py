@@ -15,22 +15,18 @@ Operands = tuple[Expression, ...]
 @lru_cache(maxsize=4096)
 def walk(*roots: Expression) -> tuple[Expression, ...]:
     """Return every node once, operands before the nodes that use them."""
-    return tuple(_walked(roots))
-
-
-def _walked(roots: tuple[Expression, ...]) -> Iterator[Expression]:
-    seen: set[int] = set()
+    result: dict[Expression, None] = {}
     stack: list[tuple[Expression, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
         node, ready = stack.pop()
-        if id(node) in seen:
+        if node in result:
             continue
         if ready:
-            seen.add(id(node))
-            yield node
-            continue
-        stack.append((node, True))
-        stack.extend((arg, False) for arg in reversed(node.args))
+            result[node] = None
+        else:
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))
+    return tuple(result)
 
 
 def names_of(*roots: Expression) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from ..exact.enclosures import constant_value
 from ..expressions import ROUNDINGS, ZERO, Expression
 from ..floats import functions
 from ..floats.codes import highest, lowest
-from ..floats.functions import erf, erfc
 from ..traversal import names_of, substitute, walk
 
 # A bound of one operand as a table: its largest value over each sixteenth of a binade.
@@ -177,11 +176,10 @@ _OPERATIONS: dict[str, Callable[..., Cells]] = {
     "or": lambda a, b: (a[0] | b[0], a[1] | b[1]),
     "not": _not,
     "where": _where,
-    **{name: _rising(getattr(functions, name)) for name in ("exp", "log", "log1p", "expm1", "tanh")},
+    **{name: _rising(getattr(functions, name)) for name in ("exp", "log", "log1p", "expm1", "tanh", "erf")},
     "sqrt": _rising(np.sqrt),
     "sign": _rising(np.sign),
-    "erf": _rising(erf),
-    "erfc": lambda a: (np.asarray(erfc(a[1])), np.asarray(erfc(a[0]))),
+    "erfc": lambda a: (np.asarray(functions.erfc(a[1])), np.asarray(functions.erfc(a[0]))),
 }
 
 
@@ -191,7 +189,7 @@ Range = tuple[float, float]
 SAFE = 2.0**120  # of float32's 2^128
 NARROWEST = 2.0**15  # of float16's 2^16
 PARTS = 256  # parts of an operand's range
-_FUNCTIONS = {"exp": math.exp, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sqrt": math.sqrt}
+_FUNCTIONS = {name: getattr(math, name) for name in ("exp", "log", "log1p", "expm1", "tanh", "erf", "sqrt")}
 
 
 Ranges = tuple[tuple[str, Range], ...]
@@ -308,9 +306,6 @@ def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> R
         return max(low, -high, 0.0), max(high, -low)
     if op == "sign":
         return -1.0, 1.0
-    if op in ("log", "log1p"):
-        function = math.log if op == "log" else math.log1p
-        return function(low), function(high)
     if op == "erfc":
         return math.erfc(high), math.erfc(low)
     return _FUNCTIONS[op](low), _FUNCTIONS[op](high)

@@ -109,7 +109,10 @@ class _Values:
 
     def _of(self, node: Expression) -> _Fraction:
         if is_rational(node):
-            return _plain(self._number(node))
+            value = rational(node, self.numbers)
+            if not isinstance(value, _RATIONAL):  # infinite, NaN
+                raise _Otherwise
+            return _plain(value)
         if node.op == "where":
             return self.of(node.args[1 if self._holds(node.args[0]) else 2])
         if node.op in ("min", "max"):
@@ -129,12 +132,6 @@ class _Values:
             return _reduced(_multiplied(a, d), _multiplied(b, c))
         factor = mpq(1 if node.op == "+" else -1)
         return _reduced(_added(_multiplied(a, d), _multiplied(c, b), factor), _multiplied(b, d))
-
-    def _number(self, node: Expression) -> mpq:
-        value = rational(node, self.numbers)
-        if not isinstance(value, _RATIONAL):  # infinite, NaN
-            raise _Otherwise
-        return value
 
     def _holds(self, condition: Expression) -> bool:
         if is_rational(condition):

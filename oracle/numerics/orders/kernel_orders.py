@@ -83,14 +83,13 @@ class Graphs:
         return {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names}
 
     def _form(self, form: Form, mean: str) -> Expression:
-        given = self._of(form.formula)
-        if COUNT in symbols_of(form.formula):
-            return trace(form.formula, given)
-        factor = ONE / self.count
-        if mean == "first":
-            given[self.scheme.gradient] = symbol(self.scheme.gradient) * factor
-        result = trace(form.formula, given)
-        return result / self.count if mean == "divided" else result if mean == "first" else result * factor
+        if mean == "divided" or COUNT in symbols_of(form.formula):
+            return self._graph(form.formula)
+        given, factor = self._of(form.formula), ONE / self.count
+        if mean != "first":
+            return trace(form.formula, given) * factor
+        given[self.scheme.gradient] = symbol(self.scheme.gradient) * factor
+        return trace(form.formula, given)
 
     def form(self, kernel: str) -> Expression:
         """Return the form of a SoC's kernel."""

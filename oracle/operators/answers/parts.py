@@ -150,6 +150,6 @@ def _whole(reference: Reference, golden: np.ndarray) -> Reference:
     if not reference.written:
         nothing = np.zeros(golden.shape)
         return replace(reference, golden=golden, value=nothing, bound=nothing.copy(), unspecified=nothing.astype(bool))
-    return (
-        reference if reference.unspecified is not None else replace(reference, unspecified=np.zeros(golden.shape, bool))
-    )
+    if reference.unspecified is not None:
+        return reference
+    return replace(reference, unspecified=np.zeros(golden.shape, bool))

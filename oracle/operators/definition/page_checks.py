@@ -305,10 +305,12 @@ def _form_problems(op: Operator) -> Iterator[str]:
     over = op.computes.over.removeprefix("all but ")
     if over != "all":
         yield from _unknown("over", (over,) if over else (), op.by_name, "parameter, and not all")
-    if PLACE in _used(op.computes.formula, condition=False)[0] and not op.computes.over:
-        yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
-    if not op.computes.over and _reduces(op.computes.formula):
-        yield "its formula sums along an axis and over names none, as Formula(formula, over='dim') does"
+    if not op.computes.over:
+        names, problem = _used(op.computes.formula, condition=False)
+        if PLACE in names:
+            yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
+        if not problem and any(node.op in REDUCING for node in walk(trace(op.computes.formula))):
+            yield "its formula sums along an axis and over names none, as Formula(formula, over='dim') does"
     if op.shape is None and reduces(op.computes) and _is_per_row(op):
         text = f"its formula gives one value for each row, and {op.output} has the shape of {op.main}"
         yield f"{text}; write shape=, a function of the call's arguments that gives the output's"
@@ -379,11 +381,6 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         for p in op.inputs() if op.scalars else op.parameters:  # scalars can be made from an attribute
             if p.symbol and not p.enters(taken):
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
-
-
-def _reduces(formula: Function) -> bool:
-    """Return whether a formula that can be traced has a reduction."""
-    return not _used(formula, condition=False)[1] and any(node.op in REDUCING for node in walk(trace(formula)))
 
 
 def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:

@@ -181,20 +181,20 @@ def attribute_value(parameter: Parameter, value: Any) -> Any:
     if value is None and parameter.c in ("aclScalar", "char*"):
         return None
     if parameter.c == "char*":
-        return _word(parameter, value)
+        if isinstance(value, str):
+            return value
+        raise OracleError(f"{parameter.name} is {value!r}; it must be a word: {', '.join(parameter.words)}")
     if parameter.c == "bool":
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)
         raise OracleError(f"{parameter.name} is {value!r}; it must be true or false")
-    if parameter.c == "aclIntArray":
-        value = (value,) if type(value) is int else value  # other tools write a list of one element as that element
-        if value is None or (isinstance(value, (list, tuple)) and all(type(n) is int for n in value)):
+    if parameter.c in ("aclIntArray", "aclBoolArray"):
+        kind, words = (int, "integers") if parameter.c == "aclIntArray" else (bool, "bools")
+        if kind is int and type(value) is int:  # other tools write a list of one element as that element
+            value = (value,)
+        if value is None or (isinstance(value, (list, tuple)) and all(type(n) is kind for n in value)):
             return None if value is None else tuple(value)
-        raise OracleError(f"{parameter.name} is {value!r}; it must be a list of integers, or null for a null pointer")
-    if parameter.c == "aclBoolArray":
-        if value is None or (isinstance(value, (list, tuple)) and all(type(n) is bool for n in value)):
-            return None if value is None else tuple(value)
-        raise OracleError(f"{parameter.name} is {value!r}; it must be a list of bools, or null for a null pointer")
+        raise OracleError(f"{parameter.name} is {value!r}; it must be a list of {words}, or null for a null pointer")
     if parameter.c == "int64":
         return _integer(parameter, value)
     if isinstance(value, str) and value.strip().lower() in _WORDS:
@@ -212,12 +212,6 @@ def _integer(parameter: Parameter, value: Any) -> int:
         words = f" or one of {', '.join(parameter.words)}" if parameter.words else ""
         raise OracleError(f"{parameter.name} is {value!r}; it must be an integer{words}")
     return int(value)
-
-
-def _word(parameter: Parameter, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise OracleError(f"{parameter.name} is {value!r}; it must be a word: {', '.join(parameter.words)}")
 
 
 def attribute_text(parameter: Parameter, text: str) -> Any:
