@@ -62,11 +62,8 @@ def is_cheap(root: Expression) -> bool:
 def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
     """Return value and interval of some elements: a single number next to the midpoint if the pairs show its side, else
     the value with the error ``slack``."""
-    fmt = FORMATS[dtype_of(dtype).name]
-    high, low = evaluate(root, operands)
-    high, low = np.asarray(high), np.asarray(low)
-    error = lost(root, operands, high)
-    return round_near_midpoint(high, low, error, fmt, slack)
+    high, low = map(np.asarray, evaluate(root, operands))
+    return round_near_midpoint(high, low, lost(root, operands, high), FORMATS[dtype_of(dtype).name], slack)
 
 
 def round_near_midpoint(
@@ -147,7 +144,6 @@ def added(a: Pair, b: Pair) -> tuple[Pair, Pair]:
 
 
 def multiply(a: Pair, b: Pair) -> Pair:
-    """a * b."""
     high, low = two_product(a[0], b[0])
     return _short(high, low + (a[0] * b[1] + a[1] * b[0]))
 
@@ -163,7 +159,6 @@ def divide(a: Pair, b: Pair) -> Pair:
 
 
 def negate(a: Pair) -> Pair:
-    """-a."""
     return -a[0], -a[1]
 
 
@@ -223,12 +218,10 @@ def _scaled(k: Any, less: Pair) -> Pair:
 
 
 def exponential(a: Pair) -> Pair:
-    """e^a."""
     return _scaled(*_halvings_of(a))
 
 
 def exponential_less_one(a: Pair) -> Pair:
-    """e^a - 1."""
     k, less = _halvings_of(a)
     return _where((k == 0, 0.0), less, add(_scaled(k, less), (-1.0, 0.0)))
 

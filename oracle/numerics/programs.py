@@ -20,7 +20,6 @@ from .expressions import IRRATIONAL, ROUNDINGS, Expression, symbol
 from .floats import functions
 from .floats.blocks import aligned, pool_for
 from .floats.codes import castable
-from .floats.functions import erf, erfc
 from .traversal import names_of, substitute, walk
 
 Number = float | np.floating[Any]
@@ -28,10 +27,10 @@ Values = Array | Number
 
 UFUNCS: dict[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs,
-    "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "tanh": np.tanh, "erf": erf,
-    "erfc": erfc,
-    "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
-    "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
+    "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "tanh": np.tanh,
+    "erf": functions.erf, "erfc": functions.erfc, "sign": np.sign, "min": np.minimum, "max": np.maximum,
+    "<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
     **dict.fromkeys(ROUNDINGS, np.positive),  # of real numbers; ``simulate`` rounds
 }  # fmt: skip
 # The functions of verdicts have the same bits on every machine. Only goldens are proved; they use NumPy's, which are
@@ -327,7 +326,7 @@ def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtyp
 
 # A graph's operands by symbol: arrays of the output's shape, or numbers; selections and conversions of them.
 
-Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
+Operands = Mapping[str, Values]
 
 
 def shape_of(operands: Operands) -> tuple[int, ...]:
@@ -336,12 +335,10 @@ def shape_of(operands: Operands) -> tuple[int, ...]:
 
 
 def map_arrays(operands: Operands, change: Callable[[Array], Array]) -> Operands:
-    """Change the operands that are arrays."""
     return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
 
 
 def index_arrays(operands: Operands, index: Any) -> Operands:
-    """Index the operands that are arrays."""
     return map_arrays(operands, lambda array: array[index])
 
 

@@ -37,7 +37,6 @@ EXACT = Loss(0.0, ZERO, ZERO)
 
 
 def plus(a: Expression, b: Expression) -> Expression:
-    """Return a + b of two bounds."""
     return b if a is ZERO else a if b is ZERO else a + b
 
 
@@ -47,12 +46,10 @@ def times(a: Expression, b: Expression) -> Expression:
 
 
 def over(a: Expression, b: Expression) -> Expression:
-    """Return a / b of two bounds."""
     return ZERO if a is ZERO else a / b
 
 
 def larger(a: Expression, b: Expression) -> Expression:
-    """Return the larger of two bounds."""
     return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
 
 

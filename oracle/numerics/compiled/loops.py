@@ -95,7 +95,6 @@ def with_disk_cache(loop: Any, description: str) -> Any:
 
 
 def folder() -> Path:
-    """Return the folder of the machine code."""
     return user_cache() / "machine-code"
 
 

@@ -52,7 +52,6 @@ def rowwise(graph: Graph, operands: Mapping[str, Any], target: Array, length: in
 
 @functools.cache
 def _rowwise(graph: Graph, names: tuple[str, ...], dtype: str, per_row: bool) -> Any:
-    """Return the loop of a formula's graph."""
     return loop_of(Source(graph, names).text(per_row=per_row), dtype, (added, in_two, largest, smallest, same_zero))
 
 
@@ -255,7 +254,6 @@ class Source:
         ]
 
     def run(self, *, per_row: bool) -> str:
-        """Return the loop over all rows."""
         columns = "1" if per_row else "size_"
         loads = f"{self.each('load(a{}, place), ')}length, {self.known}"
         return lines_of(

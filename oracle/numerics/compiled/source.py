@@ -57,7 +57,6 @@ class Slacks(NamedTuple):
 
 
 def lines_of(*lines: str) -> str:
-    """Return lines as one text."""
     return "\n".join(lines)
 
 
@@ -147,7 +146,6 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
 
 
 def _run(names: tuple[str, ...], *, looks: bool) -> str:
-    """Return the loop over all chunks."""
     arrays = _each("a{}", names)
     listed = "seen = listed(doubt, words, out.size, start, places, count)"
     choice = [f"wide({arrays}, out, doubt)", listed]

@@ -50,12 +50,10 @@ def highest_of_rows(rows: Array) -> Array:
 
 
 def any_true(mask: Array) -> bool:
-    """Return whether any element is true."""
     return bool(np.count_nonzero(mask))
 
 
 def all_true(mask: Array) -> bool:
-    """Return whether all elements are true."""
     return int(np.count_nonzero(mask)) == mask.size
 
 

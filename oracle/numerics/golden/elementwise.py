@@ -412,7 +412,6 @@ class _Work:
         return all(bool(np.isfinite(operand).all()) for operand in few.values())
 
     def finish(self, region: Region) -> None:
-        """Settle the unproven elements of a region."""
         region.losing = self.lost
         region.finish(self.exact, self.refine, self.graphs.refine_min_elements, self.alike)
 

@@ -217,7 +217,6 @@ def _later(check: Callable[[Any], T], start: int, index: tuple[Any, ...]) -> T:
 
 
 def _all_finite(operands: Operands, shape: Shape) -> Array:
-    """Return where every operand is finite."""
     return reduce(np.logical_and, (np.isfinite(v) for v in operands.values()), np.ones(shape, bool))
 
 

@@ -102,7 +102,6 @@ class Stages:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """The right orders."""
         return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
 
     def totals(

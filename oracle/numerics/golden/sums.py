@@ -258,7 +258,6 @@ class _Rows:
         return True
 
     def _term(self, row: int, k: int) -> dict[str, float]:
-        """Return the operands of a row's term."""
         return {n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
 
     def exact(self, row: int) -> Any:
@@ -287,7 +286,6 @@ class _Rows:
         return low, high
 
     def value(self, part: Operands, shape: Shape) -> Any:
-        """Return the formula's value in float64."""
         return program(self.graphs.value)(part, shape)[0]
 
     def _enclosed(self, terms: list[dict[str, float]]) -> Iterator[enclosures.Ends]:

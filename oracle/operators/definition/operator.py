@@ -294,7 +294,6 @@ class Operator:
 
     @cached_property
     def _means(self) -> tuple[int, ...]:
-        """The reductions that are means."""
         return tuple(n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word)
 
     def class_axis(self, shape: Shape, attributes: Attributes) -> int | None:
