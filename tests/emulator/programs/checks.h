@@ -50,6 +50,17 @@ inline int run_named(int argc, char** argv) {
 
 inline void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
+inline void start() {
+  OK(aclInit(nullptr));
+  OK(aclrtSetDevice(0));
+}
+
+inline aclrtStream new_stream() {
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  return stream;
+}
+
 // Device memory with n floats in it.
 inline void* floats(const std::vector<float>& values) {
   void* memory = nullptr;

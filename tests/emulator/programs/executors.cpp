@@ -8,8 +8,7 @@
 CASE(an_executor_serves_once) {
   start();
   Work work(3);
-  OK(work.first());
-  OK(work.second());
+  work.launch();
   REQUIRE(work.second() == 561103);
   REQUIRE(message_has("an executor serves one second phase"));
   OK(work.first());
@@ -57,8 +56,7 @@ CASE(tensors_may_go_after_the_second_phase) {
   start();
   Work work(3);
   OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(30); }, nullptr));
-  OK(work.first());
-  OK(work.second());
+  work.launch();
   for (aclTensor* t : work.tensors) OK(aclDestroyTensor(t));
   OK(aclrtSynchronizeStream(nullptr));
   REQUIRE(host(work.memory[2], 3)[0] == 1);
@@ -97,15 +95,11 @@ CASE(a_hanging_kernel_is_timed_out_and_reset) {
   start();
   OK(aclemuInject("aclnnLogSigmoidBackward#1=hang"));
   Work work(3);
-  OK(work.first());
-  OK(work.second());
+  work.launch();
   REQUIRE(aclrtSynchronizeStreamWithTimeout(nullptr, 20) == 507046);
   OK(aclrtResetDeviceForce(0));
   OK(aclrtSetDevice(0));
-  Work healthy(3);
-  OK(healthy.first());
-  OK(healthy.second());
-  OK(aclrtSynchronizeStream(nullptr));
+  require_healthy();
 }
 
 CASE(a_hanging_kernel_ends_with_the_operator_timeout) {
@@ -113,8 +107,7 @@ CASE(a_hanging_kernel_ends_with_the_operator_timeout) {
   OK(aclrtSetOpExecuteTimeOut(1));
   OK(aclemuInject("aclnnLogSigmoidBackward=hang"));
   Work work(3);
-  OK(work.first());
-  OK(work.second());
+  work.launch();
   REQUIRE(aclrtSynchronizeStream(nullptr) == 507014);
   REQUIRE(message_has("the kernel did not end within 1000 ms"));
 }
@@ -175,13 +168,10 @@ CASE(many_threads_and_devices) {
   for (int t = 0; t < 8; t++) {
     threads.emplace_back([t] {
       OK(aclrtSetDevice(t % 4));
-      aclrtStream stream = nullptr;
-      OK(aclrtCreateStream(&stream));
+      aclrtStream stream = new_stream();
       for (int i = 0; i < 50; i++) {
         Work work(65 + t);
-        OK(work.first());
-        OK(work.second(stream));
-        OK(aclrtSynchronizeStream(stream));
+        work.run(stream);
         for (float v : host(work.memory[2], 65 + t)) REQUIRE(v == 1);
         work.end();
       }
@@ -228,11 +218,7 @@ CASE(a_device_is_reset_while_others_use_it) {
   for (auto& thread : threads) thread.join();
   aclrtResetDeviceForce(0);
   OK(aclrtSetDevice(0));
-  Work healthy(3);
-  OK(healthy.first());
-  OK(healthy.second());
-  OK(aclrtSynchronizeStream(nullptr));
-  REQUIRE(host(healthy.memory[2], 3)[2] == 1);
+  require_healthy();
   REQUIRE(aclemuLiveCount("executors") == 0);
 }
 

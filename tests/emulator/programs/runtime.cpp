@@ -12,17 +12,6 @@ void wait_for_turn(void* which) {
 }
 void next_turn(void*) { turn++; }
 
-void start() {
-  OK(aclInit(nullptr));
-  OK(aclrtSetDevice(0));
-}
-
-aclrtStream new_stream() {
-  aclrtStream stream = nullptr;
-  OK(aclrtCreateStream(&stream));
-  return stream;
-}
-
 aclrtEvent new_event() {
   aclrtEvent event = nullptr;
   OK(aclrtCreateEvent(&event));

@@ -4,11 +4,6 @@
 #include "aclnnop/aclnn_logsigmoid_backward.h"
 #include "checks.h"
 
-inline void start() {
-  OK(aclInit(nullptr));
-  OK(aclrtSetDevice(0));
-}
-
 // out = sigmoid(-0) * gradOutput on n elements, all in their own memory.
 struct Work {
   explicit Work(int64_t n)
@@ -21,6 +16,14 @@ struct Work {
                                                    &executor);
   }
   int second(aclrtStream stream = nullptr) { return aclnnLogSigmoidBackward(nullptr, 0, executor, stream); }
+  void launch(aclrtStream stream = nullptr) {
+    OK(first());
+    OK(second(stream));
+  }
+  void run(aclrtStream stream = nullptr) {
+    launch(stream);
+    OK(aclrtSynchronizeStream(stream));
+  }
   void replace(size_t i, aclTensor* tensor) {
     OK(aclDestroyTensor(tensors[i]));
     tensors[i] = tensor;
@@ -37,6 +40,12 @@ struct Work {
   aclOpExecutor* executor = nullptr;
 };
 
+inline void require_healthy() {
+  Work healthy(3);
+  healthy.run();
+  REQUIRE(host(healthy.memory[2], 3)[2] == 1);
+}
+
 // The kernel's fault: found when the stream is synchronised, shown by copies too, gone after a reset.
 inline void require_fault(const char* words) {
   REQUIRE(aclrtSynchronizeStream(nullptr) == 507015);
@@ -45,9 +54,5 @@ inline void require_fault(const char* words) {
   REQUIRE(aclrtStreamQuery(nullptr, &status) == 507015);
   OK(aclrtResetDeviceForce(0));
   OK(aclrtSetDevice(0));
-  Work healthy(3);
-  OK(healthy.first());
-  OK(healthy.second());
-  OK(aclrtSynchronizeStream(nullptr));
-  REQUIRE(host(healthy.memory[2], 3)[2] == 1);
+  require_healthy();
 }
