@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from views import VIEWS as FOREIGN
 
 from oracle.cann.device import ALIGNMENT, Placed, unsupported
 from oracle.catalogue.data.layout import VIEWS, allocate, describe
@@ -13,17 +14,6 @@ from oracle.model.call import TensorSpec
 SHAPE = (3, 4, 5)
 DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.uint8)
 BASE = np.arange(2 * 7 * 11, dtype=np.float32).reshape(2, 7, 11)
-FOREIGN = {
-    "contiguous": lambda b: b,
-    "row": lambda b: b[1, 3],
-    "odd": lambda b: b[:, 1:, 3:],
-    "transposed": lambda b: b.T,
-    "every third": lambda b: b[..., ::3],
-    "broadcast": lambda b: np.broadcast_to(b[:, :1], (2, 7, 11)),
-    "scalar": lambda b: b[1, 2, 3:4].reshape(()),
-    "empty": lambda b: b[:, :0],
-    "reshaped": lambda b: b.reshape(-1)[5:].reshape(-1, 1),
-}
 
 
 def read_back(placed: Placed, dtype) -> np.ndarray:
