@@ -189,33 +189,31 @@ def refused(dtype: str) -> dict[str, Any]:
     return synthetic.case(f"softmax_backward/invalid[{dtype}-2x3]", dtype=dtype, budget_used=None, verdicts=verdicts)
 
 
-def test_types_that_exist_only_to_be_refused_share_the_last_column(tmp_path: Path) -> None:
+def test_types_that_exist_only_to_be_refused_share_the_last_column(record: Any) -> None:
     cases = [synthetic.case("softmax_backward/a[float32-3]"), refused("int8"), refused("complex64"), refused("bool")]
-    summary = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))
+    summary = Summary(record(cases))
     assert columns([summary]) == [("float32",), ("bool", "complex64", "int8")]
     cell = summary.cell_of("aclnnSoftmaxBackward", ("bool", "complex64", "int8"))
     assert cell is not None
     assert (cell.passed, cell.judged) == (3, 3)
 
 
-def test_a_type_whose_refusal_crashed_keeps_its_column(tmp_path: Path) -> None:
+def test_a_type_whose_refusal_crashed_keeps_its_column(record: Any) -> None:
     crashed = {**refused("int8"), "status": "crash", "verdicts": {}}
     cases = [synthetic.case("softmax_backward/a[float32-3]"), crashed, refused("complex64"), refused("bool")]
-    assert ("int8",) in columns([Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))])
+    assert ("int8",) in columns([Summary(record(cases))])
 
 
-def test_every_layer_is_counted_by_itself(tmp_path: Path) -> None:
+def test_every_layer_is_counted_by_itself(record: Any) -> None:
     bad = synthetic.failing("softmax_backward/a[float32-3]")
     bad["verdicts"]["standard"]["passed"] = True
-    summary = Summary(
-        read(synthetic.write(tmp_path / "run.jsonl", [bad, synthetic.case("softmax_backward/b[float32-3]")]))
-    )
+    summary = Summary(record([bad, synthetic.case("softmax_backward/b[float32-3]")]))
     assert summary.layers == {"structure": (1, 1), "standard": (2, 2), "strict": (0, 1)}
     assert summary.cell_of("aclnnSoftmaxBackward", ("float32",)).objections == {"strict": 1}
     assert summary.clusters[0].layers == [("structure", 0, 1), ("standard", 0, 1), ("strict", 1, 1)]
 
 
-def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Path) -> None:
+def test_expected_failures_are_grouped_by_what_the_expectation_says(record: Any) -> None:
     """Measured figures, types and the verdict's text on a case do not make another group."""
     reasons = [
         "aten computes in 16 bits (float16 up to 5.39 times): strict: 3 elements of 7 outside the error bound",
@@ -225,7 +223,7 @@ def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Pa
     cases = [synthetic.case(f"softmax_backward/a[float16-{i}]", "xfail", reason=r) for i, r in enumerate(reasons)]
     skips = [f"aten needs one dtype, not {dtype} and float32" for dtype in ("float16", "bfloat16")]
     cases += [synthetic.case(f"softmax_backward/b[float16-{i}]", "skip", reason=r) for i, r in enumerate(skips)]
-    result = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases))).excused
+    result = Summary(record(cases)).excused
     assert [(group.status, group.size, len(group.statements)) for group in result] == [
         ("xfail", 2, 2),
         ("xfail", 1, 1),
@@ -234,13 +232,12 @@ def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Pa
     assert result[0].reason == "aten computes in 16 bits"
 
 
-def test_the_kernels_own_share_is_shown_where_a_record_has_it(tmp_path: Path) -> None:
+def test_the_kernels_own_share_is_shown_where_a_record_has_it(record: Any) -> None:
     cases = [
         synthetic.case("softmax_backward/a[float32-3]", kernel_share=0.4),
         synthetic.case("softmax_backward/b[float32-3]"),
     ]
-    record = read(synthetic.write(tmp_path / "run.jsonl", cases))
-    cell = Summary(record).cell_of("aclnnSoftmaxBackward", ("float32",))
+    cell = Summary(record(cases)).cell_of("aclnnSoftmaxBackward", ("float32",))
     assert cell is not None
     assert cell.worst_share == 0.4
 
