@@ -24,7 +24,8 @@ pytestmark = pytest.mark.slow
 
 SOFTMAX = "aclnnSoftmaxBackward"
 LOG_SIGMOID = str(default_dir() / "log_sigmoid_backward.yaml")
-REQUIRES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEND_RT_VISIBLE_DEVICES")
+VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
+REQUIRES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", VISIBLE)
 
 
 @pytest.fixture
@@ -162,16 +163,15 @@ def test_some_of_the_smoke_tier_passes_on_every_soc(clean, soc):
 
 
 @pytest.mark.parametrize(
-    ("options", "visible", "devices"),
+    ("options", "variables", "devices"),
     [
-        pytest.param(["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}, marks=in_full_alone),
-        (["-n", "2", "--devices", "5,3"], None, {"emulated npu:5", "emulated npu:3"}),
-        pytest.param(["--backend-option", "device=6"], None, {"emulated npu:6"}, marks=in_full_alone),
-        pytest.param(["--devices", "1"], "2,4", {"emulated npu:1"}, marks=in_full_alone),
+        pytest.param(["-n", "2"], {}, {"emulated npu:0", "emulated npu:1"}, marks=in_full_alone),
+        (["-n", "2", "--devices", "5,3"], {}, {"emulated npu:5", "emulated npu:3"}),
+        pytest.param(["--backend-option", "device=6"], {}, {"emulated npu:6"}, marks=in_full_alone),
+        pytest.param(["--devices", "1"], {VISIBLE: "2,4"}, {"emulated npu:1"}, marks=in_full_alone),
     ],
 )
-def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, options, visible, devices):
-    variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, options, variables, devices):
     chosen = [LOG_SIGMOID, "--backend", "aclnn", "-k", "first_look", *options]
     code, text, lines = run(tmp_path, *chosen, **variables)
     assert code == 0, text[-3000:]
@@ -182,18 +182,15 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
 
 
 @pytest.mark.parametrize(
-    ("options", "visible", "message"),
+    ("options", "variables", "message"),
     [
-        pytest.param(
-            ["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone
-        ),
-        (["--devices", "0,2", "-n", "2"], "1,5", "--devices: no device 2; backend aclnn sees 2, from 0 on"),
-        ([], "3,1", "must be device numbers, ascending and without duplicates"),
-        pytest.param([], "0,9", "this machine has no device 9, and the runtime ignores it", marks=in_full_alone),
+        pytest.param(["--devices", "8"], {}, "no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone),
+        (["--devices", "0,2", "-n", "2"], {VISIBLE: "1,5"}, "no device 2; backend aclnn sees 2, from 0 on"),
+        ([], {VISIBLE: "3,1"}, "must be device numbers, ascending and without duplicates"),
+        pytest.param([], {VISIBLE: "0,9"}, "no device 9, and the runtime ignores it", marks=in_full_alone),
     ],
 )
-def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, message):
-    variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, variables, message):
     code, words, lines = run(tmp_path, LOG_SIGMOID, "--backend", "aclnn", *options, **variables)
     assert code == 2
     assert message in words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -15,7 +16,7 @@ from oracle.cann import CannError
 from oracle.catalogue.data.layout import allocate, describe
 from oracle.emulator import served
 from oracle.model.call import Call, TensorSpec
-from oracle.model.errors import DeviceFault
+from oracle.model.errors import DeviceFault, OracleError
 from oracle.operators import OPERATORS, reference
 
 SHAPE = (5, 7)
@@ -171,12 +172,8 @@ def survives(emulator, device, lost=0):
         assert device.run(call).ok
         assert is_right(call)
     alive = emulator.alive()
-    assert alive["allocations"] <= 1  # the workspace
-    assert {kind: n for kind, n in alive.items() if kind != "allocations"} == {
-        "tensors": lost,
-        "executors": 0,
-        "streams": 1,
-    }
+    assert alive.pop("allocations") <= 1  # the workspace
+    assert alive == {"tensors": lost, "executors": 0, "streams": 1}
 
 
 def test_a_kernel_that_does_not_end_is_told_in_time_and_the_next_call_runs(emulator):
@@ -246,35 +243,32 @@ def test_tensors_that_share_memory_share_it_on_the_device(emulator, device):
     assert emulator.calls("aclrtMalloc") - before <= 3  # two memories, and a workspace
 
 
+def in_threads(work, count=4):
+    """Run ``work(number)`` in threads at the same time; raise the first error of one."""
+    start = threading.Barrier(count)
+
+    def begin(number):
+        start.wait(10)
+        work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(begin, range(count)))
+
+
 def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(emulator, device):
-    start, problems = threading.Barrier(4), []
-
     def work(number):
-        try:
-            start.wait(10)
-            for seed in range(20):
-                call = softmax("transposed", seed=100 * number + seed)
-                if not (device.run(call).ok and is_right(call)):
-                    problems.append((number, seed))
-        except Exception as error:
-            problems.append(error)
+        for seed in range(20):
+            call = softmax("transposed", seed=100 * number + seed)
+            assert device.run(call).ok
+            assert is_right(call)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not problems
+    in_threads(work)
     assert emulator.alive()["streams"] == 4
     emulator.inject(f"{SOFTMAX}=fault:507015")
     with pytest.raises(CannError):
         device.run(softmax())
     emulator.clear()
-    again = []
-    thread = threading.Thread(target=lambda: again.append(device.run(softmax()).ok))
-    thread.start()
-    thread.join(60)
-    assert again == [True]
+    in_threads(work, 1)
     device.close()
     assert set(emulator.alive().values()) == {0}
 
@@ -297,11 +291,7 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
 
     for _ in range(30):  # the scheduler decides whether a call is running when another call's fault resets the device
         emulator.inject(";".join(f"{SOFTMAX}#{n}=fault:507015" for n in range(5, 100, 7)))
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
+        in_threads(work)
         assert not wrong
         if any("fault of another call" in text for text in messages):
             break
@@ -350,8 +340,6 @@ def test_both_phases_of_every_operator_are_declared(emulator, device, op):
 
 
 def test_the_process_s_cann_cannot_change(emulator, device, tmp_path, monkeypatch):
-    from oracle.model.errors import OracleError
-
     (tmp_path / "lib64").mkdir()
     (tmp_path / "lib64" / "libascendcl.so").write_bytes(b"")
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))

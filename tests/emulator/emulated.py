@@ -32,17 +32,9 @@ RENAMED_AND_WHOLE = ("acl_rt", "nnopbase", "opapi")  # the runtime's newer name,
 
 def compile_program(tree: Path, source: Path, out: Path, *flags: str, libraries: Iterable[str] = NEW_AND_SPLIT) -> Path:
     """Compile one C++ file as the documents describe: -I include, -L lib64, three libraries."""
-    command = [
-        find_compiler(),
-        "-std=c++17",
-        *flags,
-        f"-I{tree}/include",
-        str(source),
-        "-o",
-        str(out),
-        f"-L{tree}/lib64",
-    ]
-    subprocess.run([*command, *(f"-l{name}" for name in libraries), "-pthread"], check=True)
+    linked = [f"-L{tree}/lib64", *(f"-l{name}" for name in libraries), "-pthread"]
+    command = [find_compiler(), "-std=c++17", *flags, f"-I{tree}/include", source, "-o", out, *linked]
+    subprocess.run(command, check=True)
     return out
 
 

@@ -13,14 +13,22 @@ from emulated import HERE
 from oracle.emulator import environment
 from oracle.operators import OPERATORS
 
-CHECKS = (
-    "tensors_on_the_device",
-    "streams_and_events",
-    "backward_operators",
-    "autograd",
-    "autograd_in_low_precision",
-    "errors",
-)
+CHECKS = {
+    "ascend910b": (
+        "tensors_on_the_device",
+        "streams_and_events",
+        "backward_operators",
+        "autograd",
+        "autograd_in_low_precision",
+        "errors",
+        "unserved",
+        "unserved_by_the_older_interface",
+    ),
+    "ascend950": ("backward_operators", "autograd", "unserved", "an_asynchronous_fault"),
+    "ascend910_93": ("backward_operators", "autograd"),
+    "ascend910": ("just_in_time", "just_in_time_off"),  # before Atlas A2
+    "ascend310p": ("just_in_time", "just_in_time_off"),
+}
 
 processes.need_torch_npu()
 
@@ -32,34 +40,9 @@ def run(tree, check, soc, **variables):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_torch_npu(tree, check):
-    run(tree, check, "ascend910b")
-
-
-@pytest.mark.parametrize("soc", ["ascend950", "ascend910_93"])
-@pytest.mark.parametrize("check", ["backward_operators", "autograd"])
-def test_torch_npu_on_the_other_socs(tree, check, soc):
+@pytest.mark.parametrize(("soc", "check"), [(soc, check) for soc, checks in CHECKS.items() for check in checks])
+def test_torch_npu(tree, soc, check):
     run(tree, check, soc)
-
-
-@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
-def test_an_operator_that_is_not_served_says_so(tree, soc):
-    run(tree, "unserved", soc)
-
-
-def test_so_does_one_that_torch_npu_has_no_aclnn_function_for(tree):
-    run(tree, "unserved_by_the_older_interface", "ascend910b")
-
-
-@pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])
-@pytest.mark.parametrize("check", ["just_in_time", "just_in_time_off"])
-def test_torch_npu_on_the_socs_before_atlas_a2(tree, check, soc):
-    run(tree, check, soc)
-
-
-def test_an_asynchronous_fault_becomes_a_python_exception(tree):
-    run(tree, "an_asynchronous_fault", "ascend950")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,11 @@ from oracle.model.classes import (
 KINDS = tuple(SHAPE_FACTORS)
 
 
+def twos(shapes):
+    """Return every two classes, with their kinds, that meet in one of the shapes."""
+    return {two for shape in shapes for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)}
+
+
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
@@ -55,10 +60,6 @@ def test_a_shape_has_one_class_of_every_kind(shape, expected):
 def test_every_two_classes_of_a_shape_meet_in_a_small_one(rank, most):
     lengths = (1, 2, 3, 7, 15, 16, 17, 49, 64, 128, 1025, 8193)
     shapes = [s for axes in range(2, rank + 1) for s in product(lengths, repeat=axes) if 1 < math.prod(s) <= 1 << 16]
-
-    def twos(found):
-        return {two for shape in found for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)}
-
     expected = {two for two in twos(shapes) if OTHER not in dict(two).values()}
     assert len(expected) > {2: 60, 4: 130}[rank]
     assert expected - twos(small_shapes(2, most)) == set()
@@ -78,15 +79,9 @@ def test_every_two_classes_of_a_large_shape_meet_in_one_of_few_elements(count, m
     assert all(shape_classes(shape)[3] == count and math.prod(shape) <= end for shape in own)
     lengths = (1, 2, 3, 17, 24, 31, 16, 64, 257, 1025, 1600, 8193, 22000, 65537, (1 << 20) + 1)
     result = [s for rank in (2, 3) for s in product(lengths, repeat=rank) if rank <= most]
-    twos = {
-        two
-        for shape in result
-        if LARGE[count] < math.prod(shape) <= end and OTHER not in shape_classes(shape)
-        for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)
-    }
-    met = {two for shape in own for two in combinations(zip(KINDS, shape_classes(shape), strict=True), 2)}
-    assert len(twos) > 25
-    assert twos - met == set()
+    large = [s for s in result if LARGE[count] < math.prod(s) <= end and OTHER not in shape_classes(s)]
+    assert len(twos(large)) > 25
+    assert twos(large) - twos(own) == set()
 
 
 def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
@@ -98,14 +93,8 @@ def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
 
 @pytest.mark.parametrize("most", [2, 8])
 def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
-    def twos(shapes):
-        labels = [
-            zip(KINDS, shape_classes(shape), strict=True) for shape in shapes if OTHER not in shape_classes(shape)
-        ]
-        return {two for each in labels for two in combinations(each, 2)}
-
     few = few_shapes(2, most)
-    assert twos(few) == twos(small_shapes(2, most))
+    assert twos(few) == twos(shape for shape in small_shapes(2, most) if OTHER not in shape_classes(shape))
     assert len(few) < 70
     assert OTHER not in {name for shape in few for name in shape_classes(shape)}
 
