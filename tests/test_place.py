@@ -22,26 +22,10 @@ from oracle.record.types import CaseRecord, Detail
 from oracle.settings.settings import Settings
 
 
-@pytest.fixture(autouse=True)
-def _misbehaving_is_importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-
-
 def lines(device, *names, **settings):
     """Return the record of a case of each name, on a device of misbehaving.py."""
     with closing(Bench(Settings(backend=f"misbehaving:{device}", **settings))) as bench:
         return [bench.run_case(log_sigmoid(name)) for name in names]
-
-
-@in_full_alone
-def test_the_run_goes_on_after_deaths_and_silence():
-    plain, dies, exits, hangs, after = lines("Dies", "plain", "dies", "exits", "hangs", "after", timeout=3.0)
-    statuses = [line.status for line in (plain, dies, exits, hangs, after)]
-    assert statuses == ["pass", "crash", "crash", "timeout", "pass"]
-    assert "signal 9 (SIGKILL)" in dies.reason
-    assert "exit status 7" in exits.reason
-    assert "no answer in 3 s" in hangs.reason
-    assert hangs.detail.replay.startswith("aclnn-oracle replay ")
 
 
 def test_of_many_failures_in_a_row_without_a_cause_few_are_asked_for_one(monkeypatch):
@@ -169,12 +153,3 @@ def test_close_ends_a_child_that_is_idle_at_once():
     started = time.monotonic()
     bench.close()
     assert time.monotonic() - started < 4
-
-
-@pytest.mark.parametrize(
-    ("backend", "words"),
-    [("misbehaving:CannotBeMade", "OSError: no device"), ("misbehaving:Nothing", "has no attribute 'Nothing'")],
-)
-def test_a_backend_that_cannot_be_loaded_is_told_not_a_crash(backend, words):
-    with pytest.raises(OracleError, match=words):
-        Bench(Settings(backend=backend, isolate=True)).open()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -237,11 +236,10 @@ class Remembers:
         call.outputs["gradInput"][...] = compute(call) + noise
 
 
-def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
+def test_a_failure_that_does_not_stand_by_itself_is_told_so():
     """If a wrong value explains nothing, the call is run again; under --isolate also in its own process."""
     assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
     assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     settings = Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True)
     with closing(Bench(settings)) as bench:
         first, second = (bench.run_case(log_sigmoid(name)) for name in ("one", "two"))

@@ -29,7 +29,6 @@ from oracle.settings.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parents[1]
 WHOLE = "ACLNN_TEST_FAULTS" in os.environ
 # One fault for each way in which it could reach another case.
 SLICE = ("surrogate_raised", "interrupts", "answers_an_end", "writes_later", "leaves_later", "leaves_an_orphan",
@@ -37,11 +36,6 @@ SLICE = ("surrogate_raised", "interrupts", "answers_an_end", "writes_later", "le
          "no_imports")  # fmt: skip
 alone = pytest.mark.skipif(not (FULL or WHOLE), reason="the bench above meets the same faults: .ci/full runs it")
 NAMES = list(FAULTS) if WHOLE else list(SLICE)
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(HERE))
 
 
 def wrong(name: str, line: CaseRecord) -> list[str]:
