@@ -1,6 +1,7 @@
 """Names in the documents exist: files and folders, modules and members, commands and options, words of the code.
 
-The documents are also easy to read: short sentences, plain words.
+The documents are also easy to read: short sentences, plain words. The Chinese pages match the English ones: headings,
+code, tables, numbers and names in code.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ from oracle.settings.options import OPTIONS
 ROOT = Path(__file__).parents[1]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
 CHINESE = (*sorted((ROOT / "docs" / "zh").glob("*.md")), ROOT / "README.zh.md")
+BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SOURCES = ("oracle", "tests", "cases", "benchmarks", "examples")
 SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
 # Names of other projects, and of files that a reader makes: CANN's documents, a team's golden, an example's files.
@@ -35,7 +38,7 @@ SERVED = re.compile(r"aclnn(?!\w*Backward)")  # the emulator's macros compose it
 
 
 def prose(page: Path) -> str:
-    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return BLOCK.sub("", page.read_text("utf-8"))
 
 
 def quoted(page: Path) -> Iterator[str]:
@@ -161,7 +164,41 @@ def test_names_of_the_code_occur_in_it(page: Path) -> None:
     assert [text for text in names if text not in known and not SERVED.match(text)] == []
 
 
-def test_sentences_are_short_and_words_plain() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "plain_words.py"), "--check"]
+@pytest.mark.parametrize("tool", ["api.py", "plain_words.py"])
+def test_docstrings_and_pages_agree_sentences_are_short_and_words_plain(tool: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# The Chinese pages ----------------------------------------------------------------------------------------------------
+
+PAIRS = {ROOT / "README.md": ROOT / "README.zh.md"} | {ROOT / "docs" / page.name: page for page in CHINESE[:-1]}
+NEEDED = {"reading-a-report.md", "adding-an-operator.md", "adding-a-backend.md", "on-a-real-npu.md", "search.md"}
+# Numbers of the text: not inside a word, an option or a path.
+NUMBER = re.compile(r"(?<![A-Za-z0-9_./-])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![A-Za-z0-9_/-])")
+both = pytest.mark.parametrize("pages", PAIRS.items(), ids=[page.name for page in PAIRS])
+
+
+def test_the_pages_that_users_need_are_there_in_chinese() -> None:
+    assert {path.name for path in CHINESE[:-1]} == NEEDED
+
+
+@both
+def test_headings_code_blocks_and_tables_are_the_same(pages: tuple[Path, Path]) -> None:
+    levels = [[len(mark) for mark in re.findall("^(#+) ", prose(page), re.MULTILINE)] for page in pages]
+    assert levels[0] == levels[1]
+    blocks = [BLOCK.findall(page.read_text("utf-8")) for page in pages]
+    assert blocks[0] == blocks[1]
+    rows = [sum(line.startswith("|") for line in prose(page).splitlines()) for page in pages]
+    assert rows[0] == rows[1]
+
+
+@both
+def test_numbers_and_code_in_the_text_are_the_same(pages: tuple[Path, Path]) -> None:
+    texts = [prose(page) for page in pages]
+    code = [Counter(" ".join(result.split()) for result in re.findall("`([^`]+)`", text)) for text in texts]
+    assert code[0] == code[1]
+    plain = [re.sub(r"`[^`]+`|\]\([^)]*\)", " ", text) for text in texts]
+    numbers = [Counter(NUMBER.findall(text)) for text in plain]
+    assert numbers[0] - numbers[1] == Counter()
