@@ -79,7 +79,6 @@ def imported(path: Path) -> Iterator[Path]:
 
 @cache
 def arrows() -> dict[Path, set[Path]]:
-    """Return the modules that each module imports."""
     return {path: {other for other in imported(path) if other != path} for path in MODULES}
 
 

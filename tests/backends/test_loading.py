@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import oracle.backends
-from oracle.backends import BUILTIN, load
+from oracle.backends import load
 from oracle.case.one_case import run_case
 from oracle.catalogue import select
 from oracle.catalogue.loader import load_default
@@ -74,11 +74,6 @@ def test_an_installed_entry_point_is_found_by_its_name(monkeypatch):
     point = EntryPoint("lab", "my_device:Device", oracle.backends.GROUP)
     monkeypatch.setattr(oracle.backends, "installed", lambda: {"lab": point})
     assert load("lab").name == "mine"
-
-
-def test_the_cpu_backend_is_always_there():
-    assert "cpu" in BUILTIN
-    assert load("cpu", {"numerics": "exact"}).name == "cpu"
 
 
 @pytest.mark.parametrize(

@@ -67,13 +67,10 @@ def test_what_is_not_there_is_one_message_that_begins_with_who_asks(module, attr
 # the garbage collector ------------------------------------------------------------------------------------------------
 
 
-def test_it_rests_inside_and_is_as_it_was_afterwards() -> None:
+def test_it_rests_inside_and_is_as_it_was_afterwards_also_after_an_error() -> None:
     with collector_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
-
-
-def test_an_error_wakes_it_too() -> None:
     with pytest.raises(ZeroDivisionError), collector_paused():
         print(1 / 0)
     assert gc.isenabled()
