@@ -203,12 +203,6 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_search(
     assert "name a folder that can be made" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("minutes", ["0", "-1", "nan"])
-def test_no_time_is_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "--backend", "cpu", f"--minutes={minutes}"]) == 2
-    assert "--minutes" in capsys.readouterr().err
-
-
 def test_interrupted_it_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(self: Search, seconds: float) -> Any:
         yield next(iter(self.found.values()))
