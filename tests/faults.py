@@ -185,7 +185,6 @@ def sets_decimal(_: Doing) -> None:
 
 
 def writes_everywhere(_: Doing) -> None:
-    """Write to every open descriptor."""
     for number in range(3, 4096):
         with suppress(OSError):
             os.write(number, b"x" * 512)

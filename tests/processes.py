@@ -33,7 +33,6 @@ def python(*words: str, path: Iterable[str | Path] = (TESTS, ROOT), **options) -
 
 
 def oracle(*words: str, **options) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
     return python("-m", "oracle.cli", *words, **options)
 
 

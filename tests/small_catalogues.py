@@ -40,7 +40,6 @@ def catalogue(folder: Path, families: str, head: str = HEAD, name: str = "c.yaml
 
 
 def cases(folder: Path, families: str, head: str = HEAD) -> list[Case]:
-    """Write a catalogue and return its cases."""
     return load(catalogue(folder, families, head))
 
 

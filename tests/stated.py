@@ -106,10 +106,7 @@ CATALOGUES = {
 
 
 def write(folder: Path) -> list[Path]:
-    """Write the catalogues into a folder and return their files."""
-    paths = []
-    for slug, text in CATALOGUES.items():
-        path = folder / f"{slug}.yaml"
+    paths = [folder / f"{slug}.yaml" for slug in CATALOGUES]
+    for path, text in zip(paths, CATALOGUES.values(), strict=True):
         path.write_text(text, encoding="utf-8")
-        paths.append(path)
     return paths

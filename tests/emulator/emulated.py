@@ -18,13 +18,11 @@ from oracle.cann.abi import c_type
 from oracle.cann.calls import scalar
 from oracle.emulator import environment
 from oracle.emulator.toolkit import find_compiler
-from oracle.model.call import FORMAT_ENUM, TensorSpec
+from oracle.model.call import FORMAT_ENUM, TensorSpec, owner_of
 from oracle.model.dtypes import dtype_of
 from oracle.operators import OPERATORS
 
 HERE = Path(__file__).parent
-
-
 NEW_AND_SPLIT = ("ascendcl", "nnopbase", "opapi_nn")
 WITH_MATH = (*NEW_AND_SPLIT, "opapi_math")
 RENAMED_AND_WHOLE = ("acl_rt", "nnopbase", "opapi")  # the runtime's newer name, and the operators of CANN 8.x
@@ -81,15 +79,9 @@ def parameters_of(op: str) -> tuple[tuple[str, str], ...]:
     return tuple((p.name, c_type(p) if p.kind == "attr" else "tensor") for p in OPERATORS[op].parameters)
 
 
-def _storage(array: np.ndarray) -> np.ndarray:
-    while array.base is not None:
-        array = array.base
-    return array
-
-
 def _spec(value: np.ndarray | TensorSpec) -> dict[str, Any]:
     if isinstance(value, np.ndarray):
-        storage = _storage(value)
+        storage = owner_of(value)
         offset = (value.ctypes.data - storage.ctypes.data) // value.itemsize if value.size else 0
         strides = [s // value.itemsize for s in value.strides]
         made = {"shape": value.shape, "dtype": dtype_of(value.dtype).enum, "format": FORMAT_ENUM["ND"]}
@@ -121,7 +113,7 @@ class Answer:
     def after(self, name: str, before: np.ndarray) -> np.ndarray:
         """Return the tensor's view of the storage after the call."""
         storage = np.frombuffer(base64.b64decode(self.data[name]), before.dtype)
-        offset = (before.ctypes.data - _storage(before).ctypes.data) // before.itemsize
+        offset = (before.ctypes.data - owner_of(before).ctypes.data) // before.itemsize
         return np.lib.stride_tricks.as_strided(storage[offset:], before.shape, before.strides)
 
     def storage(self, name: str, dtype: Any) -> np.ndarray:

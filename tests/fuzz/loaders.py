@@ -36,22 +36,6 @@ def catalogue(content: bytes, folder: Path) -> None:
             make_inputs(case, seed=0)
 
 
-def expectations(content: bytes, folder: Path) -> None:
-    load_expectations(written(content, folder / "cpu.yaml"))
-
-
-def atk(content: bytes, folder: Path) -> None:
-    load_foreign(written(content, folder / "x.json"))
-
-
-def ttk(content: bytes, folder: Path) -> None:
-    load_foreign(written(content, folder / "x.csv"))
-
-
-def array(content: bytes, folder: Path) -> None:
-    npy.loads(content, "x.npy")
-
-
 def manifest(content: bytes, folder: Path) -> None:
     for name, file in _fixtures().items():
         path = folder / "fixtures" / name
@@ -73,14 +57,20 @@ def recording(content: bytes, folder: Path) -> None:
             load_output(folder, output)
 
 
-LOADERS: dict[str, Callable[[bytes, Path], None]] = {
-    f.__name__: f for f in (catalogue, expectations, atk, ttk, array, manifest, record, recording)
+LOADERS: dict[str, Callable[[bytes, Path], object]] = {
+    "catalogue": catalogue,
+    "expectations": lambda content, folder: load_expectations(written(content, folder / "cpu.yaml")),
+    "atk": lambda content, folder: load_foreign(written(content, folder / "x.json")),
+    "ttk": lambda content, folder: load_foreign(written(content, folder / "x.csv")),
+    "array": lambda content, folder: npy.loads(content, "x.npy"),
+    "manifest": manifest,
+    "record": record,
+    "recording": recording,
 }
 
 
 @cache
 def seeds(name: str) -> list[bytes]:
-    """Return well-formed inputs of a loader."""
     return _SEEDS[name]()
 
 

@@ -93,18 +93,13 @@ def test_a_record_compared_with_itself_differs_in_nothing(compare: Any) -> None:
     assert result.notes == []
 
 
-def test_cases_that_a_dead_run_lost_newly_fail(compare: Any) -> None:
+def test_cases_that_a_dead_run_lost_newly_fail_and_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
     cases = synthetic.catalogue(10)
-    result = compare(cases, cases[:7], planned=10, died=True)
-    assert groups(result) == {"newly failing": [case["id"] for case in cases[7:]]}
-    assert {change.after for change in result.groups["newly failing"]} == {"notrun"}
-
-
-def test_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
-    cases = synthetic.catalogue(10)
-    result = compare(cases, cases[:7])
-    assert groups(result) == {"removed": [case["id"] for case in cases[7:]]}
-    assert result.ok
+    lost = [case["id"] for case in cases[7:]]
+    died, chosen = compare(cases, cases[:7], planned=10, died=True), compare(cases, cases[:7])
+    assert (groups(died), groups(chosen)) == ({"newly failing": lost}, {"removed": lost})
+    assert {change.after for change in died.groups["newly failing"]} == {"notrun"}
+    assert chosen.ok
 
 
 @pytest.mark.parametrize(

@@ -49,22 +49,16 @@ def test_records_are_ordered_by_time_and_kept_apart_by_what_ran(tmp_path: Path) 
     assert next(iter(result)) == "aclnn · ascend910b · mixed"
 
 
-def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(tmp_path: Path) -> None:
-    bad = synthetic.failing(ID)
-    for day, cases in enumerate([[bad], [good()], [bad], [bad]], 1):
-        save(tmp_path, day, cases, seed=day)
+@pytest.mark.parametrize(("days", "first"), [("bad good bad bad", "2026-10-03"), ("good bad other bad", "2026-10-02")])
+def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(
+    tmp_path: Path, days: str, first: str
+) -> None:
+    """A record of another shard, or of a run of a few cases, may lie between."""
+    cases = {"bad": synthetic.failing(ID), "good": good(), "other": good("softmax_backward/a[float32]")}
+    for day, name in enumerate(days.split(), 1):
+        save(tmp_path, day, [cases[name]], seed=day)
     (since,) = only(tmp_path).present
-    assert since.first.header.started.startswith("2026-10-03")
-    assert (since.runs, since.new) == (2, False)
-
-
-def test_a_record_without_a_failing_case_tells_nothing_of_since_when_it_fails(tmp_path: Path) -> None:
-    """A record of another shard, or of a run of a few cases, lies between."""
-    other = good("softmax_backward/a[float32]")
-    for day, cases in enumerate([[good()], [synthetic.failing(ID)], [other], [synthetic.failing(ID)]], 1):
-        save(tmp_path, day, cases)
-    (since,) = only(tmp_path).present
-    assert since.first.header.started.startswith("2026-10-02")
+    assert since.first.header.started.startswith(first)
     assert (since.runs, since.new) == (2, False)
 
 

@@ -26,15 +26,8 @@ HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \
 
 @pytest.fixture
 def page(tmp_path: Path) -> Any:
-    counter = itertools.count()
-
-    def make(*runs: Any, **changes: Any) -> Page:
-        paths = [
-            synthetic.write(tmp_path / f"run{next(counter)}.jsonl", cases, **changes)
-            if isinstance(cases, list)
-            else cases
-            for cases in runs
-        ]
+    def make(*runs: list[dict[str, Any]], **changes: Any) -> Page:
+        paths = [synthetic.write(tmp_path / f"run{i}.jsonl", cases, **changes) for i, cases in enumerate(runs)]
         output = tmp_path / "report.html"
         write([read(path, brief=True) for path in paths], output)
         return Page(output.read_text(encoding="utf-8"))
@@ -149,9 +142,8 @@ def test_many_failures_share_the_full_views_fairly(page: Any, monkeypatch: Any) 
     assert {large, large + 1} <= views
 
 
-def test_a_run_that_died_is_told_so(page: Any, tmp_path: Path) -> None:
-    path = synthetic.write(tmp_path / "died.jsonl", synthetic.catalogue(10), planned=40, died=True)
-    text = page(path).text
+def test_a_run_that_died_is_told_so(page: Any) -> None:
+    text = page(synthetic.catalogue(10), planned=40, died=True).text
     assert "30 of 40 cases never ran" in text
     assert "the run died after 10 of 40" in text
     assert "None among the cases that ran." in text
@@ -223,15 +215,6 @@ def test_a_single_wrong_element_in_a_million_has_a_bar() -> None:
     assert shares["nan"] == 0
 
 
-def test_a_brief_record_makes_the_same_page(tmp_path: Path) -> None:
-    figures = [{"reduced": 2**k, "magnitude": 4.0**k, "elements": 8**k, "kernel_share": 0.1 * k} for k in range(5)]
-    cases = [synthetic.case(f"softmax_backward/a[{k}]", **figure) for k, figure in enumerate(figures)]
-    path = synthetic.write(tmp_path / "run.jsonl", cases)
-    whole, brief = (html.render([read(path, brief=brief)]) for brief in (False, True))
-    assert "Error against the magnitude of the data" in whole
-    assert brief == whole
-
-
 def test_a_picture_with_too_many_panels_says_so() -> None:
     few, many = (pictures.Picture("t", "n", [pictures.Panel("op", "", "", "")] * n) for n in (120, 121))
     assert (len(few.shown), few.omitted) == (120, None)
@@ -278,9 +261,12 @@ def test_pages_show_the_same_of_a_record_that_is_read_briefly(tmp_path: Path) ->
     given = {"strict": {"passed": True, "reason": "", "metrics": {"given": 1.0, "budget_used": 0.5}}}
     own = [synthetic.case(f"softmax_backward/views[float32-{n}]", **{**more, **changes})
            for n, changes in enumerate(({}, {"verdicts": given}, {"budget_used": "inf"}))]  # fmt: skip
-    path = synthetic.write(tmp_path / "run.jsonl", [*mixed(), *own])
+    figures = [{"reduced": 2**k, "magnitude": 4.0**k, "elements": 8**k, "kernel_share": 0.1 * k} for k in range(5)]
+    drawn = [synthetic.case(f"softmax_backward/a[{k}]", **figure) for k, figure in enumerate(figures)]
+    path = synthetic.write(tmp_path / "run.jsonl", [*mixed(), *own, *drawn])
     brief, whole = read(path, brief=True), read(path)
     assert brief.by_id[own[0]["id"]] != whole.by_id[own[0]["id"]]
+    assert "Error against the magnitude of the data" in html.render([whole])
     for show in (html.render, summary.render):
         assert show([brief]) == show([whole])
     assert diff.to_json(diff.Difference(brief, brief)) == diff.to_json(diff.Difference(whole, whole))
