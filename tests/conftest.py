@@ -139,14 +139,12 @@ def prepared(stated_cases):
 def lean(monkeypatch):
     """Disable Hypothesis' plug-in: every run of pytest in a test would import it anew, and slowly."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test belongs to
 
 
 @pytest.fixture
 def project(lean, pytester, monkeypatch):
-    """A folder with one catalogue; the misbehaving devices are importable."""
-    here = str(Path(__file__).parent)
-    monkeypatch.syspath_prepend(here)
-    monkeypatch.setenv("PYTHONPATH", here)
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test belongs to
+    """A folder with one catalogue; programs that are started there can import the misbehaving devices."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(small_runs.CATALOGUE)
     return pytester

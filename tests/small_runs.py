@@ -32,6 +32,12 @@ def run(project, *words):
     return (project.runpytest_subprocess if "-n" in words else project.runpytest)(*words)
 
 
+def refused(result, message):
+    """Fail unless pytest has refused a run as a usage error with this message, a pattern."""
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
 def record_of(path: Path):
     lines = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text().splitlines()]
     header, end = lines[0], lines[-1]

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 from ordinary import in_full_alone
 from small_catalogues import LOG_SIGMOID as HEAD
+from small_runs import refused
 
 import oracle.place
 from oracle.catalogue import load
@@ -25,7 +26,7 @@ from oracle.power.measure import Plan, measure
 from oracle.record.reader import read
 from oracle.system.cache import code_digest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("lean")]
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'aclnn-oracle[cluster]'")
 
@@ -81,12 +82,6 @@ def cluster(tmp_path_factory):
     made.close()
 
 
-@pytest.fixture(autouse=True)
-def _lean(monkeypatch):
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test belongs to
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # each run would import it anew, and slowly
-
-
 @pytest.fixture
 def catalogue(tmp_path):
     path = tmp_path / "log_sigmoid_backward.yaml"
@@ -136,20 +131,21 @@ def own() -> str:
     return str(os.getpid())  # differs on every worker
 
 
-KILLS = """\
+ENDS = """\
 import os, signal
 seen = []
 def pytest_runtest_logreport(report):
     seen.append(report)
     if len(seen) == 5:
-        os.kill({pid}, signal.SIGKILL)
+        for pid in {pids}:
+            os.kill(pid, signal.SIGKILL)
 """
 
 
 @in_full_alone
 def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, catalogue, pytester, monkeypatch):
     monkeypatch.setattr(oracle.place, "PART_CASES", 2)
-    pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
+    pytester.makeconftest(ENDS.format(pids=[cluster.workers[0].pid]))
     catalogue = catalogue.rename(pytester.path / catalogue.name)  # next to its conftest
     words = ["--cluster", cluster.address, "--record", "r.jsonl"]
     result = pytester.runpytest(str(catalogue), *words)
@@ -160,17 +156,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, c
     assert [case.id for case in record.cases] == [case.id for case in load(catalogue)]
     assert (record.counts["pass"], record.notes) == (36, ())
     assert all(case.worker.endswith(tuple(f"-{worker.pid}" for worker in cluster.workers)) for case in record.cases)
-
-
-ENDS = """\
-import os, signal
-seen = []
-def pytest_runtest_logreport(report):
-    seen.append(report)
-    if len(seen) == 5:
-        for pid in {pids}:
-            os.kill(pid, signal.SIGKILL)
-"""
 
 
 @in_full_alone
@@ -207,6 +192,4 @@ def test_a_cluster_that_is_not_there_and_what_it_cannot_do_are_told(pytester, ca
     with pytest.raises(OracleError, match="no scheduler answers there"), workers(cluster="tcp://127.0.0.1:9"):
         pass
     for words in (["--backend", "torch"], ["--isolate"], ["-n", "2"]):
-        result = pytester.runpytest(str(catalogue), "--cluster", "tcp://127.0.0.1:9", *words)
-        assert result.ret == 4
-        result.stderr.fnmatch_lines(["ERROR: --cluster*"])
+        refused(pytester.runpytest(str(catalogue), "--cluster", "tcp://127.0.0.1:9", *words), "--cluster*")
