@@ -88,13 +88,6 @@ def test_every_dtype_is_judged_or_refused_by_name(standard, dtype):
             judge(standard, golden=golden, **arguments)
 
 
-def test_names_of_contract_and_issue_are_there():
-    assert set(STANDARDS) >= {
-        "mixed", "mixed-v1", "mixed-strictest", "mere-mare", "dual-L0", "dual-L1", "dual-L2", "single-bm", "binary",
-        "integer", "quantized", "ttk-close", "ttk-stat", "ttk-cross-check", "msprobe-benchmark", "msprobe-stage1",
-    }  # fmt: skip
-
-
 def test_hifloat32_travels_in_float32():
     assert judge("mixed", golden=ONE, actual=np.ones(1, np.float32), dtype="hifloat32").passed
     other = judge("mixed", golden=ONE, actual=HALF, dtype="hifloat32")

@@ -3,38 +3,27 @@
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from judging import judged
 
 from oracle.model.dtypes import FORMATS
-from oracle.standards import judge
 from oracle.standards.base import ulp
 from oracle.standards.ecosystem import TABLES
 
-TYPES = {
-    "float16": np.float16,
-    "bfloat16": ml_dtypes.bfloat16,
-    "float32": np.float32,
-    "float64": np.float64,
-    "hifloat32": np.float32,
-    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
-    "float8_e5m2": ml_dtypes.float8_e5m2,
-}
 INF, NAN = math.inf, math.nan
 
 
 def mixed(dtype, golden, actual, standard="mixed", **options):
-    golden = np.asarray(golden, np.float64)
-    return judge(standard, golden=golden, actual=np.asarray(actual).astype(TYPES[dtype]), dtype=dtype, **options)
+    return judged(standard, golden, actual, dtype, **options)
 
 
-def row(dtype, table="v2"):
+def row(dtype, table):
     return TABLES[table]["float32" if dtype == "float64" else dtype]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize(("standard", "table"), [("mixed", "v2"), ("mixed-v1", "v1")])
 def test_an_error_of_exactly_the_tolerance_passes_and_one_more_bit_fails(dtype, standard, table):
     form, limits = FORMATS[dtype], row(dtype, table)
@@ -219,7 +208,7 @@ def text(golden, actual, dtype, table):
     limit, largest = Fraction(limits.limit), Fraction(0)
     if errors:
         largest, _, g = max(errors)
-        low = float(np.float64(g).astype(TYPES[dtype]))
+        low = float(np.float64(g).astype(dtype))
         limit = max(limit, 32 * Fraction(ulp(low, form)))
     passed = 100 * matched >= 99 * len(golden) and largest <= limit and not special
     return passed, matched, largest, special
@@ -238,7 +227,7 @@ errors = st.sampled_from([0.0, 0.0, 2.0**-14, -(2.0**-11), 2.0**-9, 0.0625, -0.2
 def test_verdict_is_the_text_in_exact_arithmetic(pairs, dtype):
     golden = np.array([g for g, _ in pairs])
     with np.errstate(over="ignore", invalid="ignore"):
-        actual = np.array([g + e for g, e in pairs]).astype(TYPES[dtype])
+        actual = np.array([g + e for g, e in pairs]).astype(dtype)
     verdict = mixed(dtype, golden, actual)
     passed, matched, largest, special = text(golden.tolist(), actual.astype(float).tolist(), dtype, "v2")
     assert verdict.passed is passed

@@ -2,24 +2,14 @@
 
 import math
 
-import ml_dtypes
 import numpy as np
 import pytest
+from judging import judged
+from truth import TYPES
 
 from oracle.model.errors import OracleError
-from oracle.standards import judge
 
 INF, NAN = math.inf, math.nan
-TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
-
-
-def judged(standard, golden, actual, dtype="float32", third=None, **options):
-    kind = TYPES.get(dtype) or np.dtype(dtype)
-    golden = np.array(golden, np.float64 if dtype in TYPES else kind)
-    if third is not None:
-        third = np.array(third, np.float64).astype(kind)
-    return judge(standard, golden=golden, actual=np.array(actual).astype(kind), third=third, dtype=dtype, **options)
-
 
 # single-bm ------------------------------------------------------------------------------------------------------------
 
@@ -55,7 +45,7 @@ def test_single_bm_limits_are_inclusive(type, dtype, err, eb):
         assert verdict.metrics["eb"] == eb
         assert verdict.passed
         actual[count : count + 1] = err
-        assert judged("single-bm", np.zeros(n), actual, dtype, type=type).passed is (count == n)  # fmt: skip
+        assert judged("single-bm", np.zeros(n), actual, dtype, type=type).passed is (count == n)
 
 
 def test_single_bm_defaults_to_high_precision_as_atk_does():

@@ -1,0 +1,20 @@
+"""Verdicts of a standard on numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oracle.standards import Verdict, judge
+from oracle.standards.base import OUTPUT_TYPES
+
+
+def judged(
+    standard: str, golden: Any, actual: Any, dtype: str = "float32", third: Any = None, **options: Any
+) -> Verdict:
+    """Return a verdict. The device's and the third party's numbers are rounded to the output's dtype."""
+    kind = OUTPUT_TYPES[dtype]
+    golden = np.asarray(golden, np.float64 if kind.format else kind.numpy)
+    stored = [None if numbers is None else np.asarray(numbers).astype(kind.numpy) for numbers in (actual, third)]
+    return judge(standard, golden=golden, actual=stored[0], third=stored[1], dtype=dtype, **options)
