@@ -6,18 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
 from oracle.standards import judge
+from oracle.standards.base import OUTPUT_TYPES
 from oracle.standards.commercial import difference
 
-INTEGERS = {
-    "int4": ml_dtypes.int4, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64,
-    "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
-}  # fmt: skip
-FLOATS = {
-    "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
-    "hifloat32": np.float32, "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
-}  # fmt: skip
+KINDS = {name: kind.numpy for name, kind in OUTPUT_TYPES.items()}
+INTEGERS = ["int4", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
 
 
 def judged(standard, dtype, golden, actual, **options):
@@ -25,7 +21,7 @@ def judged(standard, dtype, golden, actual, **options):
 
 
 def ends(dtype):
-    info = ml_dtypes.iinfo(INTEGERS[dtype])
+    info = ml_dtypes.iinfo(KINDS[dtype])
     return int(info.min), int(info.max)
 
 
@@ -33,7 +29,7 @@ def ends(dtype):
 def test_differences_are_exact_over_the_whole_range(dtype):
     low, high = ends(dtype)
     values = [low, low + 1, -1 if low else 1, 0, 1, high - 1, high]
-    golden = np.array(values, dtype=INTEGERS[dtype])[:, None] + np.zeros((1, 7), INTEGERS[dtype])
+    golden = np.array(values, dtype=KINDS[dtype])[:, None] + np.zeros((1, 7), KINDS[dtype])
     actual = golden.T
     exact = [abs(int(a) - int(g)) for g, a in zip(golden.ravel(), actual.ravel(), strict=True)]
     assert difference(golden, actual).ravel().tolist() == exact
@@ -46,7 +42,7 @@ def test_differences_are_exact_over_the_whole_range(dtype):
 @pytest.mark.parametrize(("standard", "allowed"), [("integer", 0), ("quantized", 1), ("binary", 0)])
 def test_allowed_error(standard, allowed, dtype):
     low, high = ends(dtype)
-    kind = INTEGERS[dtype]
+    kind = KINDS[dtype]
     golden = np.array([low, 3, high], dtype=kind)
     for step in (0, 1, 2):
         actual = np.array([low + step, 3 - step, high - step], dtype=kind)
@@ -85,18 +81,17 @@ def test_bool(standard):
     ],
 )
 def test_golden_of_an_integer_output_must_fit_it(dtype, golden, rule):
-    kind = INTEGERS.get(dtype, np.bool_)
     with pytest.raises(OracleError, match=rule):
-        judged("integer", dtype, np.array(golden), np.zeros(1, kind))
+        judged("integer", dtype, np.array(golden), np.zeros(1, KINDS[dtype]))
 
 
 def test_float_golden_of_small_integers_is_taken():
     assert judged("integer", "int32", np.array([1.0, -2.0]), np.array([1, -2], np.int32)).passed
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("dtype", FORMATS)
 def test_binary_sees_every_bit(dtype):
-    kind = FLOATS[dtype]
+    kind = KINDS[dtype]
     values = np.array([1.0, -2.0, 0.0, 0.5], np.float64)
     assert judged("binary", dtype, values, values.astype(kind)).passed
     for at, other in ((2, -0.0), (0, 1.25)):
@@ -121,7 +116,7 @@ def test_binary_sees_every_bit(dtype):
     ],
 )
 def test_binary_rounds_the_golden_once(dtype, golden, stored):
-    assert judged("binary", dtype, np.array([golden]), np.array([stored]).astype(FLOATS[dtype])).passed
+    assert judged("binary", dtype, np.array([golden]), np.array([stored]).astype(KINDS[dtype])).passed
 
 
 def test_nan_payloads():

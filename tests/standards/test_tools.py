@@ -49,8 +49,7 @@ def test_single_bm_limits_are_inclusive(type, dtype, err, eb):
 
 
 def test_single_bm_defaults_to_high_precision_as_atk_does():
-    verdict = judged("single-bm", [1.0], [1.0])
-    assert verdict.metrics["max_error_limit"] == 2**-14
+    assert judged("single-bm", [1.0], [1.0]).metrics["max_error_limit"] == 2**-14
 
 
 def test_single_bm_special_values_become_zero_unless_compared():
