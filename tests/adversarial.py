@@ -1,4 +1,6 @@
-"""Gradients that make a golden hard: gradOutput * f lies next to a midpoint of the output's type, or exactly on one.
+"""Goldens of elementwise operators, and gradients that make them hard.
+
+Of a hard gradient, gradOutput * f lies next to a midpoint of the output's type, or exactly on one.
 
 Let f be a factor, q a whole number and p odd. q * f is close to p / 2 if p / q is close to 2 f: p / q is a convergent
 of the continued fraction of 2 f, or a fraction between two. Such a q is a gradient's significand, p / 2 the midpoint.
@@ -11,9 +13,19 @@ from typing import Any
 
 import gmpy2
 import numpy as np
-from elementwise_truth import PRECISION, Row
+from elementwise_truth import PRECISION, ROWS, Row
 from gmpy2 import mpfr, mpq
 from truth import CONTEXTS, TYPES
+
+import oracle
+from oracle.operators.answers.registry import operator_named
+
+
+def golden(slug: str, arrays: list[np.ndarray], **attributes: Any) -> np.ndarray:
+    """Return the golden of an elementwise operator for the inputs of its row."""
+    with np.errstate(all="ignore"):
+        (result,) = oracle.golden(operator_named(slug).name, **ROWS[slug].given(arrays), **attributes).values()
+    return result
 
 
 def fractions(value: mpq, digits: int) -> Iterator[tuple[int, int]]:

@@ -133,6 +133,10 @@ class Row:
     def is_forward(self) -> bool:
         return not self.inputs[0].startswith("grad")
 
+    def given(self, arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the arguments of a call: the inputs, and the first one for those without influence."""
+        return dict(zip(self.inputs, arrays, strict=True)) | dict.fromkeys(self.unread, arrays[0])
+
 
 REDUCTIONS = ({"reduction": 0}, {"reduction": 1}, {"reduction": 2})
 KL_REDUCTIONS = tuple({"reduction": r, "logTarget": log} for r in (0, 1, 3, -1) for log in (False, True))

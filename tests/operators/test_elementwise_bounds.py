@@ -29,11 +29,8 @@ def call(slug: str, soc: str, dtype: str, attributes: dict[str, Any], *, special
     arrays = hard(row, dtype, SIZE, [7, *slug.encode()])
     if special:
         for k, array in enumerate(arrays):
-            array[k::17] = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0] * SIZE).astype(array.dtype)[
-                : array[k::17].size
-            ]
-    inputs = dict(zip(row.inputs, arrays, strict=True)) | dict.fromkeys(row.unread, arrays[0])
-    return call_of(op.name, soc, **inputs, **attributes, **{op.output: dtype})
+            array[k::17] = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0], array[k::17].size).astype(array.dtype)
+    return call_of(op.name, soc, **row.given(arrays), **attributes, **{op.output: dtype})
 
 
 def summary(judged: Any, given: Call, actual: np.ndarray, where: np.ndarray) -> str:

@@ -17,13 +17,13 @@ from oracle.operators.answers.registry import operator
 NAME = "aclnnNLLLoss2dBackward"
 
 
-def call(dtype: str, reduction: int, *, index: str = "int64", soc: str = "ascend950") -> dict[str, Any]:
+def call(dtype: str, reduction: int) -> dict[str, Any]:
     r = np.random.default_rng([reduction, *dtype.encode()])
     kind = TYPES[dtype]
     grad = r.normal(size=(3, 4, 6)) if reduction == 0 else r.normal(size=1)
     return {
         "gradOutput": grad.astype(kind), "self": np.full((3, 5, 4, 6), np.nan, kind),
-        "target": r.integers(0, 5, (3, 4, 6)).astype(index), "weight": r.normal(size=(5, 1)).astype(kind),
+        "target": r.integers(0, 5, (3, 4, 6)), "weight": r.normal(size=(5, 1)).astype(kind),
         "reduction": reduction, "ignoreIndex": 2, "totalWeight": np.full((1, 1), 3.7, kind),
     }  # fmt: skip
 

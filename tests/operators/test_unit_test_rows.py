@@ -16,7 +16,7 @@ import oracle
 from oracle import TensorSpec
 from oracle.model.aclnn import CODES, PLATFORMS
 from oracle.model.dtypes import DTYPES
-from oracle.operators.answers.registry import OPERATORS
+from oracle.operators.answers.registry import OPERATORS, operator_named
 from oracle.operators.definition.operator import Operator
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared/data/ut"
@@ -79,8 +79,7 @@ def asserted(row: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.skipif(not SLUGS, reason=f"no unit-test rows in {FOLDER}")
 @pytest.mark.parametrize("slug", SLUGS)
 def test_asserted_statuses_are_answered(slug: str) -> None:
-    op = next(o for o in OPERATORS.values() if o.slug == slug)
-    wrong = []
+    op, wrong = operator_named(slug), []
     for row in json.loads((FOLDER / f"{slug}.json").read_text()):
         for soc, expected in asserted(row).items():
             assert soc in PLATFORMS

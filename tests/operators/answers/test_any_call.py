@@ -22,36 +22,15 @@ from oracle.standards import STANDARDS
 CALLS = int(os.environ.get("ACLNN_TEST_CALLS", "60"))
 MOST = 300  # if none of these is accepted yet
 SHAPES = [
-    (),
-    (1,),
-    (0,),
-    (3,),
-    (4,),
-    (1, 4),
-    (4, 1),
-    (2, 2),
-    (4, 4),
-    (0, 4),
-    (2, 3, 4),
-    (1, 2, 2, 2),
-    (2, 3, 1, 4),
+    (), (1,), (0,), (3,), (4,), (1, 4), (4, 1), (2, 2), (4, 4), (0, 4), (2, 3, 4), (1, 2, 2, 2), (2, 3, 1, 4),
     (1, 4, 2, 1),
-]
+]  # fmt: skip
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-30, 100, 1e40, math.inf, -math.inf, math.nan, True, 2**63, 3 + 0j]
 LENGTHS = [None, (), (4,), (1,), (0,), (2, 2), (3, 4), (-1,), (4,) * 9, (2**63,), 4, "4"]
 MASKS = [None, (), (True,) * 3, (False,) * 3, (True, False, True), (True,), (1, 0, 1), "101"]
-OTHER = [
-    None,
-    "x",
-    [1],
-    (1, 2),
-    {},
-    10**400,
-    np.ones((1, 1)).view(np.matrix),
-    np.ones((3, 7), object),
-    np.ones(4, "M8[s]"),
-]
+OTHER = [None, "x", [1], (1, 2), {}, 10**400]
+OTHER += [np.ones((1, 1)).view(np.matrix), np.ones((3, 7), object), np.ones(4, "M8[s]")]
 WHOLE = [0, 1, -1, 2, -100, 3, 7, 2**31, -(2**63), 2**63 - 1]
 
 

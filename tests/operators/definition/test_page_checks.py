@@ -34,6 +34,18 @@ def formula(g, x):
     return g * exp(x)
 
 
+def computes(*orders, **more):
+    return {"computes": Formula(*orders, **more)}
+
+
+def with_self(**changes):
+    return {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], **changes), PARAMETERS[2])}
+
+
+def with_also(*more):
+    return {"parameters": (*PARAMETERS, *more)}
+
+
 def refusal(**changes):
     with pytest.raises(OracleError) as text:
         accepted(replace(PAGE, **changes))
@@ -59,13 +71,13 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
         ({"computes": formula}, "(formula); write Formula(formula)"),
         ({"computes": 3}, "computes is 3; it must be a Formula, or Given(function)"),
-        ({"computes": Formula(3)}, "computes.formula is 3; it must be a function of symbols"),
+        (computes(3), "computes.formula is 3; it must be a function of symbols"),
         (
-            {"computes": Formula(formula, unspecified=lambda x: x < 0)},
+            computes(formula, unspecified=lambda x: x < 0),
             "it must be a mapping of conditions by the name of a SoC's kernel",
         ),
-        ({"computes": Formula(formula, {"950": 3})}, "computes.orders['950'] is 3; it must be a function of"),
-        ({"computes": Formula(formula, (formula,))}, "computes.orders is (<function"),
+        (computes(formula, {"950": 3}), "computes.orders['950'] is 3; it must be a function of"),
+        (computes(formula, (formula,)), "computes.orders is (<function"),
         ({"further": {"gradWeight": 3}}, "further['gradWeight'] is 3; it must be a Result"),
         (
             {"further": {"gradWeight": Result(lambda: (), Formula(formula))}},
@@ -75,7 +87,7 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"empty": "self"}, "empty is 'self'; it must be a tuple of names, as ('self',)"),
         ({"points": {"x": 0.0}}, "points['x'] is 0.0; it must be a tuple of numbers, as (0.0,)"),
         ({"points": (0.0,)}, "points is (0.0,); it must be a mapping of values by symbol"),
-        ({"parameters": (*PARAMETERS, "out")}, "parameters[3] is 'out'; it must be a parameter, as tensor(...) gives"),
+        (with_also("out"), "parameters[3] is 'out'; it must be a parameter, as tensor(...) gives"),
         ({"kernel": "silu_grad"}, "kernel is 'silu_grad'; it must be a KernelName"),
         ({"kernel": KernelName("k", "self")}, "kernel.inputs is 'self'; it must be a tuple of names, as ('self',)"),
         (
@@ -96,57 +108,39 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
     [
         ({"name": "OutsideBackward"}, "the name must begin with aclnn and a capital"),
         ({"parameters": PARAMETERS[:2]}, "it has no output"),
-        ({"parameters": (*PARAMETERS, PARAMETERS[0])}, "two parameters are called gradOutput"),
-        ({"parameters": (*PARAMETERS, tensor("executor", "", MUTUAL))}, "executor is the name of an out-parameter"),
+        (with_also(PARAMETERS[0]), "two parameters are called gradOutput"),
+        (with_also(tensor("executor", "", MUTUAL)), "executor is the name of an out-parameter"),
         ({"parameters": (tensor("gradOutput", "g", MUTUAL), *PARAMETERS[2:])}, "no input has the role MAIN"),
         ({"empty": ("other",)}, "empty names other, which is no input"),
+        (computes(lambda g, y: g * exp(y)), "its formula reads y, the symbol of no parameter; the symbols"),
+        (computes(lambda g, y: g * exp(y)), "are g, x, and n is a mean's divisor"),
+        (computes(lambda g, y: g * exp(y)), "no formula reads x, the symbol of self"),
+        (computes(lambda g, x: g * x, {"950": Form(lambda g, z: g * z)}), "its orders['950'] reads z"),
+        (computes(lambda g, x: g * x, unspecified={"tbe": lambda z: z < 0}), "its unspecified['tbe'] reads z"),
+        (computes(lambda g: g), "no formula reads x, the symbol of self"),
+        (computes(lambda g, x: (x > 0) & (g > 0)), "is a condition and no number: write where("),
+        (computes(lambda g, x: g * (x > 0)), "(0 < x) is a condition and no number"),
         (
-            {"computes": Formula(lambda g, y: g * exp(y))},
-            "its formula reads y, the symbol of no parameter; the symbols",
-        ),
-        ({"computes": Formula(lambda g, y: g * exp(y))}, "are g, x, and n is a mean's divisor"),
-        ({"computes": Formula(lambda g, y: g * exp(y))}, "no formula reads x, the symbol of self"),
-        ({"computes": Formula(lambda g, x: g * x, {"950": Form(lambda g, z: g * z)})}, "its orders['950'] reads z"),
-        (
-            {"computes": Formula(lambda g, x: g * x, unspecified={"tbe": lambda z: z < 0})},
-            "its unspecified['tbe'] reads z",
-        ),
-        ({"computes": Formula(lambda g: g)}, "no formula reads x, the symbol of self"),
-        ({"computes": Formula(lambda g, x: (x > 0) & (g > 0))}, "is a condition and no number: write where("),
-        ({"computes": Formula(lambda g, x: g * (x > 0))}, "(0 < x) is a condition and no number"),
-        (
-            {"computes": Formula(lambda g, x: g * x, unspecified={"": lambda x: abs(x)})},
+            computes(lambda g, x: g * x, unspecified={"": lambda x: abs(x)}),
             "its unspecified['']: abs(x) is a number and no condition, as x > 3",
         ),
         ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
         (
-            {"computes": Formula(lambda g, x: g * np.exp(x))},
+            computes(lambda g, x: g * np.exp(x)),
             "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.page",
         ),
-        ({"computes": Formula(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
-        ({"computes": Formula(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols at test_page_checks.py:"),
-        ({"computes": Formula(lambda g, x: g * x**2)}, "; write x * x"),
-        ({"computes": Formula(lambda g, x: g * sum_over(x))}, "its formula sums along an axis and over names none"),
+        (computes(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)}), "NumPy's sinh does not"),
+        (computes(lambda g, x: g * x**2), "(<lambda>): fails on symbols at test_page_checks.py:"),
+        (computes(lambda g, x: g * x**2), "; write x * x"),
+        (computes(lambda g, x: g * sum_over(x)), "its formula sums along an axis and over names none"),
         (
             {"parameters": (tensor("gradOutput", "g", MAIN), *PARAMETERS[1:])},
             "gradOutput and self have the role MAIN; one input has it",
         ),
-        (
-            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], optional=True), PARAMETERS[2])},
-            "self has the role MAIN, which gives the call its shape; it cannot be optional",
-        ),
-        (
-            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], parts=("a", "b")), PARAMETERS[2])},
-            "self has parts a, b along an axis, and no parameter is axis(...)",
-        ),
-        (
-            {"parameters": (PARAMETERS[0], tensor("self", 3, MAIN), PARAMETERS[2])},
-            "parameters[1].symbol is 3; it must be a text",
-        ),
-        (
-            {"parameters": (PARAMETERS[0], replace(PARAMETERS[1], dtype="float23"), PARAMETERS[2])},
-            "parameters[1].dtype is 'float23', which is no dtype (did you mean 'float32'?)",
-        ),
+        (with_self(optional=True), "self has the role MAIN, which gives the call its shape; it cannot be optional"),
+        (with_self(parts=("a", "b")), "self has parts a, b along an axis, and no parameter is axis(...)"),
+        (with_self(symbol=3), "parameters[1].symbol is 3; it must be a text"),
+        (with_self(dtype="float23"), "parameters[1].dtype is 'float23', which is no dtype (did you mean 'float32'?)"),
         ({"parameters": (tensor("gradOutput", "g", "SAME"), *PARAMETERS[1:])}, "the role of gradOutput is 'SAME'; it"),
         ({"documented": ("ascend910B",)}, "documented names ascend910B, which is no SoC (did you mean 'ascend910b'?)"),
         ({"changed": ("9.3",)}, "changed names 9.3, which is no version of CANN"),
@@ -159,49 +153,37 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
             "index_types names int46, which is no dtype (did you mean 'int4",
         ),
         (
-            {
-                "parameters": (*PARAMETERS, axis("dim")),
-                "computes": Formula(lambda g, x: sum_over(g * x) + max_over(x), over="dim"),
-            },
+            with_also(axis("dim")) | computes(lambda g, x: sum_over(g * x) + max_over(x), over="dim"),
             "its formula gives one value for each row, and gradInput has the shape of self; write shape=",
         ),
         (
-            {"computes": Formula(lambda g, x: g * sum_over(x), over="dimm")},
+            computes(lambda g, x: g * sum_over(x), over="dimm"),
             "over names dimm, which is no parameter, and not all; there are: ",
         ),
-        (
-            {"parameters": (*PARAMETERS, output("gradWeight"))},
-            "its output gradWeight has no role, which says its shape",
-        ),
+        (with_also(output("gradWeight")), "its output gradWeight has no role, which says its shape"),
         ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
         (
             {"further": {"gradWeight": Result(lambda a: a["self"].shape, Formula(formula))}},
             "further names gradWeight, which is no output after the first; there are: none",
         ),
-        ({"parameters": (*PARAMETERS, output("gradWeight", SAME))}, "its output gradWeight has no Result in further"),
-        ({"computes": Formula(formula, {"951": formula})}, "orders['951']: no SoC's kernel has the name '951' (did"),
+        (with_also(output("gradWeight", SAME)), "its output gradWeight has no Result in further"),
+        (computes(formula, {"951": formula}), "orders['951']: no SoC's kernel has the name '951' (did"),
+        (computes(formula, {"tbe_a5": formula}), "no SoC's kernel has the name 'tbe_a5' (did you mean"),
+        (computes(formula, {"950@9.3": formula}), "orders['950@9.3']: '9.3' is no version of CANN"),
         (
-            {"computes": Formula(formula, {"tbe_a5": formula})},
-            "no SoC's kernel has the name 'tbe_a5' (did you mean",
-        ),
-        ({"computes": Formula(formula, {"950@9.3": formula})}, "orders['950@9.3']: '9.3' is no version of CANN"),
-        (
-            {"computes": Formula(formula, unspecified={"970": lambda x: x < 0})},
+            computes(formula, unspecified={"970": lambda x: x < 0}),
             "unspecified['970']: no SoC's kernel has the name '970' (did you mean '950'?)",
         ),
         (
-            {"computes": Formula(formula, unspecified={"tbe flaot16": lambda x: x < 0})},
+            computes(formula, unspecified={"tbe flaot16": lambda x: x < 0}),
             "unspecified['tbe flaot16']: 'flaot16' is no dtype (did you mean 'float16'?)",
         ),
         ({"scalars": lambda a: {"c": 2.0}}, "scalars makes c, which no formula reads"),
         (
-            {
-                "parameters": (*PARAMETERS, number("alpha", "alpha")),
-                "computes": Formula(lambda g, x, alpha: g * exp(x)),
-            },
+            with_also(number("alpha", "alpha")) | computes(lambda g, x, alpha: g * exp(x)),
             "its formula takes alpha and never uses it",
         ),
-        ({"parameters": (*PARAMETERS, number("alpha", "alpha"))}, "no formula reads alpha, the symbol of alpha"),
+        (with_also(number("alpha", "alpha")), "no formula reads alpha, the symbol of alpha"),
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(changes, message):
