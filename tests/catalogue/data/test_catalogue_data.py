@@ -93,18 +93,20 @@ def test_a_longer_tensor_begins_with_the_shorter_ones_words() -> None:
     assert Stream(0, "c", "p").raw(100)[:40].tolist() == Stream(0, "c", "p").raw(40).tolist()
 
 
-def test_a_stream_for_which_there_was_no_memory_says_nothing_more(monkeypatch) -> None:
+@pytest.mark.parametrize(("case", "error"), [("c", MemoryError), ("half a pair \ud800", UnicodeEncodeError)])
+def test_a_stream_that_cannot_be_made_says_nothing_more(case: str, error: type[Exception], monkeypatch) -> None:
     """Python would print an exception of a finaliser."""
 
     def none_left(_seed: int) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("oracle.catalogue.data.generators.streams._FREE", [])
-    monkeypatch.setattr(np.random, "SFC64", none_left)
+    if error is MemoryError:
+        monkeypatch.setattr(streams, "_FREE", [])
+        monkeypatch.setattr(np.random, "SFC64", none_left)
     said: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)
-    with pytest.raises(MemoryError):
-        Stream(0, "c", "p")
+    with pytest.raises(error):
+        Stream(0, case, "p")
     gc.collect()
     assert not said
 
@@ -328,12 +330,3 @@ def test_fold_sum_sums(n: int) -> None:
     assert total.shape == (3, 1)
     # pairwise: log2(n) roundings of a sum of positive terms
     assert np.allclose(total.ravel(), [math.fsum(row) for row in x], rtol=12 * 2.0**-53, atol=0)
-
-
-def test_a_stream_of_an_id_that_is_no_text_is_refused_and_leaves_no_message_behind(monkeypatch):
-    said = []
-    monkeypatch.setattr(sys, "unraisablehook", said.append)
-    with pytest.raises(UnicodeEncodeError):
-        Stream(0, "half a pair \ud800", "self")
-    gc.collect()
-    assert not said

@@ -10,15 +10,14 @@ from itertools import islice
 import numpy as np
 import pytest
 from ordinary import FULL, in_full_alone, some
-from small_catalogues import WHOLE
+from small_catalogues import WHOLE, described
 
-from oracle.catalogue import Case, load, make_inputs, spec_of_plan
+from oracle.catalogue import Case, load, make_inputs
 from oracle.catalogue.data.case import outliers
 from oracle.catalogue.data.generators.streams import Stream
 from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
 from oracle.catalogue.loader import default_dir, operator_of
 from oracle.catalogue.measure import required
-from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import validate
 
@@ -30,12 +29,6 @@ OPS = sorted(map(operator_of, WHOLE))
 @cache
 def generated(cases: int = 1200 if FULL else 300, rule: str = "ecosystem") -> tuple[Case, ...]:
     return tuple(case for file in WHOLE for case in load(file, Volume(rule, cases)))
-
-
-def main_shape(case: Case) -> tuple[int, ...]:
-    (out,) = case.outputs.values()
-    assert out is not None
-    return out.shape
 
 
 @pytest.mark.parametrize("rule", some(list(SHARES), 1))
@@ -59,7 +52,7 @@ def test_the_full_tier_holds_the_beginning_of_the_sequence() -> None:
 
 def test_sizes_follow_the_ecosystem_rule() -> None:
     for case in generated():
-        shape = main_shape(case)
+        shape = case.output.shape
         power = all(n & (n - 1) == 0 for n in shape)
         below = all(n & (n + 1) == 0 for n in shape)
         assert power or below, case.id
@@ -105,15 +98,13 @@ def test_every_dtype_has_its_minimum() -> None:
 def test_l0_walks_in_steps_of_15_and_16() -> None:
     assert [stepped(i) for i in range(6)] == [1, 16, 32, 47, 63, 78]
     lengths = {stepped(i) for i in range(2**17)}
-    assert all(set(main_shape(c)) <= lengths for c in generated(300, "l0"))
+    assert all(set(c.output.shape) <= lengths for c in generated(300, "l0"))
 
 
 @pytest.mark.parametrize("rule", SHARES)
 def test_every_generated_call_is_accepted(rule: str) -> None:
     for case in generated(150, rule):
-        specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
-        inputs, outputs = ({n: specs.get(n) for n in names} for names in (case.inputs, case.outputs))
-        result = validate(Call(case.op, "ascend910b", inputs, dict(case.attrs), outputs, specs))
+        result = validate(described(case, "ascend910b"))
         assert result.ok, f"{case.id}: {result.reason}"
 
 
@@ -122,7 +113,7 @@ def test_models_are_every_third_case_of_l2() -> None:
     for op, design in required(OPS).items():
         tails = {m[1:] for m in design.models if len(m) > 1}
         cases = [c for c in generated(300, "l2") if c.op == op]
-        share = sum(main_shape(c)[1:] in tails for c in cases) / len(cases)
+        share = sum(c.output.shape[1:] in tails for c in cases) / len(cases)
         assert share > 0.2, op  # one third, minus the shapes of rank 1, which have no tail to recognise
 
 
