@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
-from oracle.operators.answers.api import _output, compute, references
+from oracle.operators.answers.api import _output, compute, reference, references
 from oracle.operators.answers.reference import Reference
 from oracle.operators.answers.registry import operator
 
@@ -36,6 +37,15 @@ def violations(judged: Reference, actual: np.ndarray, *, saturates: bool = False
         close = np.isfinite(result) & np.isfinite(golden) & (np.abs(result - judged.value) <= judged.bound)
     unknown = False if judged.unspecified is None else judged.unspecified
     return np.flatnonzero(~(same | close | unknown))
+
+
+def broken_by_torch(call: Call) -> np.ndarray:
+    """Return the places where PyTorch in float32 breaks the bound of a call's first output."""
+    torch, op = pytest.importorskip("torch"), operator(call.op)
+    wide = {n: None if v is None else torch.from_numpy(v.astype(np.float32)) for n, v in call.inputs.items()}
+    with np.errstate(all="ignore"):
+        actual = op.aten.call(torch.ops.aten, {**wide, **call.attrs}).numpy()
+        return violations(reference(call), actual.astype(call.outputs[op.output].dtype))
 
 
 def broken(call: Call) -> dict[str, np.ndarray]:

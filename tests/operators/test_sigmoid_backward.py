@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle import OracleError, TensorSpec, golden, validate
+from oracle import TensorSpec, golden, validate
 
 NAME = "aclnnSigmoidBackward"
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -44,40 +44,9 @@ def test_special_values_follow_the_formula(g, y, expected):
         assert np.isnan(got) or np.signbit(got) == np.signbit(expected)
 
 
-@pytest.mark.parametrize("kind", ["float64", "complex64"])
-def test_what_the_ai_cpu_computes_is_accepted_and_not_served(kind):
-    y = np.ones(3, kind)
-    assert validate(NAME, gradOutput=y, output=y, gradInput=y).ok
-    with pytest.raises(OracleError, match="does not serve"):
-        golden(NAME, gradOutput=y, output=y)
-
-
-def status(soc="ascend910b", **changes):
-    spec = TensorSpec((2, 3), "float32")
-    return validate(NAME, soc=soc, **{"gradOutput": spec, "output": spec, "gradInput": spec, **changes})
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "said"),
-    [
-        ({"output": None}, 161001, "output is a null pointer"),
-        ({"gradInput": TensorSpec((2, 3), "int32")}, 161002, "gradInput has dtype int32"),
-        ({"output": TensorSpec((1,) * 9, "float32")}, 161002, "rank 9"),
-        ({"gradOutput": TensorSpec((2, 3), "complex64")}, 161002, "cannot be cast"),
-        ({"gradOutput": TensorSpec((2, 2), "float32")}, 161002, "do not broadcast"),
-        ({"gradInput": TensorSpec((1, 2, 3), "float32")}, 161002, "common shape"),
-        ({"gradOutput": TensorSpec((3,), "float16")}, 0, ""),
-        ({"gradOutput": TensorSpec((), "float64"), "gradInput": TensorSpec((2, 3), "complex128")}, 0, ""),
-        ({n: TensorSpec((0, 3), "float32") for n in ("gradOutput", "output", "gradInput")}, 0, ""),
-    ],
-)
-def test_the_checks_answer_as_the_source(changes, code, said):
-    result = status(**changes)
-    assert result.code == code
-    assert said in result.reason
-
-
 def test_bfloat16_is_refused_by_the_older_products_for_the_gradient_alone():
+    given = dict.fromkeys(("gradOutput", "output", "gradInput"), TensorSpec((2, 3), "float32"))
+    narrow = TensorSpec((2, 3), "bfloat16")
     for soc, code in (("ascend910", 161002), ("ascend310p", 161002), ("ascend910b", 0), ("ascend950", 0)):
-        assert status(soc, gradOutput=TensorSpec((2, 3), "bfloat16")).code == code
-        assert status(soc, output=TensorSpec((2, 3), "bfloat16")).code == 0
+        assert validate(NAME, soc=soc, **{**given, "gradOutput": narrow}).code == code
+        assert validate(NAME, soc=soc, **{**given, "output": narrow}).code == 0
