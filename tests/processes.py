@@ -36,6 +36,15 @@ def oracle(*words: str, **options) -> subprocess.CompletedProcess[str]:
     return python("-m", "oracle.cli", *words, **options)
 
 
+def simd_features() -> str:
+    """Return the SIMD features that NumPy chose at run time on this machine."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:
+        from numpy.core import _multiarray_umath as core  # NumPy 1.26
+    return " ".join(name for name in core.__cpu_dispatch__ if core.__cpu_features__[name])
+
+
 def need_torch_npu() -> None:
     """Skip the module if torch_npu is neither in this interpreter nor in the one that TORCH_NPU_PYTHON names."""
     if sys.executable == TORCH_NPU_PYTHON and importlib.util.find_spec("torch_npu") is None:

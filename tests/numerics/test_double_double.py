@@ -11,7 +11,7 @@ from gmpy2 import mpq
 from hypothesis import given, strategies as st
 
 import oracle
-from oracle.model.dtypes import FORMATS
+from oracle.model.dtypes import DTYPES, FORMATS
 from oracle.numerics import double_double
 from oracle.numerics.double_double import add, divide, exponential, multiply, refined, supports
 from oracle.numerics.exact.enclosures import exact
@@ -129,8 +129,7 @@ def test_near_ties_are_settled_on_their_side(dtype):
     g = (2.0 * rng.integers(0, 60, 300) + 1) * fmt.quantum * rng.choice([-1, 1], 300)
     x = rng.choice([-1, 1], 300) * 2.0 ** rng.uniform(-80, -30, 300)
     x = x.astype(np.float32).astype(np.float64)
-    kind = {"bfloat16": ml_dtypes.bfloat16}.get(dtype, dtype)
-    value, low, high = refined(root, {"g": g, "x": x}, np.dtype(kind), np.abs(g) * 2.0**-50)
+    value, low, high = refined(root, {"g": g, "x": x}, DTYPES[dtype].numpy, np.abs(g) * 2.0**-50)
     settled = low == high
     assert settled.mean() > 0.9
     rounded = round_to(value, dtype)
@@ -145,7 +144,6 @@ def test_ties_are_not_decided():
     g = np.array([3.0 * FORMATS["bfloat16"].quantum])
     _, low, high = refined(trace(lambda g, x: g / (1 + exp(x))), {"g": g, "x": np.zeros(1)}, ml_dtypes.bfloat16, g / 8)
     assert low < high
-    assert double_double.supports(trace(lambda g, x: g / (1 + exp(x))))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -154,8 +152,7 @@ def test_what_vanishes_beside_a_number_of_the_format_leaves_that_number(dtype):
     root = trace(lambda g, x: g - exp(x))
     own, tie = 1 + 2.0**-fmt.mant, 1 + 2.0 ** -(fmt.mant + 1)
     g = np.array([own, -own, 1.0, tie, fmt.tiny, fmt.max])
-    kind = {"bfloat16": ml_dtypes.bfloat16}.get(dtype, dtype)
-    _, low, high = refined(root, {"g": g, "x": np.full(6, -300.0)}, np.dtype(kind), np.inf)
+    _, low, high = refined(root, {"g": g, "x": np.full(6, -300.0)}, DTYPES[dtype].numpy, np.inf)
     settled = low == high
     assert settled.tolist() == [True, True, True, False, True, True]
     np.testing.assert_array_equal(low[settled], g[settled])

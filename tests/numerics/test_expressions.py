@@ -12,7 +12,7 @@ from oracle.numerics.expressions import ONE, exp, ratio, symbol, symbols_of, tex
 from oracle.numerics.orders.formula import Formula
 from oracle.numerics.orders.kernel_orders import graphs_with
 
-g, x, n = symbol("g"), symbol("x"), symbol("n")
+g, x = symbol("g"), symbol("x")
 
 
 def test_a_formula_is_traced_once_with_symbols_of_its_own_names():

@@ -16,8 +16,6 @@ from oracle.numerics.expressions import PI, ZERO, erf, exp, expm1, log, log1p, r
 from oracle.numerics.floats.rounding import FLOAT32, FLOAT64
 from oracle.numerics.programs import program, simulate
 
-UNIT, QUANTUM = 2.0**-24, 2.0**-149
-
 
 def gelu(g, x):
     return g * ((1 + erf(x / sqrt(2))) / 2 + x * exp(-x * x / 2) / sqrt(2 * PI))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import gmpy2
 import numpy as np
+import processes
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -36,14 +33,9 @@ def test_exp_is_within_its_bound(tmp_path, simd):
     x = arguments()
     path = str(tmp_path / "x")
     x.tofile(path)
-    environment = dict(os.environ)
-    if not simd:
-        core = getattr(np, "_core", None) or np.core
-        features = core._multiarray_umath
-        environment["NPY_DISABLE_CPU_FEATURES"] = " ".join(
-            f for f in features.__cpu_dispatch__ if features.__cpu_features__[f]
-        )
-    subprocess.run([sys.executable, "-c", PROBE.format(path=path)], env=environment, check=True)
+    disabled = {} if simd else {"NPY_DISABLE_CPU_FEATURES": processes.simd_features()}
+    done = processes.python("-c", PROBE.format(path=path), **disabled)
+    assert done.returncode == 0, done.stderr
     z = np.fromfile(path + ".out")
     with gmpy2.context(precision=120):
         exact = [gmpy2.exp(gmpy2.mpfr(v)) for v in x.tolist()]

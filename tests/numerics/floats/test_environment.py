@@ -102,32 +102,28 @@ def library(tmp_path_factory):
     return make
 
 
+def spoiled(spoil: str, when: str, after: str = "") -> str:
+    """Return the digest of a process that a line spoils before, or after, it imports the package."""
+    before = when == "before the import"
+    code = spoil + GOLDENS if before else GOLDENS + "digest()\n" + spoil
+    return process(code + "print(digest())\n" + after, compiled=not before)
+
+
 @in_full_alone
 @pytest.mark.parametrize("when", ["before the import", "after the import"])
 def test_a_library_that_flushes_subnormals_when_it_is_loaded_changes_no_golden(library, right, when):
     load = f"import ctypes; ctypes.CDLL({str(library('-ffast-math'))!r})\n"
     flushes = "assert float.fromhex('0x1p-1022') / two == 0, 'this compiler sets nothing at load'\n"
-    spoil = load + "two = 2.0\n" + flushes
-    before = when == "before the import"
-    code = spoil + GOLDENS if before else GOLDENS + "digest()\n" + spoil
-    assert process(code + "print(digest())\n" + flushes, compiled=not before) == right
+    assert spoiled(load + "two = 2.0\n" + flushes, when, flushes) == right
 
 
-@pytest.mark.parametrize(
-    ("call", "when"),
-    [
-        ("upward", "before the import"),
-        ("upward", "after the import"),
-        ("downward", "after the import"),
-        ("toward_zero", "after the import"),
-        ("traps", "after the import"),
-    ],
-)
+CALLS = [("upward", "before"), *((call, "after") for call in ("upward", "downward", "toward_zero", "traps"))]
+
+
+@pytest.mark.parametrize(("call", "when"), CALLS)
 def test_a_call_that_sets_rounding_or_traps_changes_no_golden(library, right, call, when):
     spoil = f"import ctypes; ctypes.PyDLL({str(library())!r}).{call}()\n"
-    before = when == "before the import"
-    code = spoil + GOLDENS if before else GOLDENS + "digest()\n" + spoil
-    assert process(code + "print(digest())", compiled=not before) == right
+    assert spoiled(spoil, f"{when} the import") == right
 
 
 def test_a_golden_asked_for_in_a_foreign_thread_that_rounds_upward_is_right(library, right):

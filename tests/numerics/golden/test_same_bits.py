@@ -14,6 +14,7 @@ from ordinary import in_full_alone
 import oracle
 
 GOLDENS = "25745612069fcf6b8166a6433cf68581d705df3d23dd8c295ab1592712edbb34"
+SIMD = processes.simd_features()
 
 SCRIPT = """
 import hashlib, sys
@@ -85,8 +86,8 @@ print(digest.hexdigest())
 
 
 def digests(part: int = 1, **environment: str) -> tuple[str, str, str]:
-    """Return the digests of the catalogue's smoke tier, of the fixed goldens (or of a part of them), and of the values
-    and units of a verdict's errors, computed in a separate process."""
+    """Return three digests from a separate process. They are of the catalogue's smoke tier, of the fixed goldens (or of
+    a part of them), and of the values and units of a verdict's errors."""
     done = processes.python("-c", SCRIPT, str(part), **environment)
     assert done.returncode == 0, done.stderr
     catalogue, goldens, measures = done.stdout.split()
@@ -98,23 +99,14 @@ def here() -> tuple[str, str, str]:
     return digests()
 
 
-def dispatched() -> str:
-    """Return the SIMD features that NumPy chose at run time on this machine."""
-    try:
-        from numpy._core import _multiarray_umath as core
-    except ImportError:
-        from numpy.core import _multiarray_umath as core  # NumPy 1.26
-    return " ".join(name for name in core.__cpu_dispatch__ if core.__cpu_features__[name])
-
-
 def test_this_machine_computes_everybodys_goldens(here):
     assert here[1] == GOLDENS
 
 
 @in_full_alone
-@pytest.mark.skipif(not dispatched(), reason="NumPy dispatches no SIMD feature on this machine: nothing to disable")
+@pytest.mark.skipif(not SIMD, reason="NumPy dispatches no SIMD feature on this machine: nothing to disable")
 def test_without_simd(here):
-    assert digests(NPY_DISABLE_CPU_FEATURES=dispatched()) == here
+    assert digests(NPY_DISABLE_CPU_FEATURES=SIMD) == here
 
 
 @pytest.fixture(scope="module")
