@@ -3,14 +3,14 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "core/faults.h"
 
 namespace emu {
 
-// One exported function. `static Entry entry("aclrtFree"); return entry([&] { ... });` runs the body, which throws
-// Error to fail, and returns the status.
+// One exported function: it runs a body, which throws Error to fail, and returns the status.
 class EMU_PUBLIC Entry {
  public:
   explicit Entry(const char* name);
@@ -19,6 +19,10 @@ class EMU_PUBLIC Entry {
   int operator()(Body&& body) {
     return run([](void* b) { (*static_cast<std::remove_reference_t<Body>*>(b))(); },
                const_cast<void*>(static_cast<const void*>(&body)));
+  }
+  template <class Body>
+  int operator<<(Body&& body) {
+    return (*this)(std::forward<Body>(body));
   }
 
   // The kernel action injected for the call that is running on this thread ("" for none).
@@ -37,3 +41,8 @@ unsigned long call_count(const char* name);
 int last_error(bool clear);
 
 }  // namespace emu
+
+// The body of a function that returns its status: EMU_C aclError aclrtFree(void* devPtr) { EMU_ENTRY { ... }; }
+#define EMU_ENTRY                    \
+  static emu::Entry entry(__func__); \
+  return entry << [&]()

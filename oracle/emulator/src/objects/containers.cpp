@@ -87,12 +87,10 @@ Handle* create_array(emu::Entry& entry, const T* value, uint64_t size) {
   return static_cast<Handle*>(handle);
 }
 
-int destroy_array(emu::Entry& entry, const void* array) {
-  return entry([&] {
-    if (array == nullptr) return;
-    emu::array_of(array, "array");
-    emu::arrays().remove(array);
-  });
+void destroy_array(const void* array) {
+  if (array == nullptr) return;
+  emu::array_of(array, "array");
+  emu::arrays().remove(array);
 }
 
 template <class Handle, class Member>
@@ -109,18 +107,16 @@ Handle* create_list(emu::Entry& entry, const Member* const* value, uint64_t size
 }
 
 // Destroys the members too, as the real one does.
-int destroy_list(emu::Entry& entry, const void* handle) {
-  return entry([&] {
-    if (handle == nullptr) return;
-    auto list = emu::lists().remove(handle);
-    if (list == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", handle)};
-    for (const void* member : list->members) {
-      if (list->tensors)
-        emu::tensors().remove(member);
-      else
-        emu::scalars().remove(member);
-    }
-  });
+void destroy_list(const void* handle) {
+  if (handle == nullptr) return;
+  auto list = emu::lists().remove(handle);
+  if (list == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", handle)};
+  for (const void* member : list->members) {
+    if (list->tensors)
+      emu::tensors().remove(member);
+    else
+      emu::scalars().remove(member);
+  }
 }
 
 }  // namespace
@@ -139,12 +135,11 @@ EMU_C aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
 }
 
 EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
-  static emu::Entry entry("aclDestroyScalar");
-  return entry([&] {
+  EMU_ENTRY {
     if (scalar == nullptr) return;
     emu::scalar_of(scalar, "scalar");
     emu::scalars().remove(scalar);
-  });
+  };
 }
 
 EMU_C aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
@@ -160,16 +155,13 @@ EMU_C aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
   return create_array<aclBoolArray>(entry, value, size);
 }
 EMU_C aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
-  static emu::Entry entry("aclDestroyIntArray");
-  return destroy_array(entry, array);
+  EMU_ENTRY { destroy_array(array); };
 }
 EMU_C aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
-  static emu::Entry entry("aclDestroyFloatArray");
-  return destroy_array(entry, array);
+  EMU_ENTRY { destroy_array(array); };
 }
 EMU_C aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
-  static emu::Entry entry("aclDestroyBoolArray");
-  return destroy_array(entry, array);
+  EMU_ENTRY { destroy_array(array); };
 }
 
 EMU_C aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
@@ -181,12 +173,10 @@ EMU_C aclScalarList* aclCreateScalarList(const aclScalar* const* value, uint64_t
   return create_list<aclScalarList>(entry, value, size, false);
 }
 EMU_C aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
-  static emu::Entry entry("aclDestroyTensorList");
-  return destroy_list(entry, array);
+  EMU_ENTRY { destroy_list(array); };
 }
 EMU_C aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
-  static emu::Entry entry("aclDestroyScalarList");
-  return destroy_list(entry, array);
+  EMU_ENTRY { destroy_list(array); };
 }
 
 static void give_size(const void* handle, uint64_t* size, const char* parameter, uint64_t count) {
@@ -209,22 +199,17 @@ static uint64_t length_of_list(const void* list) {
 }
 
 EMU_C aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
-  static emu::Entry entry("aclGetIntArraySize");
-  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
 }
 EMU_C aclnnStatus aclGetFloatArraySize(const aclFloatArray* array, uint64_t* size) {
-  static emu::Entry entry("aclGetFloatArraySize");
-  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
 }
 EMU_C aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, uint64_t* size) {
-  static emu::Entry entry("aclGetBoolArraySize");
-  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
 }
 EMU_C aclnnStatus aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
-  static emu::Entry entry("aclGetTensorListSize");
-  return entry([&] { give_size(list, size, "list", length_of_list(list)); });
+  EMU_ENTRY { give_size(list, size, "list", length_of_list(list)); };
 }
 EMU_C aclnnStatus aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
-  static emu::Entry entry("aclGetScalarListSize");
-  return entry([&] { give_size(list, size, "list", length_of_list(list)); });
+  EMU_ENTRY { give_size(list, size, "list", length_of_list(list)); };
 }

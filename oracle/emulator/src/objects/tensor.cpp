@@ -70,59 +70,49 @@ EMU_C aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, 
 EMU_C aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
                                 const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
                                 uint64_t storageDimsNum, void* tensorDataAddr) {
-  static emu::Entry entry("aclInitTensor");
-  return entry([&] {
+  EMU_ENTRY {
     if (tensor == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "tensor is a null pointer"};
     *emu::tensor_of(tensor, "tensor") = described(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                                                   storageDimsNum, tensorDataAddr);
-  });
+  };
 }
 
 EMU_C aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
-  static emu::Entry entry("aclDestroyTensor");
-  return entry([&] {
+  EMU_ENTRY {
     if (tensor == nullptr) return;
     emu::tensor_of(tensor, "tensor");
     emu::tensors().remove(tensor);
-  });
+  };
 }
 
 EMU_C aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum) {
-  static emu::Entry entry("aclGetViewShape");
-  return entry([&] { give(asked(tensor, viewDims)->shape, viewDims, viewDimsNum); });
+  EMU_ENTRY { give(asked(tensor, viewDims)->shape, viewDims, viewDimsNum); };
 }
 
 EMU_C aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims, uint64_t* storageDimsNum) {
-  static emu::Entry entry("aclGetStorageShape");
-  return entry([&] { give(asked(tensor, storageDims)->storage, storageDims, storageDimsNum); });
+  EMU_ENTRY { give(asked(tensor, storageDims)->storage, storageDims, storageDimsNum); };
 }
 
 EMU_C aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue, uint64_t* stridesNum) {
-  static emu::Entry entry("aclGetViewStrides");
-  return entry([&] { give(asked(tensor, stridesValue)->strides, stridesValue, stridesNum); });
+  EMU_ENTRY { give(asked(tensor, stridesValue)->strides, stridesValue, stridesNum); };
 }
 
 EMU_C aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
-  static emu::Entry entry("aclGetViewOffset");
-  return entry([&] { *offset = asked(tensor, offset)->offset; });
+  EMU_ENTRY { *offset = asked(tensor, offset)->offset; };
 }
 
 EMU_C aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
-  static emu::Entry entry("aclGetFormat");
-  return entry([&] { *format = asked(tensor, format)->format; });
+  EMU_ENTRY { *format = asked(tensor, format)->format; };
 }
 
 EMU_C aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
-  static emu::Entry entry("aclGetDataType");
-  return entry([&] { *dataType = asked(tensor, dataType)->type; });
+  EMU_ENTRY { *dataType = asked(tensor, dataType)->type; };
 }
 
 EMU_C aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
-  static emu::Entry entry("aclGetRawTensorAddr");
-  return entry([&] { *addr = asked(tensor, addr)->address; });
+  EMU_ENTRY { *addr = asked(tensor, addr)->address; };
 }
 
 EMU_C aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
-  static emu::Entry entry("aclSetRawTensorAddr");
-  return entry([&] { asked(tensor, tensor)->address = addr; });
+  EMU_ENTRY { asked(tensor, tensor)->address = addr; };
 }

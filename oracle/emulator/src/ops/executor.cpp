@@ -98,13 +98,11 @@ void Executor::set_any_address(const aclTensor* tensor, void* address) {
 }  // namespace emu
 
 EMU_C aclnnStatus aclnnInit(const char*) {
-  static emu::Entry entry("aclnnInit");
-  return entry([] {});
+  EMU_ENTRY {};
 }
 
 EMU_C aclnnStatus aclnnFinalize() {
-  static emu::Entry entry("aclnnFinalize");
-  return entry([] {});
+  EMU_ENTRY {};
 }
 
 // Null pointers of these functions are 561103 in CANN (opbase, acl_op_api.cpp).
@@ -118,43 +116,38 @@ static void given(const void* tensor, const char* name) {
 }
 
 EMU_C aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  static emu::Entry entry("aclSetAclOpExecutorRepeatable");
-  return entry([&] { given(executor)->repeatable = true; });
+  EMU_ENTRY { given(executor)->repeatable = true; };
 }
 
 EMU_C aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  static emu::Entry entry("aclDestroyAclOpExecutor");
-  return entry([&] {
+  EMU_ENTRY {
     given(executor);
     emu::executors().remove(executor);
-  });
+  };
 }
 
 EMU_C aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {
-  static emu::Entry entry("aclSetInputTensorAddr");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = given(executor);
     given(tensor, "tensor");
     found->set_address(true, index, addr);
-  });
+  };
 }
 
 EMU_C aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {
-  static emu::Entry entry("aclSetOutputTensorAddr");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = given(executor);
     given(tensor, "tensor");
     found->set_address(false, index, addr);
-  });
+  };
 }
 
 EMU_C aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t, aclTensor* tensor, void* addr) {
-  static emu::Entry entry("aclSetTensorAddr");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = given(executor);
     given(tensor, "tensor");
     found->set_any_address(tensor, addr);
-  });
+  };
 }
 
 static void set_member(const aclOpExecutor* executor, size_t index, const aclTensorList* tensors, void* addr) {
@@ -168,18 +161,15 @@ static void set_member(const aclOpExecutor* executor, size_t index, const aclTen
 
 EMU_C aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
                                                aclTensorList* tensors, void* addr) {
-  static emu::Entry entry("aclSetDynamicInputTensorAddr");
-  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
+  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
 }
 
 EMU_C aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
                                                 aclTensorList* tensors, void* addr) {
-  static emu::Entry entry("aclSetDynamicOutputTensorAddr");
-  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
+  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
 }
 
 EMU_C aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
                                           aclTensorList* tensors, void* addr) {
-  static emu::Entry entry("aclSetDynamicTensorAddr");
-  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
+  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
 }

@@ -118,3 +118,13 @@ class EMU_PUBLIC SecondPhase {
     static emu::SecondPhase phase(#api);                                                                        \
     return phase(workspace, workspaceSize, executor, stream);                                                   \
   }
+
+// Both phases: EMU_FIRST_PHASE(aclnnX, const aclTensor* a, ...) { the body, about `op` } EMU_END(aclnnX)
+#define EMU_FIRST_PHASE(api, ...)                                                                           \
+  EMU_C aclnnStatus api##GetWorkspaceSize(__VA_ARGS__, uint64_t* workspaceSize, aclOpExecutor** executor) { \
+    static emu::FirstPhase phase(#api);                                                                     \
+    return phase(workspaceSize, executor, [&](emu::Op& op)
+#define EMU_END(api) \
+  );                 \
+  }                  \
+  EMU_SECOND_PHASE(api)

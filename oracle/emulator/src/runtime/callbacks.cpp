@@ -95,8 +95,7 @@ constexpr uint32_t kNone = 0xFFFFFFFF;
 }  // namespace
 
 EMU_C aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  static emu::Entry entry("aclrtSubscribeReport");
-  return entry([&] {
+  EMU_ENTRY {
     auto on = emu::stream_of(stream);
     Subscriptions& all = subscriptions();
     std::lock_guard<std::mutex> hold(all.lock);
@@ -105,12 +104,11 @@ EMU_C aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
     auto& thread = all.threads[threadId];
     if (thread == nullptr) thread = std::make_shared<Subscriber>();
     thread->streams++;
-  });
+  };
 }
 
 EMU_C aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  static emu::Entry entry("aclrtUnSubscribeReport");
-  return entry([&] {
+  EMU_ENTRY {
     auto on = emu::stream_of(stream);
     Subscriptions& all = subscriptions();
     std::lock_guard<std::mutex> hold(all.lock);
@@ -119,53 +117,48 @@ EMU_C aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
       throw emu::Error{ACL_ERROR_RT_THREAD_SUBSCRIBE, "this thread is not subscribed to the stream"};
     all.streams.erase(found);
     if (--all.threads[threadId]->streams == 0) all.threads.erase(threadId);
-  });
+  };
 }
 
 EMU_C aclError aclrtProcessReport(int32_t timeout) {
-  static emu::Entry entry("aclrtProcessReport");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require_timeout(timeout);
     Report report;
     if (!take_report(timeout, report))
       throw emu::Error{ACL_ERROR_RT_REPORT_TIMEOUT, emu::text("no callback came within %d ms", timeout)};
     report.run();
     report.done->finish();
-  });
+  };
 }
 
 EMU_C aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                                    aclrtStream stream) {
-  static emu::Entry entry("aclrtLaunchCallback");
-  return entry([&] {
+  EMU_ENTRY {
     if (fn == nullptr) throw emu::Error{ACL_ERROR_INVALID_PARAM, "fn is a null pointer"};
     auto on = emu::stream_of(stream);
     auto to = subscriber_of(*on);
     bool wait = blockType == ACL_CALLBACK_BLOCK;
     emu::Stream* waiting = on.get();  // outlives its own tasks
     on->submit({"host callback", false, [=] { hand_over(to, [=] { fn(userData); }, waiting, wait); }});
-  });
+  };
 }
 
 EMU_C aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-  static emu::Entry entry("aclrtLaunchHostFunc");
-  return entry([&] {
+  EMU_ENTRY {
     if (fn == nullptr) throw emu::Error{ACL_ERROR_INVALID_PARAM, "fn is a null pointer"};
     emu::stream_of(stream)->submit({"host function", false, [=] { fn(args); }});
-  });
+  };
 }
 
 EMU_C aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-  static emu::Entry entry("aclrtSetExceptionInfoCallback");
-  return entry([&] { on_exception = callback; });
+  EMU_ENTRY { on_exception = callback; };
 }
 
 EMU_C aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
-  static emu::Entry entry("aclrtGetThreadLastTaskId");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(taskId, "taskId");
     *taskId = emu::last_task();
-  });
+  };
 }
 
 EMU_C uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) { return info ? info->task : kNone; }

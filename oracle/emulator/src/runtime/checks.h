@@ -17,3 +17,9 @@ inline void require_timeout(int32_t timeout) {
 }
 
 }  // namespace emu
+
+// A function that accepts everything and does nothing.
+#define EMU_NOTHING(name) \
+  EMU_C int name() {      \
+    EMU_ENTRY {};         \
+  }

@@ -110,19 +110,17 @@ Rows make_rows(void* dst, size_t dpitch, const void* src, size_t spitch, size_t 
 }  // namespace
 
 EMU_C aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind) {
-  static emu::Entry entry("aclrtMemcpy");
-  return entry([&] {
+  EMU_ENTRY {
     auto context = emu::current_context();
     context->throw_if_refused();
     context->throw_if_failed();
     make_copy(dst, destMax, src, count, kind).run(ACL_ERROR_RT_PARAM_INVALID);
-  });
+  };
 }
 
 EMU_C aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
                                 aclrtStream stream) {
-  static emu::Entry entry("aclrtMemcpyAsync");
-  return entry([&] {
+  EMU_ENTRY {
     auto on = emu::stream_of(stream);
     on->context()->throw_if_failed();
     Copy copy = make_copy(dst, destMax, src, count, kind);
@@ -133,49 +131,45 @@ EMU_C aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size
       on->synchronize(-1);
       on->context()->throw_if_failed();
     }
-  });
+  };
 }
 
 EMU_C aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
-  static emu::Entry entry("aclrtMemset");
-  return entry([&] {
+  EMU_ENTRY {
     require_fill(devPtr, maxCount, count);
     auto context = emu::current_context();
     context->throw_if_failed();
     if (count == 0) return;
     memset(side(devPtr, count, emu::device_of(devPtr), "devPtr", ACL_ERROR_RT_PARAM_INVALID), value, count);
-  });
+  };
 }
 
 EMU_C aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-  static emu::Entry entry("aclrtMemsetAsync");
-  return entry([&] {
+  EMU_ENTRY {
     require_fill(devPtr, maxCount, count);
     auto on = emu::stream_of(stream);
     int device = emu::device_of(devPtr);
     if (count == 0) return;
     on->submit({"fill", false,
                 [=] { memset(side(devPtr, count, device, "devPtr", ACL_ERROR_RT_AICORE_EXCEPTION), value, count); }});
-  });
+  };
 }
 
 EMU_C aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                              aclrtMemcpyKind kind) {
-  static emu::Entry entry("aclrtMemcpy2d");
-  return entry([&] {
+  EMU_ENTRY {
     emu::current_context()->throw_if_failed();
     make_rows(dst, dpitch, src, spitch, width, height).each(kind, ACL_ERROR_RT_PARAM_INVALID);
-  });
+  };
 }
 
 EMU_C aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                                   size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
-  static emu::Entry entry("aclrtMemcpy2dAsync");
-  return entry([&] {
+  EMU_ENTRY {
     auto on = emu::stream_of(stream);
     on->context()->throw_if_failed();
     Rows rows = make_rows(dst, dpitch, src, spitch, width, height);
     make_copy(dst, width, src, width, kind);  // a kind that contradicts the pointers is told at once
     on->submit({"copy", false, [=] { rows.each(kind, ACL_ERROR_RT_AICORE_EXCEPTION); }});
-  });
+  };
 }

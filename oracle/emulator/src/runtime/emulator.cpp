@@ -6,11 +6,10 @@
 #include "runtime/checks.h"
 
 EMU_C aclError aclemuInject(const char* faults) {
-  static emu::Entry entry("aclemuInject");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(faults, "faults");
     emu::inject(faults);
-  });
+  };
 }
 
 EMU_C void aclemuClearFaults() { emu::clear_faults(); }
@@ -28,8 +27,7 @@ EMU_C const char* aclemuLastMisuse() {
 }
 
 EMU_C aclError aclemuTrace(const char* path) {
-  static emu::Entry entry("aclemuTrace");
-  return entry([&] {
+  EMU_ENTRY {
     if (!emu::trace_to(path)) throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("cannot write %s", path)};
-  });
+  };
 }

@@ -35,55 +35,48 @@ void synchronize_event(aclrtEvent handle, long timeout_ms) {
 }  // namespace
 
 EMU_C aclError aclrtCreateEvent(aclrtEvent* event) {
-  static emu::Entry entry("aclrtCreateEvent");
-  return entry([&] { create_event(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE); });
+  EMU_ENTRY { create_event(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE); };
 }
 
 EMU_C aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  static emu::Entry entry("aclrtCreateEventWithFlag");
-  return entry([&] { create_event(event, flag); });
+  EMU_ENTRY { create_event(event, flag); };
 }
 
 EMU_C aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  static emu::Entry entry("aclrtCreateEventExWithFlag");
-  return entry([&] { create_event(event, flag); });
+  EMU_ENTRY { create_event(event, flag); };
 }
 
 EMU_C aclError aclrtDestroyEvent(aclrtEvent event) {
-  static emu::Entry entry("aclrtDestroyEvent");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(event, "event");
     event_of(event);
     emu::events().remove(event);
-  });
+  };
 }
 
 EMU_C aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  static emu::Entry entry("aclrtRecordEvent");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = event_of(event);
     auto on = emu::stream_of(stream);
     auto recording = std::make_shared<emu::Recording>();
     std::lock_guard<std::mutex> hold(found->lock);
     on->submit({"record event", true, [recording] { recording->finish(); }});
     found->latest = recording;
-  });
+  };
 }
 
 EMU_C aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  static emu::Entry entry("aclrtResetEvent");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = event_of(event);
     emu::stream_of(stream)->submit({"reset event", true, [found] {
                                       std::lock_guard<std::mutex> hold(found->lock);
                                       found->latest = nullptr;
                                     }});
-  });
+  };
 }
 
 EMU_C aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  static emu::Entry entry("aclrtStreamWaitEvent");
-  return entry([&] {
+  EMU_ENTRY {
     auto found = event_of(event);
     auto on = emu::stream_of(stream);
     std::lock_guard<std::mutex> hold(found->lock);
@@ -99,73 +92,66 @@ EMU_C aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
                   waiting->wait_for(recording);
                 }});
     found->last_wait = over;
-  });
+  };
 }
 
 EMU_C aclError aclrtSynchronizeEvent(aclrtEvent event) {
-  static emu::Entry entry("aclrtSynchronizeEvent");
-  return entry([&] { synchronize_event(event, -1); });
+  EMU_ENTRY { synchronize_event(event, -1); };
 }
 
 EMU_C aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-  static emu::Entry entry("aclrtSynchronizeEventWithTimeout");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require_timeout(timeout);
     synchronize_event(event, timeout);
-  });
+  };
 }
 
 EMU_C aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
-  static emu::Entry entry("aclrtQueryEventStatus");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(status, "status");
     auto recording = latest(event);
     bool complete = recording == nullptr || recording->done();
     *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
-  });
+  };
 }
 
 EMU_C aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
-  static emu::Entry entry("aclrtQueryEventWaitStatus");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(status, "status");
     auto found = event_of(event);
     std::lock_guard<std::mutex> hold(found->lock);
     auto over = found->last_wait.lock();
     *status = over == nullptr || over->done() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
-  });
+  };
 }
 
 EMU_C aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
-  static emu::Entry entry("aclrtQueryEvent");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(status, "status");
     auto recording = latest(event);
     *status = recording == nullptr || recording->done() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-  });
+  };
 }
 
 // Microseconds since the machine started.
 EMU_C aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
-  static emu::Entry entry("aclrtEventGetTimestamp");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(timestamp, "timestamp");
     auto recording = latest(event);
     if (recording == nullptr || !recording->done())
       throw emu::Error{ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event was not recorded, or is not complete"};
     auto since = recording->time().time_since_epoch();
     *timestamp = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
-  });
+  };
 }
 
 EMU_C aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-  static emu::Entry entry("aclrtEventElapsedTime");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(ms, "ms");
     auto start = latest(startEvent), end = latest(endEvent);
     if (start == nullptr || end == nullptr || !start->done() || !end->done()) {
       throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, "both events must have been recorded and be complete"};
     }
     *ms = std::chrono::duration<float, std::milli>(end->time() - start->time()).count();
-  });
+  };
 }

@@ -32,8 +32,7 @@ void report_leaks() {
 }  // namespace
 
 EMU_C aclError aclInit(const char* configPath) {
-  static emu::Entry entry("aclInit");
-  return entry([&] {
+  EMU_ENTRY {
     emu::check_settings();
     emu::soc();
     emu::follows("8.5");  // refuses a version that it does not know
@@ -50,7 +49,7 @@ EMU_C aclError aclInit(const char* configPath) {
     p.references = 1;
     p.finalized = false;
     p.config = config;
-  });
+  };
 }
 
 static void drop_reference(uint64_t* left, bool all) {
@@ -68,11 +67,9 @@ static void drop_reference(uint64_t* left, bool all) {
 }
 
 EMU_C aclError aclFinalize() {
-  static emu::Entry entry("aclFinalize");
-  return entry([&] { drop_reference(nullptr, true); });
+  EMU_ENTRY { drop_reference(nullptr, true); };
 }
 
 EMU_C aclError aclFinalizeReference(uint64_t* refCount) {
-  static emu::Entry entry("aclFinalizeReference");
-  return entry([&] { drop_reference(refCount, false); });
+  EMU_ENTRY { drop_reference(refCount, false); };
 }

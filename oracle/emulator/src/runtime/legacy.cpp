@@ -12,17 +12,11 @@ struct Opaque {};
 
 }  // namespace
 
-#define EMU_REFUSED(name)                                                                              \
-  EMU_C int name() {                                                                                   \
-    static emu::Entry entry(#name);                                                                    \
-    return entry([] {                                                                                  \
+#define EMU_REFUSED(name)                                                                                  \
+  EMU_C int name() {                                                                                       \
+    EMU_ENTRY {                                                                                            \
       throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the emulated CANN does not have this function"}; \
-    });                                                                                                \
-  }
-#define EMU_NOTHING(name)           \
-  EMU_C int name() {                \
-    static emu::Entry entry(#name); \
-    return entry([] {});            \
+    };                                                                                                     \
   }
 #define EMU_CREATED(name) \
   EMU_C void* name() { return new Opaque; }
@@ -35,14 +29,13 @@ struct Opaque {};
 EMU_C int aclopCompileAndExecute(const char* opType, int, const void* const*, const void* const*, int,
                                  const void* const*, void* const*, const void*, int, int, const char*,
                                  aclrtStream stream) {
-  static emu::Entry entry("aclopCompileAndExecute");
-  return entry([&] {
+  EMU_ENTRY {
     emu::stream_of(stream)->context()->refuse_later(
         emu::text("aclopCompileAndExecute: this is the emulated CANN, no NPU, and it does not have this function: "
                   "operator %s is not served through the older interface (aclop). docs/emulator.md lists what is "
                   "served. Nothing was run: what it was to write has no values",
                   opType == nullptr ? "(null)" : opType));
-  });
+  };
 }
 
 EMU_REFUSED(aclrtBinaryGetFunction)
@@ -101,12 +94,11 @@ EMU_C size_t aclGetCompileoptSize(int) {
   return size;
 }
 EMU_C aclError aclGetCompileopt(int, char* value, size_t length) {
-  static emu::Entry entry("aclGetCompileopt");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     if (length <= strlen(jit_compile())) throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("length is %zu", length)};
     strcpy(value, jit_compile());
-  });
+  };
 }
 EMU_NOTHING(aclSetCompileopt)
 EMU_NOTHING(HcclSetConfig)

@@ -51,23 +51,19 @@ bool emu::is_pinned(const void* address) {
 }
 
 EMU_C aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  static emu::Entry entry("aclrtMalloc");
-  return entry([&] { allocate(devPtr, size, 63); });
+  EMU_ENTRY { allocate(devPtr, size, 63); };
 }
 
 EMU_C aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  static emu::Entry entry("aclrtMallocCached");
-  return entry([&] { allocate(devPtr, size, 63); });
+  EMU_ENTRY { allocate(devPtr, size, 63); };
 }
 
 EMU_C aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  static emu::Entry entry("aclrtMallocAlign32");
-  return entry([&] { allocate(devPtr, size, 31); });
+  EMU_ENTRY { allocate(devPtr, size, 31); };
 }
 
 EMU_C aclError aclrtFree(void* devPtr) {
-  static emu::Entry entry("aclrtFree");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(devPtr, "devPtr");
     emu::current_context();
     int device = emu::device_of(devPtr);
@@ -76,12 +72,11 @@ EMU_C aclError aclrtFree(void* devPtr) {
       throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("%p is not device memory", devPtr)};
     }
     emu::memory_of(device).release(devPtr);
-  });
+  };
 }
 
 EMU_C aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  static emu::Entry entry("aclrtMallocHost");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(hostPtr, "hostPtr");
     if (size == 0) throw emu::Error{ACL_ERROR_INVALID_PARAM, "size is 0"};
     emu::current_context();
@@ -90,12 +85,11 @@ EMU_C aclError aclrtMallocHost(void** hostPtr, size_t size) {
     std::lock_guard<std::mutex> hold(pinned().lock);
     pinned().blocks[reinterpret_cast<uintptr_t>(made)] = size;
     *hostPtr = made;
-  });
+  };
 }
 
 EMU_C aclError aclrtFreeHost(void* hostPtr) {
-  static emu::Entry entry("aclrtFreeHost");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(hostPtr, "hostPtr");
     std::lock_guard<std::mutex> hold(pinned().lock);
     if (pinned().blocks.erase(reinterpret_cast<uintptr_t>(hostPtr)) == 0) {
@@ -104,24 +98,22 @@ EMU_C aclError aclrtFreeHost(void* hostPtr) {
                        emu::text("%p did not come from aclrtMallocHost, or was freed", hostPtr)};
     }
     free(hostPtr);
-  });
+  };
 }
 
 EMU_C aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
-  static emu::Entry entry("aclrtGetMemInfo");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(free, "free");
     emu::require(total, "total");
     emu::DeviceMemory& memory = emu::memory_of(emu::current_context()->device);
     *total = memory.total();
     *free = memory.total() - memory.used();
-  });
+  };
 }
 
 // Registered memory is seen by the device at the host's address: there is one address space here.
 EMU_C aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType, void** devPtr) {
-  static emu::Entry entry("aclrtHostRegister");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(ptr, "ptr");
     emu::require(devPtr, "devPtr");
     if (size == 0) throw emu::Error{ACL_ERROR_INVALID_PARAM, "size is 0"};
@@ -131,22 +123,20 @@ EMU_C aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType
     if (!pinned().registered.emplace(reinterpret_cast<uintptr_t>(ptr), size).second)
       throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("%p is registered already", ptr)};
     *devPtr = ptr;
-  });
+  };
 }
 
 EMU_C aclError aclrtHostUnregister(void* ptr) {
-  static emu::Entry entry("aclrtHostUnregister");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(ptr, "ptr");
     std::lock_guard<std::mutex> hold(pinned().lock);
     if (pinned().registered.erase(reinterpret_cast<uintptr_t>(ptr)) == 0)
       throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("%p was not registered", ptr)};
-  });
+  };
 }
 
 EMU_C aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
-  static emu::Entry entry("aclrtPointerGetAttributes");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(ptr, "ptr");
     emu::require(attributes, "attributes");
     int device = emu::device_of(ptr);
@@ -156,5 +146,5 @@ EMU_C aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* at
                                 : emu::is_pinned(ptr) ? ACL_MEM_LOCATION_TYPE_HOST
                                                       : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     attributes->pageSize = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
-  });
+  };
 }

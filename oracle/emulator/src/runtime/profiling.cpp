@@ -4,12 +4,7 @@
 
 struct aclprofConfig {};
 
-#define EMU_NOTHING(name)           \
-  EMU_C int name() {                \
-    static emu::Entry entry(#name); \
-    return entry([] {});            \
-  }
-
+EMU_NOTHING(aclprofFinalize)
 EMU_NOTHING(MsprofGetHashId)
 EMU_NOTHING(MsprofRegisterCallback)
 EMU_NOTHING(MsprofReportAdditionalInfo)
@@ -18,16 +13,10 @@ EMU_NOTHING(MsprofReportCompactInfo)
 EMU_C uint64_t MsprofSysCycleTime() { return static_cast<uint64_t>(emu::Clock::now().time_since_epoch().count()); }
 
 EMU_C aclError aclprofInit(const char* profilerResultPath, size_t length) {
-  static emu::Entry entry("aclprofInit");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(profilerResultPath, "profilerResultPath");
     if (length == 0) throw emu::Error{ACL_ERROR_INVALID_PARAM, "length is 0"};
-  });
-}
-
-EMU_C aclError aclprofFinalize() {
-  static emu::Entry entry("aclprofFinalize");
-  return entry([] {});
+  };
 }
 
 EMU_C aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics,
@@ -43,24 +32,20 @@ EMU_C aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t device
 }
 
 EMU_C aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
-  static emu::Entry entry("aclprofDestroyConfig");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(profilerConfig, "profilerConfig");
     delete profilerConfig;
-  });
+  };
 }
 
 EMU_C aclError aclprofStart(const aclprofConfig* profilerConfig) {
-  static emu::Entry entry("aclprofStart");
-  return entry([&] { emu::require(profilerConfig, "profilerConfig"); });
+  EMU_ENTRY { emu::require(profilerConfig, "profilerConfig"); };
 }
 
 EMU_C aclError aclprofStop(const aclprofConfig* profilerConfig) {
-  static emu::Entry entry("aclprofStop");
-  return entry([&] { emu::require(profilerConfig, "profilerConfig"); });
+  EMU_ENTRY { emu::require(profilerConfig, "profilerConfig"); };
 }
 
 EMU_C aclError aclprofSetConfig(aclprofConfigType, const char* config, size_t) {
-  static emu::Entry entry("aclprofSetConfig");
-  return entry([&] { emu::require(config, "config"); });
+  EMU_ENTRY { emu::require(config, "config"); };
 }

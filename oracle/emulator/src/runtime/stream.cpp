@@ -33,113 +33,97 @@ void synchronize(aclrtStream handle, long timeout_ms, bool copy_follows) {
 }  // namespace
 
 EMU_C aclError aclrtCreateStream(aclrtStream* stream) {
-  static emu::Entry entry("aclrtCreateStream");
-  return entry([&] { create_stream(stream); });
+  EMU_ENTRY { create_stream(stream); };
 }
 
 EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  static emu::Entry entry("aclrtCreateStreamWithConfig");
-  return entry([&] { create_stream(stream, priority, flag); });
+  EMU_ENTRY { create_stream(stream, priority, flag); };
 }
 
 EMU_C aclError aclrtDestroyStream(aclrtStream stream) {
-  static emu::Entry entry("aclrtDestroyStream");
-  return entry([&] { destroy_stream(stream, false); });
+  EMU_ENTRY { destroy_stream(stream, false); };
 }
 
 EMU_C aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  static emu::Entry entry("aclrtDestroyStreamForce");
-  return entry([&] { destroy_stream(stream, true); });
+  EMU_ENTRY { destroy_stream(stream, true); };
 }
 
 EMU_C aclError aclrtSynchronizeStream(aclrtStream stream) {
-  static emu::Entry entry("aclrtSynchronizeStream");
-  return entry([&] { synchronize(stream, -1, true); });
+  EMU_ENTRY { synchronize(stream, -1, true); };
 }
 
 EMU_C aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-  static emu::Entry entry("aclrtSynchronizeStreamWithTimeout");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require_timeout(timeout);
     synchronize(stream, timeout, false);
-  });
+  };
 }
 
 EMU_C aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
-  static emu::Entry entry("aclrtStreamQuery");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(status, "status");
     auto found = emu::stream_of(stream);
     found->context()->throw_if_failed();
     *status = found->idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-  });
+  };
 }
 
 EMU_C aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
-  static emu::Entry entry("aclrtStreamGetId");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(streamId, "streamId");
     *streamId = emu::stream_of(stream)->id;
-  });
+  };
 }
 
 EMU_C aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
-  static emu::Entry entry("aclrtStreamGetPriority");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(priority, "priority");
     *priority = emu::stream_of(stream)->priority;
-  });
+  };
 }
 
 EMU_C aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
-  static emu::Entry entry("aclrtStreamGetFlags");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(flags, "flags");
     *flags = emu::stream_of(stream)->flags;
-  });
+  };
 }
 
 // Both times are in seconds; 0 is no limit.
 EMU_C aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-  static emu::Entry entry("aclrtSetOpExecuteTimeOut");
-  return entry([&] { emu::op_timeout_ms = 1000L * timeout; });
+  EMU_ENTRY { emu::op_timeout_ms = 1000L * timeout; };
 }
 
 EMU_C aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-  static emu::Entry entry("aclrtSetOpWaitTimeout");
-  return entry([&] { emu::wait_timeout_ms = 1000L * timeout; });
+  EMU_ENTRY { emu::wait_timeout_ms = 1000L * timeout; };
 }
 
 // Noted only: here a context stops after its first fault in either mode.
 EMU_C aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-  static emu::Entry entry("aclrtSetStreamFailureMode");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(stream, "stream");
     emu::stream_of(stream);
     if (mode > 1) throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("mode is %lu; it must be 0 or 1", mode)};
-  });
+  };
 }
 
 EMU_C aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority) {
-  static emu::Entry entry("aclrtDeviceGetStreamPriorityRange");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(leastPriority, "leastPriority");
     emu::require(greatestPriority, "greatestPriority");
     emu::current_context();
     *leastPriority = 7, *greatestPriority = 0;
-  });
+  };
 }
 
 // Overflow detection is a switch of saturating SoCs; the emulated kernels saturate silently either way.
 EMU_C aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-  static emu::Entry entry("aclrtSetStreamOverflowSwitch");
-  return entry([&] { emu::stream_of(stream)->overflow_switch = flag; });
+  EMU_ENTRY { emu::stream_of(stream)->overflow_switch = flag; };
 }
 
 EMU_C aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
-  static emu::Entry entry("aclrtGetStreamOverflowSwitch");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(flag, "flag");
     *flag = emu::stream_of(stream)->overflow_switch;
-  });
+  };
 }

@@ -30,105 +30,94 @@ EMU_C const char* aclrtGetSocName() {
 }
 
 EMU_C aclError aclrtGetRunMode(aclrtRunMode* runMode) {
-  static emu::Entry entry("aclrtGetRunMode");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(runMode, "runMode");
     *runMode = ACL_HOST;
-  });
+  };
 }
 
 EMU_C aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
-  static emu::Entry entry("aclrtGetVersion");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(majorVersion, "majorVersion");
     emu::require(minorVersion, "minorVersion");
     emu::require(patchVersion, "patchVersion");
     *majorVersion = 1, *minorVersion = 17, *patchVersion = 0;
-  });
+  };
 }
 
 EMU_C aclError aclsysGetCANNVersion(aclCANNPackageName, aclCANNPackageVersion* version) {
-  static emu::Entry entry("aclsysGetCANNVersion");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(version, "version");
     memset(version, 0, sizeof *version);
     strcpy(version->version, kCannVersion);
     strcpy(version->majorVersion, "8");
     strcpy(version->minorVersion, "5");
     strcpy(version->releaseVersion, "0");
-  });
+  };
 }
 
 EMU_C aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
-  static emu::Entry entry("aclsysGetVersionStr");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(pkgName, "pkgName");
     emu::require(versionStr, "versionStr");
     strcpy(versionStr, kCannVersion);
-  });
+  };
 }
 
 EMU_C aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
-  static emu::Entry entry("aclGetCannAttribute");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     *value = cannAttr == ACL_CANN_ATTR_INF_NAN ? !emu::soc().saturates
              : cannAttr == ACL_CANN_ATTR_BF16  ? emu::soc().bfloat16
                                                : 0;
-  });
+  };
 }
 
 EMU_C aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
-  static emu::Entry entry("aclGetCannAttributeList");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(cannAttrList, "cannAttrList");
     emu::require(num, "num");
     static const aclCannAttr both[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16};
     *cannAttrList = both;
     *num = emu::soc().saturates ? 0 : 2;
-  });
+  };
 }
 
 EMU_C aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  static emu::Entry entry("aclrtSetSysParamOpt");
-  return entry([&] { option(opt) = value; });
+  EMU_ENTRY { option(opt) = value; };
 }
 
 EMU_C aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  static emu::Entry entry("aclrtGetSysParamOpt");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     *value = option(opt);
-  });
+  };
 }
 
 EMU_C aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  static emu::Entry entry("aclrtCtxSetSysParamOpt");
-  return entry([&] {
+  EMU_ENTRY {
     option(opt);
     auto context = emu::current_context();
     std::lock_guard<std::mutex> hold(context->lock);
     context->options[opt] = value;
-  });
+  };
 }
 
 EMU_C aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  static emu::Entry entry("aclrtCtxGetSysParamOpt");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     auto context = emu::current_context();
     std::lock_guard<std::mutex> hold(context->lock);
     auto found = context->options.find(opt);
     *value = found != context->options.end() ? found->second : option(opt).load();
-  });
+  };
 }
 
 EMU_C aclError aclrtGetLastError(aclrtLastErrLevel) { return emu::last_error(true); }
 EMU_C aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return emu::last_error(false); }
 
 EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
-  static emu::Entry entry("aclGetDeviceCapability");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     emu::require_device(static_cast<int32_t>(deviceId));
     switch (deviceInfo) {
@@ -144,24 +133,22 @@ EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInf
       default:
         throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("deviceInfo %d is unknown", static_cast<int>(deviceInfo))};
     }
-  });
+  };
 }
 
 // How many cores the thread's kernels may use: nobody can limit them here.
 EMU_C aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
-  static emu::Entry entry("aclrtGetResInCurrentThread");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     emu::current_context();
     if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE)
       throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("type is %d; it must be 0 or 1", static_cast<int>(type))};
     *value = static_cast<uint32_t>(emu::soc().cores) * (type == ACL_RT_DEV_RES_VECTOR_CORE ? 2 : 1);
-  });
+  };
 }
 
 EMU_C aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
-  static emu::Entry entry("aclrtGetDeviceInfo");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(value, "value");
     emu::require_device(static_cast<int32_t>(deviceId));
     switch (static_cast<int>(attr)) {
@@ -184,21 +171,19 @@ EMU_C aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t*
       default:
         throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, emu::text("attr %d is not known here", attr)};
     }
-  });
+  };
 }
 
 EMU_C aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
-  static emu::Entry entry("aclrtQueryDeviceStatus");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(deviceStatus, "deviceStatus");
     emu::require_device(deviceId);
     *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
-  });
+  };
 }
 
 EMU_C aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
-  static emu::Entry entry("aclrtGetErrorVerbose");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(errorInfo, "errorInfo");
     emu::require_device(deviceId);
     memset(errorInfo, 0, sizeof *errorInfo);
@@ -208,16 +193,15 @@ EMU_C aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo)
     errorInfo->errorType = code == 0 ? ACL_RT_NO_ERROR : core ? ACL_RT_ERROR_AICORE : ACL_RT_ERROR_OTHERS;
     errorInfo->hasDetail = core;
     if (core) errorInfo->detail.aicoreErrType = ACL_RT_AICORE_ERROR_SW;
-  });
+  };
 }
 
 EMU_C aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
-  static emu::Entry entry("aclsysGetVersionNum");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(pkgName, "pkgName");
     emu::require(versionNum, "versionNum");
     *versionNum = 80500000;
-  });
+  };
 }
 
 EMU_C size_t aclDataTypeSize(aclDataType dataType) {

@@ -14,19 +14,17 @@ EMU_C aclFloat16 aclFloatToFloat16(float value) { return emu::float_to_half(valu
 EMU_C aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) { return new aclDataBuffer{data, size}; }
 
 EMU_C aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
-  static emu::Entry entry("aclDestroyDataBuffer");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(dataBuffer, "dataBuffer");
     delete dataBuffer;
-  });
+  };
 }
 
 EMU_C aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
-  static emu::Entry entry("aclUpdateDataBuffer");
-  return entry([&] {
+  EMU_ENTRY {
     emu::require(dataBuffer, "dataBuffer");
     *dataBuffer = {data, size};
-  });
+  };
 }
 
 EMU_C void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer) { return dataBuffer ? dataBuffer->data : nullptr; }

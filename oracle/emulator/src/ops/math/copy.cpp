@@ -42,57 +42,45 @@ void check_parts(const Op& op, const std::vector<Tensor>& parts, const Tensor& o
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor* selfRef, const aclTensor* src, uint64_t* workspaceSize,
-                                                   aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceCopy");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor to = op.output("selfRef", selfRef), from = op.input("src", src);
-    copy(op, to, from);
-  });
+EMU_FIRST_PHASE(aclnnInplaceCopy, aclTensor* selfRef, const aclTensor* src) {
+  Tensor to = op.output("selfRef", selfRef), from = op.input("src", src);
+  copy(op, to, from);
 }
-EMU_SECOND_PHASE(aclnnInplaceCopy)
+EMU_END(aclnnInplaceCopy)
 
-EMU_C aclnnStatus aclnnCastGetWorkspaceSize(const aclTensor* self, aclDataType dtype, aclTensor* out_,
-                                            uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnCast");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor from = op.input("self", self), to = op.output("out", out_);
-    op.require_present({from, to});
-    check(to.type == dtype, "out has dtype %s, asked for is %s", type_name(to.type), type_name(dtype));
-    check_same_shape(to, from);
-    copy(op, to, from);
-  });
+EMU_FIRST_PHASE(aclnnCast, const aclTensor* self, aclDataType dtype, aclTensor* out_) {
+  Tensor from = op.input("self", self), to = op.output("out", out_);
+  op.require_present({from, to});
+  check(to.type == dtype, "out has dtype %s, asked for is %s", type_name(to.type), type_name(dtype));
+  check_same_shape(to, from);
+  copy(op, to, from);
 }
-EMU_SECOND_PHASE(aclnnCast)
+EMU_END(aclnnCast)
 
-EMU_C aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList* list, int64_t dim, aclTensor* out_,
-                                           uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnCat");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    std::vector<Tensor> parts = op.inputs("tensors", list);
-    Tensor out = op.output("out", out_);
-    op.require_present({out});
-    int64_t rank = static_cast<int64_t>(out.rank());
-    check(dim >= -rank && dim < rank, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
-          static_cast<long>(-rank), static_cast<long>(rank - 1));
-    size_t axis = static_cast<size_t>(dim < 0 ? dim + rank : dim);
-    check_parts(op, parts, out, axis);
-    if (out.empty()) return;
-    op.kernel([=](Run& run) {
-      View whole = run.open(out);
-      int64_t size = static_cast<int64_t>(aclDataTypeSize(out.type)), at = 0;
-      for (const Tensor& part : parts) {
-        if (part.empty()) continue;
-        View target = whole;
-        target.shape[axis] = part.shape[axis];
-        target.first += at * whole.strides[axis] * size;
-        at += part.shape[axis];
-        if (part.type == out.type)
-          copy_bytes(target, run.open(part));
-        else
-          write(target, read_doubles(run.open(part)));
-      }
-    });
+EMU_FIRST_PHASE(aclnnCat, const aclTensorList* list, int64_t dim, aclTensor* out_) {
+  std::vector<Tensor> parts = op.inputs("tensors", list);
+  Tensor out = op.output("out", out_);
+  op.require_present({out});
+  int64_t rank = static_cast<int64_t>(out.rank());
+  check(dim >= -rank && dim < rank, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
+        static_cast<long>(-rank), static_cast<long>(rank - 1));
+  size_t axis = static_cast<size_t>(dim < 0 ? dim + rank : dim);
+  check_parts(op, parts, out, axis);
+  if (out.empty()) return;
+  op.kernel([=](Run& run) {
+    View whole = run.open(out);
+    int64_t size = static_cast<int64_t>(aclDataTypeSize(out.type)), at = 0;
+    for (const Tensor& part : parts) {
+      if (part.empty()) continue;
+      View target = whole;
+      target.shape[axis] = part.shape[axis];
+      target.first += at * whole.strides[axis] * size;
+      at += part.shape[axis];
+      if (part.type == out.type)
+        copy_bytes(target, run.open(part));
+      else
+        write(target, read_doubles(run.open(part)));
+    }
   });
 }
-EMU_SECOND_PHASE(aclnnCat)
+EMU_END(aclnnCat)

@@ -19,80 +19,59 @@ void fill(Op& op, const Tensor& self, double value, int64_t whole) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnInplaceOneGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,
-                                                  aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceOne");
-  return phase(workspaceSize, executor, [&](Op& op) { fill(op, op.output("selfRef", selfRef), 1, 1); });
+EMU_FIRST_PHASE(aclnnInplaceOne, aclTensor* selfRef) {
+  fill(op, op.output("selfRef", selfRef), 1, 1);
 }
-EMU_SECOND_PHASE(aclnnInplaceOne)
+EMU_END(aclnnInplaceOne)
 
-EMU_C aclnnStatus aclnnInplaceZeroGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,
-                                                   aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceZero");
-  return phase(workspaceSize, executor, [&](Op& op) { fill(op, op.output("selfRef", selfRef), 0, 0); });
+EMU_FIRST_PHASE(aclnnInplaceZero, aclTensor* selfRef) {
+  fill(op, op.output("selfRef", selfRef), 0, 0);
 }
-EMU_SECOND_PHASE(aclnnInplaceZero)
+EMU_END(aclnnInplaceZero)
 
-EMU_C aclnnStatus aclnnInplaceFillScalarGetWorkspaceSize(aclTensor* selfRef, const aclScalar* value,
-                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceFillScalar");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    auto scalar = op.scalar("value", value);
-    fill(op, op.output("selfRef", selfRef), scalar->real, scalar->integer);
+EMU_FIRST_PHASE(aclnnInplaceFillScalar, aclTensor* selfRef, const aclScalar* value) {
+  auto scalar = op.scalar("value", value);
+  fill(op, op.output("selfRef", selfRef), scalar->real, scalar->integer);
+}
+EMU_END(aclnnInplaceFillScalar)
+
+EMU_FIRST_PHASE(aclnnInplaceFillTensor, aclTensor* selfRef, const aclTensor* value_) {
+  Tensor self = op.output("selfRef", selfRef), value = op.input("value", value_);
+  op.require_present({self, value});
+  check(value.count() == 1, "value has shape %s; it must have one element", show(value.shape).c_str());
+  if (self.empty()) return;
+  op.kernel([=](Run& run) {
+    write(run.open(self), std::vector<double>(static_cast<size_t>(self.count()), read_doubles(run.open(value))[0]));
   });
 }
-EMU_SECOND_PHASE(aclnnInplaceFillScalar)
+EMU_END(aclnnInplaceFillTensor)
 
-EMU_C aclnnStatus aclnnInplaceFillTensorGetWorkspaceSize(aclTensor* selfRef, const aclTensor* value_,
-                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceFillTensor");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor self = op.output("selfRef", selfRef), value = op.input("value", value_);
-    op.require_present({self, value});
-    check(value.count() == 1, "value has shape %s; it must have one element", show(value.shape).c_str());
-    if (self.empty()) return;
-    op.kernel([=](Run& run) {
-      write(run.open(self), std::vector<double>(static_cast<size_t>(self.count()), read_doubles(run.open(value))[0]));
-    });
+EMU_FIRST_PHASE(aclnnInplaceMaskedFillScalar, aclTensor* selfRef, const aclTensor* mask_, const aclScalar* value) {
+  auto scalar = op.scalar("value", value);
+  Tensor self = op.output("selfRef", selfRef), mask = op.input("mask", mask_);
+  op.require_present({self, mask});
+  check(broadcasts_to(mask.shape, self.shape), "mask %s does not broadcast to selfRef %s", show(mask.shape).c_str(),
+        show(self.shape).c_str());
+  if (self.empty()) return;
+  op.kernel([=](Run& run) {
+    std::vector<int64_t> chosen = read_integers(broadcast(run.open(mask), self.shape));
+    std::vector<double> values = read_doubles(run.open(self));
+    for (size_t i = 0; i < values.size(); i++) values[i] = chosen[i] != 0 ? scalar->real : values[i];
+    write(run.open(self), values);
   });
 }
-EMU_SECOND_PHASE(aclnnInplaceFillTensor)
+EMU_END(aclnnInplaceMaskedFillScalar)
 
-EMU_C aclnnStatus aclnnInplaceMaskedFillScalarGetWorkspaceSize(aclTensor* selfRef, const aclTensor* mask_,
-                                                               const aclScalar* value, uint64_t* workspaceSize,
-                                                               aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnInplaceMaskedFillScalar");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    auto scalar = op.scalar("value", value);
-    Tensor self = op.output("selfRef", selfRef), mask = op.input("mask", mask_);
-    op.require_present({self, mask});
-    check(broadcasts_to(mask.shape, self.shape), "mask %s does not broadcast to selfRef %s", show(mask.shape).c_str(),
-          show(self.shape).c_str());
-    if (self.empty()) return;
-    op.kernel([=](Run& run) {
-      std::vector<int64_t> chosen = read_integers(broadcast(run.open(mask), self.shape));
-      std::vector<double> values = read_doubles(run.open(self));
-      for (size_t i = 0; i < values.size(); i++) values[i] = chosen[i] != 0 ? scalar->real : values[i];
-      write(run.open(self), values);
-    });
+EMU_FIRST_PHASE(aclnnArange, const aclScalar* start, const aclScalar* end, const aclScalar* step, aclTensor* out_) {
+  auto first = op.scalar("start", start), by = op.scalar("step", step);
+  op.scalar("end", end);
+  Tensor out = op.output("out", out_);
+  op.require_present({out});
+  if (out.empty()) return;
+  op.kernel([=](Run& run) {
+    std::vector<double> values(static_cast<size_t>(out.count()));
+    for (size_t i = 0; i < values.size(); i++) values[i] = first->real + static_cast<double>(i) * by->real;
+    write(run.open(out), values);
   });
 }
-EMU_SECOND_PHASE(aclnnInplaceMaskedFillScalar)
-
-EMU_C aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar* start, const aclScalar* end, const aclScalar* step,
-                                              aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnArange");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    auto first = op.scalar("start", start), by = op.scalar("step", step);
-    op.scalar("end", end);
-    Tensor out = op.output("out", out_);
-    op.require_present({out});
-    if (out.empty()) return;
-    op.kernel([=](Run& run) {
-      std::vector<double> values(static_cast<size_t>(out.count()));
-      for (size_t i = 0; i < values.size(); i++) values[i] = first->real + static_cast<double>(i) * by->real;
-      write(run.open(out), values);
-    });
-  });
-}
-EMU_SECOND_PHASE(aclnnArange)
+EMU_END(aclnnArange)

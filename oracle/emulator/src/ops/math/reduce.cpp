@@ -68,55 +68,39 @@ double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnReduceSumGetWorkspaceSize(const aclTensor* self, const aclIntArray* dims, bool keepDims,
-                                                 aclDataType, aclTensor* out, uint64_t* workspaceSize,
-                                                 aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnReduceSum");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self);
-    Dims over = op.array("dims", dims);
-    reduce(op, x, op.output("out", out), over, keepDims, 0, 0, sum);
-  });
+EMU_FIRST_PHASE(aclnnReduceSum, const aclTensor* self, const aclIntArray* dims, bool keepDims, aclDataType,
+                aclTensor* out) {
+  Tensor x = op.input("self", self);
+  Dims over = op.array("dims", dims);
+  reduce(op, x, op.output("out", out), over, keepDims, 0, 0, sum);
 }
-EMU_SECOND_PHASE(aclnnReduceSum)
+EMU_END(aclnnReduceSum)
 
-EMU_C aclnnStatus aclnnMeanGetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepDim, aclDataType,
-                                            aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnMean");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self);
-    Dims over = op.array("dim", dim);
-    reduce(op, x, op.output("out", out), over, keepDim, 0, 1, sum);
-  });
+EMU_FIRST_PHASE(aclnnMean, const aclTensor* self, const aclIntArray* dim, bool keepDim, aclDataType, aclTensor* out) {
+  Tensor x = op.input("self", self);
+  Dims over = op.array("dim", dim);
+  reduce(op, x, op.output("out", out), over, keepDim, 0, 1, sum);
 }
-EMU_SECOND_PHASE(aclnnMean)
+EMU_END(aclnnMean)
 
-#define EMU_WHOLE(name, start, combine)                                                                           \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, \
-                                                  aclOpExecutor** executor) {                                     \
-    static FirstPhase phase("aclnn" #name);                                                                       \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
-      Tensor x = op.input("self", self);                                                                          \
-      reduce(op, x, op.output("out", out), {}, false, start, 0, combine);                                         \
-    });                                                                                                           \
-  }                                                                                                               \
-  EMU_SECOND_PHASE(aclnn##name)
+#define EMU_WHOLE(name, start, combine)                                 \
+  EMU_FIRST_PHASE(aclnn##name, const aclTensor* self, aclTensor* out) { \
+    Tensor x = op.input("self", self);                                  \
+    reduce(op, x, op.output("out", out), {}, false, start, 0, combine); \
+  }                                                                     \
+  EMU_END(aclnn##name)
 
 EMU_WHOLE(Max, -HUGE_VAL, larger)
 EMU_WHOLE(Min, HUGE_VAL, smaller)
 
-#define EMU_TRUTH(name, start, symbol)                                                                                 \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepdim,         \
-                                                  aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) { \
-    static FirstPhase phase("aclnn" #name);                                                                            \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                \
-      Tensor x = op.input("self", self);                                                                               \
-      Dims over = op.array("dim", dim);                                                                                \
-      reduce(op, x, op.output("out", out), over, keepdim, start, 0,                                                    \
-             [](double a, double b) -> double { return a != 0 symbol b != 0; });                                       \
-    });                                                                                                                \
-  }                                                                                                                    \
-  EMU_SECOND_PHASE(aclnn##name)
+#define EMU_TRUTH(name, start, symbol)                                                                        \
+  EMU_FIRST_PHASE(aclnn##name, const aclTensor* self, const aclIntArray* dim, bool keepdim, aclTensor* out) { \
+    Tensor x = op.input("self", self);                                                                        \
+    Dims over = op.array("dim", dim);                                                                         \
+    reduce(op, x, op.output("out", out), over, keepdim, start, 0,                                             \
+           [](double a, double b) -> double { return a != 0 symbol b != 0; });                                \
+  }                                                                                                           \
+  EMU_END(aclnn##name)
 
 EMU_TRUTH(All, 1, &&)
 EMU_TRUTH(Any, 0, ||)

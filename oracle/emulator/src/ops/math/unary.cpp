@@ -10,27 +10,19 @@ double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 }  // namespace
 
-#define EMU_UNARY(name, real, integer)                                                                            \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, \
-                                                  aclOpExecutor** executor) {                                     \
-    static FirstPhase phase("aclnn" #name);                                                                       \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
-      Tensor x = op.input("self", self);                                                                          \
-      unary(op, x, op.output("out", out), real, integer);                                                         \
-    });                                                                                                           \
-  }                                                                                                               \
-  EMU_SECOND_PHASE(aclnn##name)
+#define EMU_UNARY(name, real, integer)                                  \
+  EMU_FIRST_PHASE(aclnn##name, const aclTensor* self, aclTensor* out) { \
+    Tensor x = op.input("self", self);                                  \
+    unary(op, x, op.output("out", out), real, integer);                 \
+  }                                                                     \
+  EMU_END(aclnn##name)
 
-#define EMU_INPLACE_UNARY(name, real)                                                                              \
-  EMU_C aclnnStatus aclnnInplace##name##GetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,             \
-                                                         aclOpExecutor** executor) {                              \
-    static FirstPhase phase("aclnnInplace" #name);                                                                \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
-      Tensor x = op.output("selfRef", selfRef);                                                                   \
-      unary(op, x, x, real);                                                                                      \
-    });                                                                                                           \
-  }                                                                                                               \
-  EMU_SECOND_PHASE(aclnnInplace##name)
+#define EMU_INPLACE_UNARY(name, real)                       \
+  EMU_FIRST_PHASE(aclnnInplace##name, aclTensor* selfRef) { \
+    Tensor x = op.output("selfRef", selfRef);               \
+    unary(op, x, x, real);                                  \
+  }                                                         \
+  EMU_END(aclnnInplace##name)
 
 #define EMU_OF(expression) [](double x) -> double { return expression; }
 #define EMU_OF_INT(expression) [](int64_t x) -> int64_t { return expression; }

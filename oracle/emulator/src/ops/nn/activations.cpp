@@ -202,9 +202,9 @@ void activation(Op& op, const Activation& row, const aclTensor* self, std::initi
 
 // The parameters between self and out, and their names.
 #define EMU_PARAMETERS_0
-#define EMU_PARAMETERS_1 const aclScalar *a,
-#define EMU_PARAMETERS_2 const aclScalar *a, const aclScalar *b,
-#define EMU_PARAMETERS_3 const aclScalar *a, const aclScalar *b, const aclScalar *c,
+#define EMU_PARAMETERS_1 , const aclScalar *a
+#define EMU_PARAMETERS_2 , const aclScalar *a, const aclScalar *b
+#define EMU_PARAMETERS_3 , const aclScalar *a, const aclScalar *b, const aclScalar *c
 #define EMU_NAMES_0 \
   {                 \
   }
@@ -214,22 +214,16 @@ void activation(Op& op, const Activation& row, const aclTensor* self, std::initi
 
 }  // namespace
 
-#define EMU_ACTIVATION(api, row, scalars)                                                                 \
-  EMU_C aclnnStatus api##GetWorkspaceSize(const aclTensor* self, EMU_PARAMETERS_##scalars aclTensor* out, \
-                                          uint64_t* workspaceSize, aclOpExecutor** executor) {            \
-    static FirstPhase phase(#api);                                                                        \
-    return phase(workspaceSize, executor,                                                                 \
-                 [&](Op& op) { activation(op, row, self, EMU_NAMES_##scalars, out, false); });            \
-  }                                                                                                       \
-  EMU_SECOND_PHASE(api)
-#define EMU_INPLACE_ACTIVATION(api, row, scalars)                                                            \
-  EMU_C aclnnStatus api##GetWorkspaceSize(aclTensor* self, EMU_PARAMETERS_##scalars uint64_t* workspaceSize, \
-                                          aclOpExecutor** executor) {                                        \
-    static FirstPhase phase(#api);                                                                           \
-    return phase(workspaceSize, executor,                                                                    \
-                 [&](Op& op) { activation(op, row, self, EMU_NAMES_##scalars, nullptr, true); });            \
-  }                                                                                                          \
-  EMU_SECOND_PHASE(api)
+#define EMU_ACTIVATION(api, row, scalars)                                                \
+  EMU_FIRST_PHASE(api, const aclTensor* self EMU_PARAMETERS_##scalars, aclTensor* out) { \
+    activation(op, row, self, EMU_NAMES_##scalars, out, false);                          \
+  }                                                                                      \
+  EMU_END(api)
+#define EMU_INPLACE_ACTIVATION(api, row, scalars)                       \
+  EMU_FIRST_PHASE(api, aclTensor* self EMU_PARAMETERS_##scalars) {      \
+    activation(op, row, self, EMU_NAMES_##scalars, nullptr, true);      \
+  }                                                                     \
+  EMU_END(api)
 
 EMU_ACTIVATION(aclnnGelu, kGelu, 0)
 EMU_ACTIVATION(aclnnFastGelu, kFastGelu, 0)
@@ -262,8 +256,7 @@ EMU_FIRST_PHASE(aclnnGeluV2, const aclTensor* x, int64_t approximate, aclTensor*
   op.attribute("approximate", approximate);
   activation(op, approximate == 1 ? kGeluByTanh : kGeluByErf, x, {}, y, false);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnGeluV2)
+EMU_END(aclnnGeluV2)
 
 EMU_FIRST_PHASE(aclnnPrelu, const aclTensor* self, const aclTensor* weight, aclTensor* output) {
   Tensor x = op.input("self", self), w = op.input("weight", weight), out = op.output("out", output);
@@ -287,8 +280,7 @@ EMU_FIRST_PHASE(aclnnPrelu, const aclTensor* self, const aclTensor* weight, aclT
     write(run.open(out), xs);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnPrelu)
+EMU_END(aclnnPrelu)
 
 EMU_FIRST_PHASE(aclnnGlu, const aclTensor* self, int64_t dim, const aclTensor* output) {
   Tensor x = op.input("self", self);
@@ -318,5 +310,4 @@ EMU_FIRST_PHASE(aclnnGlu, const aclTensor* self, int64_t dim, const aclTensor* o
     write(run.open(out), ys);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnGlu)
+EMU_END(aclnnGlu)

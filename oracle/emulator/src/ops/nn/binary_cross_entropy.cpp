@@ -27,39 +27,35 @@ void check_arguments(const Tensor& x, const Tensor& y, const Tensor& w, const Te
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnBinaryCrossEntropyGetWorkspaceSize(const aclTensor* self, const aclTensor* target,
-                                                          const aclTensor* weight, int64_t reduction, aclTensor* out_,
-                                                          uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnBinaryCrossEntropy");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), y = op.input("target", target), w = op.input("weight", weight);
-    op.attribute("reduction", reduction);
-    Tensor out = op.output("out", out_);
-    check_arguments(x, y, w, out, reduction);
-    if (x.empty()) {
-      op.kernel([=](Run& run) {
-        double value = reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-        write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value));
-      });
-      return;
-    }
-    bool one = (reduction != 0 || x.count() == 1) && out.count() == 1;  // whatever its rank is
-    check(one || (reduction == 0 && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
-    op.workspace({x, y, w});
+EMU_FIRST_PHASE(aclnnBinaryCrossEntropy, const aclTensor* self, const aclTensor* target, const aclTensor* weight,
+                int64_t reduction, aclTensor* out_) {
+  Tensor x = op.input("self", self), y = op.input("target", target), w = op.input("weight", weight);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", out_);
+  check_arguments(x, y, w, out, reduction);
+  if (x.empty()) {
     op.kernel([=](Run& run) {
-      if (w.present && !broadcasts_to(w.shape, x.shape))  // no check looked at the shape
-        throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no kernel takes a weight of shape " + show(w.shape)};
-      std::vector<float> xs = read_floats(run.open(x)), ys = read_floats(run.open(y));
-      std::vector<float> ws =
-          w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
-      double sum = 0;
-      for (size_t i = 0; i < xs.size(); i++) {
-        xs[i] = -ws[i] * (ys[i] * limited_log(xs[i]) + (1.0f - ys[i]) * limited_log(1.0f - xs[i]));
-        sum += static_cast<double>(xs[i]);
-      }
-      if (reduction == 0) return write(run.open(out), xs);
-      write(run.open(out), std::vector<double>{reduction == 1 ? sum / static_cast<double>(xs.size()) : sum});
+      double value = reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+      write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value));
     });
+    return;
+  }
+  bool one = (reduction != 0 || x.count() == 1) && out.count() == 1;  // whatever its rank is
+  check(one || (reduction == 0 && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
+  op.workspace({x, y, w});
+  op.kernel([=](Run& run) {
+    if (w.present && !broadcasts_to(w.shape, x.shape))  // no check looked at the shape
+      throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no kernel takes a weight of shape " + show(w.shape)};
+    std::vector<float> xs = read_floats(run.open(x)), ys = read_floats(run.open(y));
+    std::vector<float> ws =
+        w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
+    double sum = 0;
+    for (size_t i = 0; i < xs.size(); i++) {
+      xs[i] = -ws[i] * (ys[i] * limited_log(xs[i]) + (1.0f - ys[i]) * limited_log(1.0f - xs[i]));
+      sum += static_cast<double>(xs[i]);
+    }
+    if (reduction == 0) return write(run.open(out), xs);
+    write(run.open(out), std::vector<double>{reduction == 1 ? sum / static_cast<double>(xs.size()) : sum});
   });
 }
-EMU_SECOND_PHASE(aclnnBinaryCrossEntropy)
+EMU_END(aclnnBinaryCrossEntropy)

@@ -44,36 +44,30 @@ void check_arguments(const Op& op, const Tensor& g, const Tensor& x, const Tenso
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnBinaryCrossEntropyBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
-                                                                  const aclTensor* target,
-                                                                  const aclTensor* weightOptional, int64_t reduction,
-                                                                  aclTensor* out_, uint64_t* workspaceSize,
-                                                                  aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnBinaryCrossEntropyBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), y = op.input("target", target);
-    Tensor w = op.input("weightOptional", weightOptional);
-    op.attribute("reduction", reduction);
-    Tensor out = op.output("out", out_);
-    check_arguments(op, g, x, y, w, out, reduction);
-    if (x.empty()) return;
+EMU_FIRST_PHASE(aclnnBinaryCrossEntropyBackward, const aclTensor* gradOutput, const aclTensor* self,
+                const aclTensor* target, const aclTensor* weightOptional, int64_t reduction, aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), y = op.input("target", target);
+  Tensor w = op.input("weightOptional", weightOptional);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", out_);
+  check_arguments(op, g, x, y, w, out, reduction);
+  if (x.empty()) return;
 
-    aclDataType type = promote(promote(x.type, y.type), g.type);
-    if (w.present) type = promote(type, w.type);
-    op.workspace(
-        {g, x, y, w, out},
-        w.present ? 0 : static_cast<size_t>(x.count()) * aclDataTypeSize(x.type));  // ones for an absent weight
-    float mean = reduction == 1 ? 1.0f / static_cast<float>(x.count()) : 1.0f;
-    op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(broadcast(run.open(g), x.shape)), xs = read_floats(run.open(x)),
-                         ys = read_floats(broadcast(run.open(y), x.shape));
-      std::vector<float> ws =
-          w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
-      auto form = soc().form == KernelForm::k950 ? form_950 : form_tbe;
-      // The kernel's own result has the promoted type; only then it is cast to out's.
-      for (size_t i = 0; i < xs.size(); i++) xs[i] = round_to(type, form(gs[i], xs[i], ys[i], ws[i], mean));
-      write(run.open(out), xs);
-    });
+  aclDataType type = promote(promote(x.type, y.type), g.type);
+  if (w.present) type = promote(type, w.type);
+  op.workspace(
+      {g, x, y, w, out},
+      w.present ? 0 : static_cast<size_t>(x.count()) * aclDataTypeSize(x.type));  // ones for an absent weight
+  float mean = reduction == 1 ? 1.0f / static_cast<float>(x.count()) : 1.0f;
+  op.kernel([=](Run& run) {
+    std::vector<float> gs = read_floats(broadcast(run.open(g), x.shape)), xs = read_floats(run.open(x)),
+                       ys = read_floats(broadcast(run.open(y), x.shape));
+    std::vector<float> ws =
+        w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
+    auto form = soc().form == KernelForm::k950 ? form_950 : form_tbe;
+    // The kernel's own result has the promoted type; only then it is cast to out's.
+    for (size_t i = 0; i < xs.size(); i++) xs[i] = round_to(type, form(gs[i], xs[i], ys[i], ws[i], mean));
+    write(run.open(out), xs);
   });
 }
-EMU_SECOND_PHASE(aclnnBinaryCrossEntropyBackward)
+EMU_END(aclnnBinaryCrossEntropyBackward)

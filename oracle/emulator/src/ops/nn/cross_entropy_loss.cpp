@@ -184,8 +184,7 @@ EMU_FIRST_PHASE(aclnnCrossEntropyLoss, const aclTensor* input, const aclTensor* 
     run_loss(run, own, loss, logProb);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnCrossEntropyLoss)
+EMU_END(aclnnCrossEntropyLoss)
 
 EMU_FIRST_PHASE(aclnnCrossEntropyLossGrad, const aclTensor* gradLoss, const aclTensor* logProb, const aclTensor* target,
                 const aclTensor* weightOptional, const aclTensor* gradZlossOptional,
@@ -219,5 +218,4 @@ EMU_FIRST_PHASE(aclnnCrossEntropyLossGrad, const aclTensor* gradLoss, const aclT
     run_gradient(run, own, gradient, made);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnCrossEntropyLossGrad)
+EMU_END(aclnnCrossEntropyLossGrad)

@@ -94,12 +94,3 @@ void elementwise(Op& op, aclDataType type, const Tensor& out, const Tensor (&giv
 }
 
 }  // namespace emu
-
-// The head of a first phase; its body follows as a lambda's: EMU_FIRST_PHASE(aclnnX, const aclTensor* a, ...) { ... });}
-#define EMU_FIRST_PHASE(api, ...)                                                                           \
-  EMU_C aclnnStatus api##GetWorkspaceSize(__VA_ARGS__, uint64_t* workspaceSize, aclOpExecutor** executor) { \
-    static FirstPhase phase(#api);                                                                          \
-    return phase(workspaceSize, executor, [&](Op& op)
-#define EMU_END_OF_FIRST_PHASE \
-  );                           \
-  }

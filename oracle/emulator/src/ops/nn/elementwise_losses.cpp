@@ -44,8 +44,7 @@ EMU_FIRST_PHASE(aclnnMseLossBackward, const aclTensor* gradOutput, const aclTens
   float factor = 2 * mean_factor(reduction, x.count());
   elementwise(op, x.type, out, {g, x, t}, [factor](float g, float x, float t) { return (x - t) * factor * g; });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnMseLossBackward)
+EMU_END(aclnnMseLossBackward)
 
 EMU_FIRST_PHASE(aclnnL1LossBackward, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
                 int64_t reduction, aclTensor* gradInput) {
@@ -67,8 +66,7 @@ EMU_FIRST_PHASE(aclnnL1LossBackward, const aclTensor* gradOutput, const aclTenso
     return (x > t ? 1.0f : x < t ? -1.0f : other) * (g * factor);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnL1LossBackward)
+EMU_END(aclnnL1LossBackward)
 
 EMU_FIRST_PHASE(aclnnSmoothL1LossBackward, const aclTensor* gradOut, const aclTensor* self, const aclTensor* target,
                 int64_t reduction, float beta, aclTensor* gradInput) {
@@ -91,8 +89,7 @@ EMU_FIRST_PHASE(aclnnSmoothL1LossBackward, const aclTensor* gradOut, const aclTe
     return v * g * factor;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSmoothL1LossBackward)
+EMU_END(aclnnSmoothL1LossBackward)
 
 EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogitsBackward, const aclTensor* gradOutput, const aclTensor* self,
                 const aclTensor* target, const aclTensor* weightOptional, const aclTensor* posWeightOptional,
@@ -138,8 +135,7 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogitsBackward, const aclTensor* grad
   else
     elementwise(op, type, out, {g, x, t}, [=](float g, float x, float t) { return gradient(g, x, t, 1, 1); });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnBinaryCrossEntropyWithLogitsBackward)
+EMU_END(aclnnBinaryCrossEntropyWithLogitsBackward)
 
 EMU_FIRST_PHASE(aclnnSoftMarginLossBackward, const aclTensor* gradOutput, const aclTensor* self,
                 const aclTensor* target, int64_t reduction, aclTensor* output) {
@@ -162,5 +158,4 @@ EMU_FIRST_PHASE(aclnnSoftMarginLossBackward, const aclTensor* gradOutput, const 
     return e / (e + 1) * -t * g * factor;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSoftMarginLossBackward)
+EMU_END(aclnnSoftMarginLossBackward)

@@ -48,25 +48,20 @@ void compute(const View& gradient, const View& self, const View& out, const Rows
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnGluBackwardGetWorkspaceSize(const aclTensor* gradOut, const aclTensor* self, int64_t dim,
-                                                   const aclTensor* out_, uint64_t* workspaceSize,
-                                                   aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnGluBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOut", gradOut), x = op.input("self", self);
-    op.attribute("dim", dim);
-    Tensor out = op.output("out", out_);
-    op.require_present({x, g, out});
-    check_arguments(g, x, out, dim);
-    if (x.empty()) return;
+EMU_FIRST_PHASE(aclnnGluBackward, const aclTensor* gradOut, const aclTensor* self, int64_t dim, const aclTensor* out_) {
+  Tensor g = op.input("gradOut", gradOut), x = op.input("self", self);
+  op.attribute("dim", dim);
+  Tensor out = op.output("out", out_);
+  op.require_present({x, g, out});
+  check_arguments(g, x, out, dim);
+  if (x.empty()) return;
 
-    Rows rows(x.shape, dim);
-    op.workspace({g, x, out}, static_cast<size_t>(x.count()) * sizeof(float));
-    op.kernel([=](Run& run) {
-      bool chain = soc().form != KernelForm::k950 || x.type == ACL_DOUBLE;
-      auto with = x.type == ACL_DOUBLE ? compute<double> : compute<float>;
-      with(run.open(g), run.open(x), run.open(out), rows, x.type, chain);
-    });
+  Rows rows(x.shape, dim);
+  op.workspace({g, x, out}, static_cast<size_t>(x.count()) * sizeof(float));
+  op.kernel([=](Run& run) {
+    bool chain = soc().form != KernelForm::k950 || x.type == ACL_DOUBLE;
+    auto with = x.type == ACL_DOUBLE ? compute<double> : compute<float>;
+    with(run.open(g), run.open(x), run.open(out), rows, x.type, chain);
   });
 }
-EMU_SECOND_PHASE(aclnnGluBackward)
+EMU_END(aclnnGluBackward)

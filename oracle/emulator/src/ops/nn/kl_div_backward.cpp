@@ -29,37 +29,32 @@ float factor(int64_t reduction, const Dims& common) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnKlDivBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
-                                                     const aclTensor* target, int64_t reduction, bool logTarget,
-                                                     aclTensor* out_, uint64_t* workspaceSize,
-                                                     aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnKlDivBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target);
-    op.attribute("reduction", reduction);
-    op.attribute("logTarget", logTarget);
-    Tensor out = op.output("out", out_);
-    op.require_present({g, x, t, out});
-    Dims common = check_arguments(g, x, t, out);
-    if (x.empty()) return;
+EMU_FIRST_PHASE(aclnnKlDivBackward, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
+                int64_t reduction, bool logTarget, aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  op.attribute("logTarget", logTarget);
+  Tensor out = op.output("out", out_);
+  op.require_present({g, x, t, out});
+  Dims common = check_arguments(g, x, t, out);
+  if (x.empty()) return;
 
-    bool half = g.type == ACL_FLOAT16 && x.type == ACL_FLOAT16 && t.type == ACL_FLOAT16;
-    half = half && follows("9.0");  // before, the host widens all
-    aclDataType type = half ? ACL_FLOAT16 : ACL_FLOAT;
-    aclDataType step = half && soc().form != KernelForm::k950 ? ACL_FLOAT16 : ACL_FLOAT;  // of every operation
-    float scale = round_to(step, factor(reduction, common));
-    op.workspace({g, x, t, out}, static_cast<size_t>(count_of(common)) * sizeof(float));
-    op.kernel([=](Run& run) {
-      run.open(x);  // never read, but it must be there
-      std::vector<float> gs = read_floats(broadcast(run.open(g), common)), ts = read_floats(broadcast(run.open(t), common));
-      for (size_t i = 0; i < gs.size(); i++) {
-        float value = logTarget ? round_to(step, std::exp(ts[i])) : ts[i];
-        gs[i] = round_to(type, -round_to(step, value * gs[i]) * scale);
-      }
-      if (common != x.shape) gs = sum_to(gs, common, x.shape);
-      for (float& value : gs) value = round_to(type, value);
-      write(run.open(out), gs);
-    });
+  bool half = g.type == ACL_FLOAT16 && x.type == ACL_FLOAT16 && t.type == ACL_FLOAT16;
+  half = half && follows("9.0");  // before, the host widens all
+  aclDataType type = half ? ACL_FLOAT16 : ACL_FLOAT;
+  aclDataType step = half && soc().form != KernelForm::k950 ? ACL_FLOAT16 : ACL_FLOAT;  // of every operation
+  float scale = round_to(step, factor(reduction, common));
+  op.workspace({g, x, t, out}, static_cast<size_t>(count_of(common)) * sizeof(float));
+  op.kernel([=](Run& run) {
+    run.open(x);  // never read, but it must be there
+    std::vector<float> gs = read_floats(broadcast(run.open(g), common)), ts = read_floats(broadcast(run.open(t), common));
+    for (size_t i = 0; i < gs.size(); i++) {
+      float value = logTarget ? round_to(step, std::exp(ts[i])) : ts[i];
+      gs[i] = round_to(type, -round_to(step, value * gs[i]) * scale);
+    }
+    if (common != x.shape) gs = sum_to(gs, common, x.shape);
+    for (float& value : gs) value = round_to(type, value);
+    write(run.open(out), gs);
   });
 }
-EMU_SECOND_PHASE(aclnnKlDivBackward)
+EMU_END(aclnnKlDivBackward)

@@ -25,23 +25,15 @@ void log_sigmoid(Op& op, const Tensor& x, const Tensor& out) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTensor* out_, uint64_t* workspaceSize,
-                                                  aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnLogSigmoid");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), out = op.output("out", out_);
-    log_sigmoid(op, x, out);
-  });
+EMU_FIRST_PHASE(aclnnLogSigmoid, const aclTensor* self, aclTensor* out_) {
+  Tensor x = op.input("self", self), out = op.output("out", out_);
+  log_sigmoid(op, x, out);
 }
-EMU_SECOND_PHASE(aclnnLogSigmoid)
+EMU_END(aclnnLogSigmoid)
 
-EMU_C aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor* self, aclTensor* out_, aclTensor* buffer,
-                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnLogSigmoidForward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), out = op.output("out", out_);
-    op.output("buffer", buffer);
-    log_sigmoid(op, x, out);
-  });
+EMU_FIRST_PHASE(aclnnLogSigmoidForward, const aclTensor* self, aclTensor* out_, aclTensor* buffer) {
+  Tensor x = op.input("self", self), out = op.output("out", out_);
+  op.output("buffer", buffer);
+  log_sigmoid(op, x, out);
 }
-EMU_SECOND_PHASE(aclnnLogSigmoidForward)
+EMU_END(aclnnLogSigmoidForward)

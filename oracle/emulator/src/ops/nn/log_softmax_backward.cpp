@@ -31,34 +31,30 @@ float tree(std::vector<float> terms) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
-                                                          int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
-                                                          aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnLogSoftmaxBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);
-    op.attribute("dim", dim);
-    Tensor out = op.output("out", out_);
-    op.require_present({y, g, out});
-    bool checked_when_empty = soc().regbase && follows("master");  // in no release
-    if (!checked_when_empty && (g.empty() || y.empty())) return;
-    check_arguments(g, y, out, dim);
-    if (g.empty()) return;
+EMU_FIRST_PHASE(aclnnLogSoftmaxBackward, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
+                aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);
+  op.attribute("dim", dim);
+  Tensor out = op.output("out", out_);
+  op.require_present({y, g, out});
+  bool checked_when_empty = soc().regbase && follows("master");  // in no release
+  if (!checked_when_empty && (g.empty() || y.empty())) return;
+  check_arguments(g, y, out, dim);
+  if (g.empty()) return;
 
-    Rows rows(g.shape, dim);
-    op.workspace({g, y, out});
-    op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
-      rows.each([&](size_t start, size_t step) {
-        size_t length = static_cast<size_t>(rows.length);
-        terms.resize(length);
-        for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step];
-        float sum = tree(terms);
-        for (size_t i = 0, at = start; i < length; i++, at += step)
-          gs[at] = round_to(g.type, gs[at] - std::exp(ys[at]) * sum);  // a product and a difference, not fused
-      });
-      write(run.open(out), gs);
+  Rows rows(g.shape, dim);
+  op.workspace({g, y, out});
+  op.kernel([=](Run& run) {
+    std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
+    rows.each([&](size_t start, size_t step) {
+      size_t length = static_cast<size_t>(rows.length);
+      terms.resize(length);
+      for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step];
+      float sum = tree(terms);
+      for (size_t i = 0, at = start; i < length; i++, at += step)
+        gs[at] = round_to(g.type, gs[at] - std::exp(ys[at]) * sum);  // a product and a difference, not fused
     });
+    write(run.open(out), gs);
   });
 }
-EMU_SECOND_PHASE(aclnnLogSoftmaxBackward)
+EMU_END(aclnnLogSoftmaxBackward)

@@ -121,8 +121,7 @@ EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, in
   if (is_empty(op, x, t, reduction, out)) return;
   queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnMseLoss)
+EMU_END(aclnnMseLoss)
 
 EMU_FIRST_PHASE(aclnnMseLossOut, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
   Tensor x = op.input("self", self), t = op.input("target", target);
@@ -140,8 +139,7 @@ EMU_FIRST_PHASE(aclnnMseLossOut, const aclTensor* self, const aclTensor* target,
   if (any_empty({x, t})) return;  // nothing is written, whatever the reduction
   queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnMseLossOut)
+EMU_END(aclnnMseLossOut)
 
 EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
   Tensor x = op.input("self", self), t = op.input("target", target);
@@ -163,8 +161,7 @@ EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int
   if (loss.type == ACL_INT64) return queue_distances(op, loss, x, t);
   queue(op, loss, {x, t}, [](Pair v) { return std::fabs(v[0] - v[1]); });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnL1Loss)
+EMU_END(aclnnL1Loss)
 
 EMU_FIRST_PHASE(aclnnSmoothL1Loss, const aclTensor* self, const aclTensor* target, int64_t reduction, float beta,
                 aclTensor* result) {
@@ -186,8 +183,7 @@ EMU_FIRST_PHASE(aclnnSmoothL1Loss, const aclTensor* self, const aclTensor* targe
     return d < b ? d * d / b / 2 : d - b / 2;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSmoothL1Loss)
+EMU_END(aclnnSmoothL1Loss)
 
 EMU_FIRST_PHASE(aclnnSoftMarginLoss, const aclTensor* self, const aclTensor* target, int64_t reduction,
                 aclTensor* output) {
@@ -206,8 +202,7 @@ EMU_FIRST_PHASE(aclnnSoftMarginLoss, const aclTensor* self, const aclTensor* tar
     return std::log1p(std::exp(-std::fabs(z))) + (z <= 0 ? 0 : z);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSoftMarginLoss)
+EMU_END(aclnnSoftMarginLoss)
 
 EMU_FIRST_PHASE(aclnnKlDiv, const aclTensor* self, const aclTensor* target, int64_t reduction, bool logTarget,
                 aclTensor* output) {
@@ -233,8 +228,7 @@ EMU_FIRST_PHASE(aclnnKlDiv, const aclTensor* self, const aclTensor* target, int6
     return (v[1] == 0 ? 0 : v[1] * std::log(v[1])) - v[1] * v[0];
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnKlDiv)
+EMU_END(aclnnKlDiv)
 
 EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const aclTensor* target,
                 const aclTensor* weightOptional, const aclTensor* posWeightOptional, int64_t reduction,
@@ -267,5 +261,4 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const 
   else
     queue(op, loss, {x, t}, [term](Pair v) { return term(v[0], v[1], 1, 1); });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnBinaryCrossEntropyWithLogits)
+EMU_END(aclnnBinaryCrossEntropyWithLogits)

@@ -109,30 +109,20 @@ void queue(Op& op, const Given& g, int64_t classes, int64_t reduction, int64_t i
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclTensor* target, const aclTensor* weight,
-                                               int64_t reduction, int64_t ignoreIndex, aclTensor* out,
-                                               aclTensor* totalWeightOut, uint64_t* workspaceSize,
-                                               aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnNLLLoss");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
-    check_shapes(given, reduction);
-    if (given.x.empty()) return fill_empty(op, given, reduction);
-    queue(op, given, given.x.shape.back(), reduction, ignoreIndex);
-  });
+EMU_FIRST_PHASE(aclnnNLLLoss, const aclTensor* self, const aclTensor* target, const aclTensor* weight,
+                int64_t reduction, int64_t ignoreIndex, aclTensor* out, aclTensor* totalWeightOut) {
+  Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
+  check_shapes(given, reduction);
+  if (given.x.empty()) return fill_empty(op, given, reduction);
+  queue(op, given, given.x.shape.back(), reduction, ignoreIndex);
 }
-EMU_SECOND_PHASE(aclnnNLLLoss)
+EMU_END(aclnnNLLLoss)
 
-EMU_C aclnnStatus aclnnNLLLoss2dGetWorkspaceSize(const aclTensor* self, const aclTensor* target,
-                                                 const aclTensor* weight, int64_t reduction, int64_t ignoreIndex,
-                                                 aclTensor* out, aclTensor* totalWeightOut, uint64_t* workspaceSize,
-                                                 aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnNLLLoss2d");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
-    check_images(given, reduction);
-    if (given.x.empty() || given.t.empty() || given.w.empty()) return fill_empty(op, given, reduction);
-    queue(op, given, given.x.shape[1], reduction, ignoreIndex);
-  });
+EMU_FIRST_PHASE(aclnnNLLLoss2d, const aclTensor* self, const aclTensor* target, const aclTensor* weight,
+                int64_t reduction, int64_t ignoreIndex, aclTensor* out, aclTensor* totalWeightOut) {
+  Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
+  check_images(given, reduction);
+  if (given.x.empty() || given.t.empty() || given.w.empty()) return fill_empty(op, given, reduction);
+  queue(op, given, given.x.shape[1], reduction, ignoreIndex);
 }
-EMU_SECOND_PHASE(aclnnNLLLoss2d)
+EMU_END(aclnnNLLLoss2d)

@@ -32,48 +32,43 @@ void check_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tenso
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnNLLLoss2dBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
-                                                         const aclTensor* target, const aclTensor* weight,
-                                                         int64_t reduction, int64_t ignoreIndex, aclTensor* totalWeight,
-                                                         aclTensor* out_, uint64_t* workspaceSize,
-                                                         aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnNLLLoss2dBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target),
-           w = op.input("weight", weight);
-    op.attribute("reduction", reduction);
-    op.attribute("ignoreIndex", ignoreIndex);
-    Tensor total = op.input("totalWeight", totalWeight), out = op.output("out", out_);
-    op.require_present({g, x, t, w, out, total});
-    check_types(g, x, t, w, total, out);
-    check_shapes(g, x, t, w, total, out, reduction);
-    check_reduction(reduction);
-    if (x.empty()) return;
+EMU_FIRST_PHASE(aclnnNLLLoss2dBackward, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
+                const aclTensor* weight, int64_t reduction, int64_t ignoreIndex, aclTensor* totalWeight,
+                aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target),
+         w = op.input("weight", weight);
+  op.attribute("reduction", reduction);
+  op.attribute("ignoreIndex", ignoreIndex);
+  Tensor total = op.input("totalWeight", totalWeight), out = op.output("out", out_);
+  op.require_present({g, x, t, w, out, total});
+  check_types(g, x, t, w, total, out);
+  check_shapes(g, x, t, w, total, out, reduction);
+  check_reduction(reduction);
+  if (x.empty()) return;
 
-    op.workspace({g, x, t, w, out}, static_cast<size_t>(x.count()) * sizeof(float));  // the host's transposed copies
-    op.kernel([=](Run& run) {
-      run.open(x);  // never read, but it must be there
-      std::vector<float> gs = read_floats(run.open(g)), ws = read_floats(run.open(w));
-      float sum = read_floats(run.open(total))[0];
-      std::vector<int64_t> classes = read_integers(run.open(t));
-      std::vector<float> result(static_cast<size_t>(x.count()), 0.0f);
-      size_t image = static_cast<size_t>(x.shape[2] * x.shape[3]), count = static_cast<size_t>(x.shape[1]);
-      bool is_950 = soc().form == KernelForm::k950;
-      for (size_t i = 0; i < classes.size(); i++) {
-        int64_t c = classes[i];
-        if (c == ignoreIndex) continue;
-        if (c < 0 || c >= x.shape[1]) {
-          if (!is_950) continue;  // the older parts leave zeros
-          throw Error{ACL_ERROR_RT_VECTOR_CORE_EXCEPTION,
-                      text("target %zu is %ld, outside the %ld classes: the kernel writes out of bounds", i,
-                           static_cast<long>(c), static_cast<long>(x.shape[1]))};
-        }
-        float gradient = gs[gs.size() == 1 ? 0 : i], scale = reduction == 1 ? gradient / sum : gradient;
-        size_t place = (i / image * count + static_cast<size_t>(c)) * image + i % image;
-        result[place] = -round_to(x.type, scale * ws[static_cast<size_t>(c)]);
+  op.workspace({g, x, t, w, out}, static_cast<size_t>(x.count()) * sizeof(float));  // the host's transposed copies
+  op.kernel([=](Run& run) {
+    run.open(x);  // never read, but it must be there
+    std::vector<float> gs = read_floats(run.open(g)), ws = read_floats(run.open(w));
+    float sum = read_floats(run.open(total))[0];
+    std::vector<int64_t> classes = read_integers(run.open(t));
+    std::vector<float> result(static_cast<size_t>(x.count()), 0.0f);
+    size_t image = static_cast<size_t>(x.shape[2] * x.shape[3]), count = static_cast<size_t>(x.shape[1]);
+    bool is_950 = soc().form == KernelForm::k950;
+    for (size_t i = 0; i < classes.size(); i++) {
+      int64_t c = classes[i];
+      if (c == ignoreIndex) continue;
+      if (c < 0 || c >= x.shape[1]) {
+        if (!is_950) continue;  // the older parts leave zeros
+        throw Error{ACL_ERROR_RT_VECTOR_CORE_EXCEPTION,
+                    text("target %zu is %ld, outside the %ld classes: the kernel writes out of bounds", i,
+                         static_cast<long>(c), static_cast<long>(x.shape[1]))};
       }
-      write(run.open(out), result);
-    });
+      float gradient = gs[gs.size() == 1 ? 0 : i], scale = reduction == 1 ? gradient / sum : gradient;
+      size_t place = (i / image * count + static_cast<size_t>(c)) * image + i % image;
+      result[place] = -round_to(x.type, scale * ws[static_cast<size_t>(c)]);
+    }
+    write(run.open(out), result);
   });
 }
-EMU_SECOND_PHASE(aclnnNLLLoss2dBackward)
+EMU_END(aclnnNLLLoss2dBackward)

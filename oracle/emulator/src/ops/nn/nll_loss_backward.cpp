@@ -77,39 +77,34 @@ void check_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tenso
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnNLLLossBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
-                                                       const aclTensor* target, const aclTensor* weight,
-                                                       int64_t reduction, int64_t ignoreIndex,
-                                                       const aclTensor* totalWeight, aclTensor* out_,
-                                                       uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnNLLLossBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target),
-           w = op.input("weight", weight);
-    op.attribute("reduction", reduction);
-    op.attribute("ignoreIndex", ignoreIndex);
-    Tensor total = op.input("totalWeight", totalWeight), out = op.output("out", out_);
-    op.require_present({g, x, t, w, total, out});  // in the order of ops-nn's aclnn_nll_loss_backward.cpp
-    check_types(g, x, t, w, total, out);
-    check_reduction(reduction);
-    check_shapes(g, x, t, w, total, out, reduction);
-    if (x.empty()) return;
+EMU_FIRST_PHASE(aclnnNLLLossBackward, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
+                const aclTensor* weight, int64_t reduction, int64_t ignoreIndex, const aclTensor* totalWeight,
+                aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), t = op.input("target", target),
+         w = op.input("weight", weight);
+  op.attribute("reduction", reduction);
+  op.attribute("ignoreIndex", ignoreIndex);
+  Tensor total = op.input("totalWeight", totalWeight), out = op.output("out", out_);
+  op.require_present({g, x, t, w, total, out});  // in the order of ops-nn's aclnn_nll_loss_backward.cpp
+  check_types(g, x, t, w, total, out);
+  check_reduction(reduction);
+  check_shapes(g, x, t, w, total, out, reduction);
+  if (x.empty()) return;
 
-    bool regbase = soc().regbase;
-    // Before ascend950 the host promotes float16 to float32, so only out rounds.
-    aclDataType type = !regbase && x.type == ACL_FLOAT16 ? ACL_FLOAT : x.type;
-    Problem p{x.rank() == 1 ? 1 : x.shape[0], x.shape.back(), reduction, ignoreIndex, type};
-    op.workspace({g, x, t, w, total, out},
-                 regbase ? 0 : static_cast<size_t>(w.count()) * sizeof(float));  // the scaled weights
-    op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(run.open(g)), ws = read_floats(run.open(w)),
-                         totals = read_floats(run.open(total));
-      std::vector<float> result(static_cast<size_t>(x.count()), 0.0f);
-      auto form = regbase ? form_950 : form_tbe;
-      form(p, gs, read_integers(run.open(t)), ws, totals[0], result);
-      run.open(x);  // never read, but it must be there
-      write(run.open(out), result);
-    });
+  bool regbase = soc().regbase;
+  // Before ascend950 the host promotes float16 to float32, so only out rounds.
+  aclDataType type = !regbase && x.type == ACL_FLOAT16 ? ACL_FLOAT : x.type;
+  Problem p{x.rank() == 1 ? 1 : x.shape[0], x.shape.back(), reduction, ignoreIndex, type};
+  op.workspace({g, x, t, w, total, out},
+               regbase ? 0 : static_cast<size_t>(w.count()) * sizeof(float));  // the scaled weights
+  op.kernel([=](Run& run) {
+    std::vector<float> gs = read_floats(run.open(g)), ws = read_floats(run.open(w)),
+                       totals = read_floats(run.open(total));
+    std::vector<float> result(static_cast<size_t>(x.count()), 0.0f);
+    auto form = regbase ? form_950 : form_tbe;
+    form(p, gs, read_integers(run.open(t)), ws, totals[0], result);
+    run.open(x);  // never read, but it must be there
+    write(run.open(out), result);
   });
 }
-EMU_SECOND_PHASE(aclnnNLLLossBackward)
+EMU_END(aclnnNLLLossBackward)

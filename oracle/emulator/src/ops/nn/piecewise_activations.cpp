@@ -71,8 +71,7 @@ EMU_FIRST_PHASE(aclnnEluBackward, const aclTensor* gradOutput, const aclScalar* 
     return isResult ? g * inner * (x + negative) : g * inner * negative * std::exp(x * inner);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnEluBackward)
+EMU_END(aclnnEluBackward)
 
 EMU_FIRST_PHASE(aclnnSeluBackward, const aclTensor* gradOutput, const aclTensor* result, aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), y = op.input("result", result), out = op.output("gradInput", gradInput);
@@ -91,8 +90,7 @@ EMU_FIRST_PHASE(aclnnSeluBackward, const aclTensor* gradOutput, const aclTensor*
     return is_integer(type) ? round_to(ACL_FLOAT16, value) : value;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSeluBackward)
+EMU_END(aclnnSeluBackward)
 
 EMU_FIRST_PHASE(aclnnLeakyReluBackward, const aclTensor* gradOutput, const aclTensor* self,
                 const aclScalar* negativeSlope, bool selfIsResult, aclTensor* output) {
@@ -121,8 +119,7 @@ EMU_FIRST_PHASE(aclnnLeakyReluBackward, const aclTensor* gradOutput, const aclTe
     return g * (std::fabs(m - 1) * slope + m);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnLeakyReluBackward)
+EMU_END(aclnnLeakyReluBackward)
 
 EMU_FIRST_PHASE(aclnnThresholdBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* threshold,
                 aclTensor* output) {
@@ -147,8 +144,7 @@ EMU_FIRST_PHASE(aclnnThresholdBackward, const aclTensor* gradOutput, const aclTe
     return is_910() ? (x > t ? g : 0.0f) : (x <= t ? 0.0f : g);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnThresholdBackward)
+EMU_END(aclnnThresholdBackward)
 
 EMU_FIRST_PHASE(aclnnHardtanhBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* min,
                 const aclScalar* max, aclTensor* output) {
@@ -174,8 +170,7 @@ EMU_FIRST_PHASE(aclnnHardtanhBackward, const aclTensor* gradOutput, const aclTen
     return g * (q / (q + 1e-10f));
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnHardtanhBackward)
+EMU_END(aclnnHardtanhBackward)
 
 EMU_FIRST_PHASE(aclnnHardshrinkBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* lambd,
                 aclTensor* gradInput) {
@@ -197,8 +192,7 @@ EMU_FIRST_PHASE(aclnnHardshrinkBackward, const aclTensor* gradOutput, const aclT
     return is_950() ? (masked ? 0.0f : g) : g * (masked ? 0.0f : 1.0f);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnHardshrinkBackward)
+EMU_END(aclnnHardshrinkBackward)
 
 EMU_FIRST_PHASE(aclnnSoftshrinkBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* lambda,
                 aclTensor* gradInput) {
@@ -217,8 +211,7 @@ EMU_FIRST_PHASE(aclnnSoftshrinkBackward, const aclTensor* gradOutput, const aclT
     return std::fabs(x) <= limit ? 0.0f : g;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSoftshrinkBackward)
+EMU_END(aclnnSoftshrinkBackward)
 
 EMU_FIRST_PHASE(aclnnHardsigmoidBackward, const aclTensor* gradOutput, const aclTensor* self, aclTensor* output) {
   Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), out = op.output("out", output);
@@ -236,17 +229,14 @@ EMU_FIRST_PHASE(aclnnHardsigmoidBackward, const aclTensor* gradOutput, const acl
     return inside ? g * sixth : 0.0f;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnHardsigmoidBackward)
+EMU_END(aclnnHardsigmoidBackward)
 
 EMU_FIRST_PHASE(aclnnHardswishBackward, const aclTensor* gradOutput, const aclTensor* self, aclTensor* out) {
   hardswish(op, gradOutput, self, out, true);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnHardswishBackward)
+EMU_END(aclnnHardswishBackward)
 
 EMU_FIRST_PHASE(aclnnHardswishBackwardV2, const aclTensor* gradOutput, const aclTensor* self, aclTensor* out) {
   hardswish(op, gradOutput, self, out, false);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnHardswishBackwardV2)
+EMU_END(aclnnHardswishBackwardV2)

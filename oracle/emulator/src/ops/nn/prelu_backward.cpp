@@ -61,5 +61,4 @@ EMU_FIRST_PHASE(aclnnPreluBackward, const aclTensor* gradOutput, const aclTensor
     write(run.open(total), std::vector<float>(sums.begin(), sums.end()));
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnPreluBackward)
+EMU_END(aclnnPreluBackward)

@@ -47,26 +47,21 @@ std::vector<Real> compute(std::vector<Real> gs, const std::vector<Real>& ys) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnSigmoidBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
-                                                       aclTensor* gradInput, uint64_t* workspaceSize,
-                                                       aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnSigmoidBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output),
-           out = op.output("gradInput", gradInput);
-    aclDataType type = check_arguments(op, g, y, out);
-    if (g.empty() || y.empty()) return;
+EMU_FIRST_PHASE(aclnnSigmoidBackward, const aclTensor* gradOutput, const aclTensor* output, aclTensor* gradInput) {
+  Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output),
+         out = op.output("gradInput", gradInput);
+  aclDataType type = check_arguments(op, g, y, out);
+  if (g.empty() || y.empty()) return;
 
-    op.workspace({g, y, out});
-    op.kernel([=](Run& run) {
-      View gs = broadcast(run.open(g), out.shape), ys = broadcast(run.open(y), out.shape), to = run.open(out);
-      if (type == ACL_COMPLEX64) return compute_complex<float>(gs, ys, to);
-      if (type == ACL_COMPLEX128) return compute_complex<double>(gs, ys, to);
-      if (type == ACL_DOUBLE) return write(to, compute(read_doubles(gs), read_doubles(ys)));
-      std::vector<float> values = compute(read_floats(gs), read_floats(ys));
-      for (float& v : values) v = round_to(type, v);  // the kernel's own result has the common type
-      write(to, values);
-    });
+  op.workspace({g, y, out});
+  op.kernel([=](Run& run) {
+    View gs = broadcast(run.open(g), out.shape), ys = broadcast(run.open(y), out.shape), to = run.open(out);
+    if (type == ACL_COMPLEX64) return compute_complex<float>(gs, ys, to);
+    if (type == ACL_COMPLEX128) return compute_complex<double>(gs, ys, to);
+    if (type == ACL_DOUBLE) return write(to, compute(read_doubles(gs), read_doubles(ys)));
+    std::vector<float> values = compute(read_floats(gs), read_floats(ys));
+    for (float& v : values) v = round_to(type, v);  // the kernel's own result has the common type
+    write(to, values);
   });
 }
-EMU_SECOND_PHASE(aclnnSigmoidBackward)
+EMU_END(aclnnSigmoidBackward)

@@ -70,8 +70,7 @@ EMU_FIRST_PHASE(aclnnTanhBackward, const aclTensor* gradOutput, const aclTensor*
   if (any_empty({g, y})) return;
   elementwise(op, g.type, out, {g, y}, [](auto g, auto y) { return is_950() ? (1 + y * -1 * y) * g : (y * y * -1 + 1) * g; });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnTanhBackward)
+EMU_END(aclnnTanhBackward)
 
 EMU_FIRST_PHASE(aclnnGeluBackward, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), out = op.output("gradInput", gradInput);
@@ -82,8 +81,7 @@ EMU_FIRST_PHASE(aclnnGeluBackward, const aclTensor* gradOutput, const aclTensor*
   if (any_empty({g, x})) return;
   elementwise(op, type, out, {g, x}, gelu_tanh);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnGeluBackward)
+EMU_END(aclnnGeluBackward)
 
 EMU_FIRST_PHASE(aclnnGeluBackwardV2, const aclTensor* gradOutput, const aclTensor* self, char* approximate,
                 aclTensor* gradInput) {
@@ -101,8 +99,7 @@ EMU_FIRST_PHASE(aclnnGeluBackwardV2, const aclTensor* gradOutput, const aclTenso
   if (any_empty({g, x})) return;
   elementwise(op, type, out, {g, x}, tanh ? gelu_tanh : gelu_erf);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnGeluBackwardV2)
+EMU_END(aclnnGeluBackwardV2)
 
 EMU_FIRST_PHASE(aclnnFastGeluBackward, const aclTensor* gradOutput, const aclTensor* self, aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), out = op.output("gradInput", gradInput);
@@ -122,8 +119,7 @@ EMU_FIRST_PHASE(aclnnFastGeluBackward, const aclTensor* gradOutput, const aclTen
     return g * (((s - 1) * b + 1) * s);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnFastGeluBackward)
+EMU_END(aclnnFastGeluBackward)
 
 EMU_FIRST_PHASE(aclnnSiluBackward, const aclTensor* gradOutput, const aclTensor* self, aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), out = op.output("gradInput", gradInput);
@@ -150,8 +146,7 @@ EMU_FIRST_PHASE(aclnnSiluBackward, const aclTensor* gradOutput, const aclTensor*
     return g * (s * (1 + (1 - s) * x));
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSiluBackward)
+EMU_END(aclnnSiluBackward)
 
 EMU_FIRST_PHASE(aclnnSwishBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* betaOptional,
                 aclTensor* gradInput) {
@@ -174,8 +169,7 @@ EMU_FIRST_PHASE(aclnnSwishBackward, const aclTensor* gradOutput, const aclTensor
     return is_950() ? ((1 - s) * b * s + s) * g : s * ((1 - s) * b + 1) * g;
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSwishBackward)
+EMU_END(aclnnSwishBackward)
 
 EMU_FIRST_PHASE(aclnnMishBackward, const aclTensor* gradOutput, const aclTensor* self, aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), out = op.output("gradInput", gradInput);
@@ -187,8 +181,7 @@ EMU_FIRST_PHASE(aclnnMishBackward, const aclTensor* gradOutput, const aclTensor*
   if (any_empty({x, g, out})) return;
   elementwise(op, promote(x.type, g.type), out, {g, x}, mish);
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnMishBackward)
+EMU_END(aclnnMishBackward)
 
 EMU_FIRST_PHASE(aclnnSoftplusBackward, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* beta,
                 const aclScalar* threshold, aclTensor* gradInput) {
@@ -214,5 +207,4 @@ EMU_FIRST_PHASE(aclnnSoftplusBackward, const aclTensor* gradOutput, const aclTen
     return b > limit ? g : g / (std::exp(-b) + 1);
   });
 }
-EMU_END_OF_FIRST_PHASE
-EMU_SECOND_PHASE(aclnnSoftplusBackward)
+EMU_END(aclnnSoftplusBackward)

@@ -56,41 +56,33 @@ void check_listed(const Tensor& t) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out,
-                                               uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnSoftmax");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self);
-    op.attribute("dim", dim);
-    Tensor y = op.output("out", out);
-    op.require_present({x, y});
-    if (x.empty()) return;  // before every other check (ops-nn, aclnn_softmax.cpp)
-    check_listed(x);
-    check_listed(y);
-    check_dim(dim, x.rank());
-    check_rank(x, 8);
-    check_same_shape(y, x);
-    softmax(op, x, y, dim, false);
-  });
+EMU_FIRST_PHASE(aclnnSoftmax, const aclTensor* self, int64_t dim, aclTensor* out) {
+  Tensor x = op.input("self", self);
+  op.attribute("dim", dim);
+  Tensor y = op.output("out", out);
+  op.require_present({x, y});
+  if (x.empty()) return;  // before every other check (ops-nn, aclnn_softmax.cpp)
+  check_listed(x);
+  check_listed(y);
+  check_dim(dim, x.rank());
+  check_rank(x, 8);
+  check_same_shape(y, x);
+  softmax(op, x, y, dim, false);
 }
-EMU_SECOND_PHASE(aclnnSoftmax)
+EMU_END(aclnnSoftmax)
 
-EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out,
-                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnLogSoftmax");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self);
-    op.attribute("dim", dim);
-    Tensor y = op.output("out", out);
-    op.require_present({x, y});
-    check_dim(dim, x.rank());
-    check_listed(x);
-    check_listed(y);
-    check_rank(x, 8);
-    check_rank(y, 8);
-    check_same_shape(y, x);
-    if (x.empty()) return;
-    softmax(op, x, y, dim, true);
-  });
+EMU_FIRST_PHASE(aclnnLogSoftmax, const aclTensor* self, int64_t dim, aclTensor* out) {
+  Tensor x = op.input("self", self);
+  op.attribute("dim", dim);
+  Tensor y = op.output("out", out);
+  op.require_present({x, y});
+  check_dim(dim, x.rank());
+  check_listed(x);
+  check_listed(y);
+  check_rank(x, 8);
+  check_rank(y, 8);
+  check_same_shape(y, x);
+  if (x.empty()) return;
+  softmax(op, x, y, dim, true);
 }
-EMU_SECOND_PHASE(aclnnLogSoftmax)
+EMU_END(aclnnLogSoftmax)

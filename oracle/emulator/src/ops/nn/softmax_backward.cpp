@@ -47,38 +47,34 @@ void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
-                                                       int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
-                                                       aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnSoftmaxBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);
-    op.attribute("dim", dim);
-    Tensor out = op.output("out", out_);
-    op.require_present({g, y, out});
-    bool checked_when_empty = soc().regbase && follows("master");  // in no release
-    if (!checked_when_empty && (g.empty() || y.empty())) return;
-    check_arguments(g, y, out, dim);
-    if (g.empty()) return;
+EMU_FIRST_PHASE(aclnnSoftmaxBackward, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
+                aclTensor* out_) {
+  Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);
+  op.attribute("dim", dim);
+  Tensor out = op.output("out", out_);
+  op.require_present({g, y, out});
+  bool checked_when_empty = soc().regbase && follows("master");  // in no release
+  if (!checked_when_empty && (g.empty() || y.empty())) return;
+  check_arguments(g, y, out, dim);
+  if (g.empty()) return;
 
-    Rows rows(g.shape, dim);
-    op.workspace({g, y, out}, static_cast<size_t>(count_of({rows.outer, rows.inner})) * sizeof(float));  // one sum a row
-    op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
-      bool is_950 = soc().form == KernelForm::k950;
-      rows.each([&](size_t start, size_t step) {
-        size_t length = static_cast<size_t>(rows.length);
-        terms.resize(length);
-        for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step] * ys[start + i * step];
-        float sum = is_950 ? fold(terms) : lanes(terms);
-        for (size_t i = 0, at = start; i < length; i++, at += step) {
-          // 950 multiplies into the product (one rounding); the others multiply the difference.
-          float r = is_950 ? std::fma(-ys[at], sum, gs[at] * ys[at]) : (gs[at] - sum) * ys[at];
-          gs[at] = round_to(g.type, r);
-        }
-      });
-      write(run.open(out), gs);
+  Rows rows(g.shape, dim);
+  op.workspace({g, y, out}, static_cast<size_t>(count_of({rows.outer, rows.inner})) * sizeof(float));  // one sum a row
+  op.kernel([=](Run& run) {
+    std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
+    bool is_950 = soc().form == KernelForm::k950;
+    rows.each([&](size_t start, size_t step) {
+      size_t length = static_cast<size_t>(rows.length);
+      terms.resize(length);
+      for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step] * ys[start + i * step];
+      float sum = is_950 ? fold(terms) : lanes(terms);
+      for (size_t i = 0, at = start; i < length; i++, at += step) {
+        // 950 multiplies into the product (one rounding); the others multiply the difference.
+        float r = is_950 ? std::fma(-ys[at], sum, gs[at] * ys[at]) : (gs[at] - sum) * ys[at];
+        gs[at] = round_to(g.type, r);
+      }
     });
+    write(run.open(out), gs);
   });
 }
-EMU_SECOND_PHASE(aclnnSoftmaxBackward)
+EMU_END(aclnnSoftmaxBackward)
