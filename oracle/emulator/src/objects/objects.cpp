@@ -1,6 +1,9 @@
 #include "objects/objects.h"
 
+#include <map>
+
 #include "core/error.h"
+#include "ops/types.h"
 
 namespace emu {
 namespace {
@@ -43,64 +46,18 @@ std::string show(const Dims& dims) {
 }
 
 const char* type_name(aclDataType type) {
-  switch (type) {
-    case ACL_FLOAT:
-      return "float32";
-    case ACL_FLOAT16:
-      return "float16";
-    case ACL_INT8:
-      return "int8";
-    case ACL_INT32:
-      return "int32";
-    case ACL_UINT8:
-      return "uint8";
-    case ACL_INT16:
-      return "int16";
-    case ACL_UINT16:
-      return "uint16";
-    case ACL_UINT32:
-      return "uint32";
-    case ACL_INT64:
-      return "int64";
-    case ACL_UINT64:
-      return "uint64";
-    case ACL_DOUBLE:
-      return "float64";
-    case ACL_BOOL:
-      return "bool";
-    case ACL_STRING:
-      return "string";
-    case ACL_COMPLEX64:
-      return "complex64";
-    case ACL_COMPLEX128:
-      return "complex128";
-    case ACL_BF16:
-      return "bfloat16";
-    case ACL_INT4:
-      return "int4";
-    case ACL_UINT1:
-      return "uint1";
-    case ACL_COMPLEX32:
-      return "complex32";
-    case ACL_HIFLOAT8:
-      return "hifloat8";
-    case ACL_FLOAT8_E5M2:
-      return "float8_e5m2";
-    case ACL_FLOAT8_E4M3FN:
-      return "float8_e4m3fn";
-    case ACL_FLOAT8_E8M0:
-      return "float8_e8m0";
-    case ACL_FLOAT6_E3M2:
-      return "float6_e3m2";
-    case ACL_FLOAT6_E2M3:
-      return "float6_e2m3";
-    case ACL_FLOAT4_E2M1:
-      return "float4_e2m1";
-    case ACL_FLOAT4_E1M2:
-      return "float4_e1m2";
-    default:
-      return "undefined";
-  }
+  static const auto& names = *new std::map<aclDataType, const char*>{
+      {ACL_FLOAT, "float32"}, {ACL_FLOAT16, "float16"}, {ACL_INT8, "int8"}, {ACL_INT32, "int32"},
+      {ACL_UINT8, "uint8"}, {ACL_INT16, "int16"}, {ACL_UINT16, "uint16"}, {ACL_UINT32, "uint32"},
+      {ACL_INT64, "int64"}, {ACL_UINT64, "uint64"}, {ACL_DOUBLE, "float64"}, {ACL_BOOL, "bool"},
+      {ACL_STRING, "string"}, {ACL_COMPLEX64, "complex64"}, {ACL_COMPLEX128, "complex128"}, {ACL_BF16, "bfloat16"},
+      {ACL_INT4, "int4"}, {ACL_UINT1, "uint1"}, {ACL_COMPLEX32, "complex32"}, {ACL_HIFLOAT8, "hifloat8"},
+      {ACL_FLOAT8_E5M2, "float8_e5m2"}, {ACL_FLOAT8_E4M3FN, "float8_e4m3fn"}, {ACL_FLOAT8_E8M0, "float8_e8m0"},
+      {ACL_FLOAT6_E3M2, "float6_e3m2"}, {ACL_FLOAT6_E2M3, "float6_e2m3"}, {ACL_FLOAT4_E2M1, "float4_e2m1"},
+      {ACL_FLOAT4_E1M2, "float4_e1m2"},
+  };
+  auto found = names.find(type);
+  return found == names.end() ? "undefined" : found->second;
 }
 
 bool TensorInfo::contiguous() const {
@@ -119,22 +76,7 @@ std::string TensorInfo::describe() const {
   return out;
 }
 
-bool ScalarInfo::integral() const {
-  switch (type) {
-    case ACL_INT8:
-    case ACL_INT16:
-    case ACL_INT32:
-    case ACL_INT64:
-    case ACL_UINT8:
-    case ACL_UINT16:
-    case ACL_UINT32:
-    case ACL_UINT64:
-    case ACL_BOOL:
-      return true;
-    default:
-      return false;
-  }
-}
+bool ScalarInfo::integral() const { return is_integer(type) || type == ACL_BOOL; }
 
 float ScalarInfo::to_float() const {
   if (type == ACL_UINT64) return static_cast<float>(static_cast<uint64_t>(integer));

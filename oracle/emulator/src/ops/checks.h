@@ -19,6 +19,10 @@ inline void check_supported_float(const Tensor& t) {
         soc().soc, soc().bfloat16 ? ", bfloat16" : "");
 }
 
+inline void check_supported_float_or_double(const Tensor& t) {
+  if (t.type != ACL_DOUBLE) check_supported_float(t);
+}
+
 inline void check_same_type(const Tensor& t, const Tensor& as) {
   check(t.type == as.type, "%s has dtype %s, %s has %s", t.name, type_name(t.type), as.name, type_name(as.type));
 }
@@ -30,6 +34,12 @@ inline void check_same_shape(const Tensor& t, const Tensor& as) {
 
 inline void check_rank(const Tensor& t, size_t most) {
   check(t.rank() <= most, "%s has rank %zu, more than %zu", t.name, t.rank(), most);
+}
+
+inline void check_dim(int64_t dim, size_t rank) {
+  int64_t r = rank == 0 ? 1 : static_cast<int64_t>(rank);
+  check(dim >= -r && dim < r, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-r),
+        static_cast<long>(r - 1));
 }
 
 inline void check_reduction(int64_t reduction) {
@@ -88,6 +98,11 @@ inline aclDataType promoted(const Tensor& a, const Tensor& b) {
   check(type != ACL_DT_UNDEFINED, "%s %s and %s %s have no common dtype", a.name, type_name(a.type), b.name,
         type_name(b.type));
   return type;
+}
+
+// The kernel of a call without elements: one value everywhere.
+inline void queue_fill(Op& op, const Tensor& out, double value) {
+  op.kernel([=](Run& run) { write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value)); });
 }
 
 }  // namespace emu

@@ -16,25 +16,12 @@ bool is_listed(aclDataType type) {
 // Beyond the table's initialisers: zero, which is float32.
 bool is_beyond(aclDataType type) { return type >= ACL_HIFLOAT8 && type <= ACL_FLOAT4_E1M2; }
 
-int bits(aclDataType type) {
-  switch (type) {
-    case ACL_INT8:
-    case ACL_UINT8:
-      return 8;
-    case ACL_INT16:
-      return 16;
-    case ACL_INT32:
-      return 32;
-    default:
-      return 64;
-  }
-}
-
 aclDataType promote_integers(aclDataType a, aclDataType b) {
   if (a == ACL_BOOL) return b;
   if (b == ACL_BOOL) return a;
-  if (bits(a) == bits(b)) return ACL_INT16;  // int8 and uint8
-  return bits(a) > bits(b) ? a : b;
+  size_t size_a = aclDataTypeSize(a), size_b = aclDataTypeSize(b);
+  if (size_a == size_b) return ACL_INT16;  // int8 and uint8
+  return size_a > size_b ? a : b;
 }
 
 aclDataType promote_floats(aclDataType a, aclDataType b) {

@@ -37,30 +37,6 @@ inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, 
   });
 }
 
-// out = f(a, scalar); the scalar has the precision the tensor's kernel computes with.
-inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real,
-                        IntegerFunction integer = nullptr) {
-  op.require_present({a, out});
-  check_shape(out, a.shape);
-  if (out.empty()) return;
-  bool exact = integer && integral(a.type) && scalar.integral();
-  double value =
-      a.type == ACL_DOUBLE || scalar.integral() ? scalar.real : static_cast<double>(static_cast<float>(scalar.real));
-  int64_t whole = scalar.integer;
-  op.workspace({a, out});
-  op.kernel([=](Run& run) {
-    if (exact) {
-      std::vector<int64_t> xs = read_integers(run.open(a));
-      for (int64_t& x : xs) x = integer(x, whole);
-      write(run.open(out), xs);
-    } else {
-      std::vector<double> xs = read_doubles(run.open(a));
-      for (double& x : xs) x = real(x, value);
-      write(run.open(out), xs);
-    }
-  });
-}
-
 // out = f(a).
 inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<double(double)> real,
                   std::function<int64_t(int64_t)> integer = nullptr) {
@@ -80,6 +56,15 @@ inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<doub
       write(run.open(out), xs);
     }
   });
+}
+
+// out = f(a, scalar); the scalar has the precision the tensor's kernel computes with.
+inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real,
+                        IntegerFunction integer = nullptr) {
+  bool exact = integer && scalar.integral(), wide = a.type == ACL_DOUBLE || scalar.integral();
+  double value = wide ? scalar.real : static_cast<double>(static_cast<float>(scalar.real));
+  std::function<int64_t(int64_t)> of_integers = [=, whole = scalar.integer](int64_t x) { return integer(x, whole); };
+  unary(op, a, out, [=](double x) { return real(x, value); }, exact ? of_integers : nullptr);
 }
 
 }  // namespace emu

@@ -11,10 +11,9 @@ struct Reduction {
   Dims out;
 
   Reduction(const Tensor& self, const Dims& dims, bool keep) : reduced(self.rank(), dims.empty()) {
-    int64_t rank = static_cast<int64_t>(self.rank()), most = std::max<int64_t>(rank, 1);
+    int64_t rank = static_cast<int64_t>(self.rank());
     for (int64_t dim : dims) {
-      check(dim >= -most && dim < most, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
-            static_cast<long>(-most), static_cast<long>(most - 1));
+      check_dim(dim, self.rank());
       if (rank > 0) reduced[static_cast<size_t>(dim < 0 ? dim + rank : dim)] = true;
     }
     for (size_t i = 0; i < self.rank(); i++) {

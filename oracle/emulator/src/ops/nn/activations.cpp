@@ -287,21 +287,14 @@ EMU_FIRST_PHASE(aclnnGlu, const aclTensor* self, int64_t dim, const aclTensor* o
   op.attribute("dim", dim);
   Tensor out = op.output("out", output);
   op.require_present({x, out});
-  for (const Tensor* t : {&x, &out}) {
-    if (t->type != ACL_DOUBLE) check_supported_float(*t);
-  }
+  for (const Tensor* t : {&x, &out}) check_supported_float_or_double(*t);
   check_can_cast("self", x.type, out);
   check_ranks({x, out});
-  check(x.rank() > 0, "self has rank 0");
-  check_dim(dim, x.rank());
-  size_t axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(x.rank()) : dim);
-  check(x.shape[axis] % 2 == 0, "self has shape %s: dim %ld is odd", show(x.shape).c_str(), static_cast<long>(dim));
-  Dims half = x.shape;
-  half[axis] /= 2;
-  check_shape(out, half);
+  check_shape(out, half_along(x, dim));
   if (x.empty()) return;
   op.workspace({x, out}, static_cast<size_t>(x.count()) * sizeof(float));
-  op.kernel([=, inner = static_cast<size_t>(Rows(half, dim).inner * half[axis])](Run& run) {
+  Rows rows(out.shape, dim);
+  op.kernel([=, inner = static_cast<size_t>(rows.inner * rows.length)](Run& run) {
     std::vector<double> xs = read_doubles(run.open(x)), ys(xs.size() / 2);
     for (size_t i = 0; i < ys.size(); i++) {
       size_t first = i / inner * 2 * inner + i % inner;  // the other half's element is `inner` further on

@@ -33,13 +33,7 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropy, const aclTensor* self, const aclTensor*
   op.attribute("reduction", reduction);
   Tensor out = op.output("out", out_);
   check_arguments(x, y, w, out, reduction);
-  if (x.empty()) {
-    op.kernel([=](Run& run) {
-      double value = reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-      write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value));
-    });
-    return;
-  }
+  if (x.empty()) return queue_fill(op, out, reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   bool one = (reduction != 0 || x.count() == 1) && out.count() == 1;  // whatever its rank is
   check(one || (reduction == 0 && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
   op.workspace({x, y, w});

@@ -170,11 +170,7 @@ EMU_FIRST_PHASE(aclnnCrossEntropyLoss, const aclTensor* input, const aclTensor* 
   check_smoothing(g);
   check_lengths(g);
   if (x.empty()) {
-    if (!g.is("none")) {
-      op.kernel([loss, value = g.is("mean") ? kNaN : 0.0](Run& run) {
-        write(run.open(loss), std::vector<double>(static_cast<size_t>(loss.count()), value));
-      });
-    }
+    if (!g.is("none")) queue_fill(op, loss, g.is("mean") ? kNaN : 0.0);
     return;
   }
   op.workspace({x, t});

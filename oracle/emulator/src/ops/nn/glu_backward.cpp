@@ -1,5 +1,5 @@
 // aclnnGluBackward: with self = [a | b] along dim, out = [gradOut * s | gradOut * s * (1 - s) * a], s = sigmoid(b).
-#include "ops/checks.h"
+#include "ops/nn/elementwise.h"
 #include "ops/nn/softmax_rows.h"
 
 using namespace emu;
@@ -12,18 +12,9 @@ void check_arguments(const Tensor& g, const Tensor& x, const Tensor& out, int64_
   check_same_type(g, x);
   check_same_type(out, x);
   for (const Tensor* t : {&x, &out, &g}) check_rank(*t, 8);
-  check(x.rank() >= 1, "self has rank 0");
-  check_dim(dim, x.rank());
-  size_t axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(x.rank()) : dim);
-  check(x.shape[axis] % 2 == 0, "self has shape %s: dim %ld is odd", show(x.shape).c_str(), static_cast<long>(dim));
-  Dims half = x.shape;
-  half[axis] /= 2;
-  check_shape(g, half);
+  check_shape(g, half_along(x, dim));
   check_same_shape(out, x);
 }
-
-std::vector<float> read_like(const View& view, float) { return read_floats(view); }
-std::vector<double> read_like(const View& view, double) { return read_doubles(view); }
 
 // The older route chains operators, each of which rounds to `type`; ascend950 has one kernel.
 template <class Real>

@@ -11,11 +11,6 @@ namespace {
 
 enum Reduction : int64_t { kNone, kMean, kSum, kBatchMean };
 
-// What a reduction makes of no terms: NaN is the mean of none.
-void fill_empty(Op& op, const Tensor& out, double value) {
-  op.kernel([=](Run& run) { write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value)); });
-}
-
 // A call of these losses: its inputs are cast to `type` and broadcast to `shape`; the kernel stores `stored`.
 struct Loss {
   aclDataType type;
@@ -101,43 +96,38 @@ void check_scalar(const Tensor& out) {
 // Whether the call has no elements; then it is answered.
 bool is_empty(Op& op, const Tensor& x, const Tensor& t, int64_t reduction, const Tensor& out) {
   if (!any_empty({x, t})) return false;
-  if (reduction == kMean || reduction == kSum)
-    fill_empty(op, out, reduction == kMean ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  if (reduction == kMean || reduction == kSum)  // NaN is the mean of none
+    queue_fill(op, out, reduction == kMean ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   return true;
+}
+
+void mse(Op& op, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output,
+         bool along_axis_0) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_reduction(reduction);
+  check_ranks({x, t});
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  loss.along_axis_0 = along_axis_0;
+  Dims made = loss.shape;
+  if (reduction != kNone && along_axis_0 && !made.empty()) made.erase(made.begin());
+  reduction == kNone || along_axis_0 ? check_shape(out, made) : check_scalar(out);
+  if (along_axis_0 ? any_empty({x, t}) : is_empty(op, x, t, reduction, out)) return;  // the first writes nothing
+  queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
 }
 
 }  // namespace
 
 EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
-  Tensor x = op.input("self", self), t = op.input("target", target);
-  op.attribute("reduction", reduction);
-  Tensor out = op.output("out", output);
-  op.require_present({x, t, out});
-  check_supported_floats({x, t, out});
-  check_reduction(reduction);
-  check_ranks({x, t});
-  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
-  reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
-  if (is_empty(op, x, t, reduction, out)) return;
-  queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
+  mse(op, self, target, reduction, output, false);
 }
 EMU_END(aclnnMseLoss)
 
 EMU_FIRST_PHASE(aclnnMseLossOut, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
-  Tensor x = op.input("self", self), t = op.input("target", target);
-  op.attribute("reduction", reduction);
-  Tensor out = op.output("out", output);
-  op.require_present({x, t, out});
-  check_supported_floats({x, t, out});
-  check_reduction(reduction);
-  check_ranks({x, t});
-  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
-  loss.along_axis_0 = true;
-  Dims made = loss.shape;
-  if (reduction != kNone && !made.empty()) made.erase(made.begin());
-  check_shape(out, made);
-  if (any_empty({x, t})) return;  // nothing is written, whatever the reduction
-  queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
+  mse(op, self, target, reduction, output, true);
 }
 EMU_END(aclnnMseLossOut)
 
@@ -217,7 +207,7 @@ EMU_FIRST_PHASE(aclnnKlDiv, const aclTensor* self, const aclTensor* target, int6
         static_cast<long>(reduction));
   if (reduction == kBatchMean && any_empty({x, t})) {
     bool none = x.rank() > 0 && x.shape[0] == 0;
-    return fill_empty(op, out, none ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    return queue_fill(op, out, none ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   }
   if (is_empty(op, x, t, reduction, out)) return;
   Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};

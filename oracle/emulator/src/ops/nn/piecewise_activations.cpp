@@ -99,9 +99,7 @@ EMU_FIRST_PHASE(aclnnLeakyReluBackward, const aclTensor* gradOutput, const aclTe
   op.attribute("selfIsResult", selfIsResult);
   Tensor out = op.output("out", output);
   op.require_present({g, x, out});
-  for (const Tensor* t : {&g, &x}) {
-    if (t->type != ACL_DOUBLE) check_supported_float(*t);
-  }
+  for (const Tensor* t : {&g, &x}) check_supported_float_or_double(*t);
   if (given->type != ACL_BF16 || !soc().bfloat16)
     check_type_in("negativeSlope", given->type, {ACL_FLOAT, ACL_FLOAT16, ACL_DOUBLE, ACL_INT32, ACL_INT64, ACL_INT8,
                                                  ACL_UINT8, ACL_BOOL, ACL_INT16});

@@ -60,9 +60,7 @@ float mish(float g, float x) {
 EMU_FIRST_PHASE(aclnnTanhBackward, const aclTensor* gradOutput, const aclTensor* output, aclTensor* gradInput) {
   Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output), out = op.output("gradInput", gradInput);
   op.require_present({g, y, out});
-  for (const Tensor* t : {&g, &y, &out}) {
-    if (t->type != ACL_DOUBLE) check_supported_float(*t);
-  }
+  for (const Tensor* t : {&g, &y, &out}) check_supported_float_or_double(*t);
   check_same_type(g, y);
   check_same_type(g, out);
   check_ranks({g, y});

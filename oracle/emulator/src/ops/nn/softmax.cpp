@@ -1,26 +1,18 @@
 // aclnnSoftmax: exp(self - max) / sum(exp(self - max)) over dim. aclnnLogSoftmax: its logarithm.
 #include "aclnnop/aclnn_softmax.h"
 
-#include "ops/checks.h"
+#include "ops/nn/elementwise.h"
 #include "ops/nn/softmax_rows.h"
 
 using namespace emu;
 
 namespace {
 
-template <class Real>
-std::vector<Real> values_of(const View& view) {
-  if constexpr (std::is_same_v<Real, double>)
-    return read_doubles(view);
-  else
-    return read_floats(view);
-}
-
 // Sums in float64; everything else in the type of the computation. Softmax rounds to self's type before the cast to
 // out's; LogSoftmax gets self cast to out's type.
 template <class Real>
 void compute(const View& from, const View& to, const Rows& rows, bool logarithm, aclDataType self, aclDataType out) {
-  std::vector<Real> xs = values_of<Real>(from);
+  std::vector<Real> xs = read_like(from, Real());
   if constexpr (std::is_same_v<Real, float>)
     for (Real& x : xs) x = logarithm && self != out ? round_to(out, x) : x;
   rows.each([&](size_t start, size_t step) {
@@ -50,10 +42,6 @@ void softmax(Op& op, const Tensor& x, const Tensor& out, int64_t dim, bool logar
   });
 }
 
-void check_listed(const Tensor& t) {
-  if (t.type != ACL_DOUBLE) check_supported_float(t);
-}
-
 }  // namespace
 
 EMU_FIRST_PHASE(aclnnSoftmax, const aclTensor* self, int64_t dim, aclTensor* out) {
@@ -62,8 +50,7 @@ EMU_FIRST_PHASE(aclnnSoftmax, const aclTensor* self, int64_t dim, aclTensor* out
   Tensor y = op.output("out", out);
   op.require_present({x, y});
   if (x.empty()) return;  // before every other check (ops-nn, aclnn_softmax.cpp)
-  check_listed(x);
-  check_listed(y);
+  for (const Tensor* t : {&x, &y}) check_supported_float_or_double(*t);
   check_dim(dim, x.rank());
   check_rank(x, 8);
   check_same_shape(y, x);
@@ -77,8 +64,7 @@ EMU_FIRST_PHASE(aclnnLogSoftmax, const aclTensor* self, int64_t dim, aclTensor* 
   Tensor y = op.output("out", out);
   op.require_present({x, y});
   check_dim(dim, x.rank());
-  check_listed(x);
-  check_listed(y);
+  for (const Tensor* t : {&x, &y}) check_supported_float_or_double(*t);
   check_rank(x, 8);
   check_rank(y, 8);
   check_same_shape(y, x);

@@ -1,7 +1,7 @@
 // The rows of a softmax: a tensor as outer x length x inner around one dim.
 #pragma once
 
-#include "ops/op.h"
+#include "ops/checks.h"
 
 namespace emu {
 
@@ -24,10 +24,16 @@ struct Rows {
   }
 };
 
-inline void check_dim(int64_t dim, size_t rank) {
-  int64_t r = rank == 0 ? 1 : static_cast<int64_t>(rank);
-  check(dim >= -r && dim < r, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-r),
-        static_cast<long>(r - 1));
+// The shape of a half along dim, of which the tensor has an even number.
+inline Dims half_along(const Tensor& t, int64_t dim) {
+  check(t.rank() > 0, "%s has rank 0", t.name);
+  check_dim(dim, t.rank());
+  size_t axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(t.rank()) : dim);
+  check(t.shape[axis] % 2 == 0, "%s has shape %s: dim %ld is odd", t.name, show(t.shape).c_str(),
+        static_cast<long>(dim));
+  Dims half = t.shape;
+  half[axis] /= 2;
+  return half;
 }
 
 }  // namespace emu
