@@ -111,18 +111,15 @@ namespace {{
 
 }}  // namespace
 
-EMU_C aclnnStatus {name}GetWorkspaceSize({arguments}, uint64_t* workspaceSize, aclOpExecutor** executor) {{
-  static FirstPhase phase("{name}");
-  return phase(workspaceSize, executor, [&](Op& op) {{
+EMU_FIRST_PHASE({name}, {arguments}) {{
 {declared}
     if (!op.ask_checks("{name}")) return;
     op.workspace({{{tensors}}});
     op.kernel([=](Run& run) {{
 {outputs}
     }});
-  }});
 }}
-EMU_SECOND_PHASE({name})
+EMU_END({name})
 """
 _ELEMENTWISE = """\
       {{

@@ -119,6 +119,25 @@ void destroy_list(const void* handle) {
   }
 }
 
+void give_size(const void* handle, uint64_t* size, const char* parameter, uint64_t count) {
+  if (handle == nullptr || size == nullptr)
+    throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("%s or size is a null pointer", parameter)};
+  *size = count;
+}
+
+uint64_t length_of_array(const void* array) {
+  if (array == nullptr) return 0;
+  auto found = emu::array_of(array, "array");
+  return std::max(found->values.size(), found->floats.size());
+}
+
+uint64_t length_of_list(const void* list) {
+  if (list == nullptr) return 0;
+  auto found = emu::lists().find(list);
+  if (found == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", list)};
+  return found->members.size();
+}
+
 }  // namespace
 
 EMU_C aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
@@ -142,74 +161,32 @@ EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
   };
 }
 
-EMU_C aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
-  static emu::Entry entry("aclCreateIntArray");
-  return create_array<aclIntArray>(entry, value, size);
-}
-EMU_C aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
-  static emu::Entry entry("aclCreateFloatArray");
-  return create_array<aclFloatArray>(entry, value, size);
-}
-EMU_C aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
-  static emu::Entry entry("aclCreateBoolArray");
-  return create_array<aclBoolArray>(entry, value, size);
-}
-EMU_C aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
-  EMU_ENTRY { destroy_array(array); };
-}
-EMU_C aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
-  EMU_ENTRY { destroy_array(array); };
-}
-EMU_C aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
-  EMU_ENTRY { destroy_array(array); };
-}
+// What creates a container, destroys it, and gives its size.
+#define EMU_ARRAY(kind, type)                                                                \
+  EMU_C acl##kind##Array* aclCreate##kind##Array(const type* value, uint64_t size) {         \
+    static emu::Entry entry("aclCreate" #kind "Array");                                      \
+    return create_array<acl##kind##Array>(entry, value, size);                               \
+  }                                                                                          \
+  EMU_C aclnnStatus aclDestroy##kind##Array(const acl##kind##Array* array) {                 \
+    EMU_ENTRY { destroy_array(array); };                                                     \
+  }                                                                                          \
+  EMU_C aclnnStatus aclGet##kind##ArraySize(const acl##kind##Array* array, uint64_t* size) { \
+    EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };                  \
+  }
+#define EMU_LIST(kind, are_tensors)                                                            \
+  EMU_C acl##kind##List* aclCreate##kind##List(const acl##kind* const* value, uint64_t size) { \
+    static emu::Entry entry("aclCreate" #kind "List");                                         \
+    return create_list<acl##kind##List>(entry, value, size, are_tensors);                      \
+  }                                                                                            \
+  EMU_C aclnnStatus aclDestroy##kind##List(const acl##kind##List* array) {                     \
+    EMU_ENTRY { destroy_list(array); };                                                        \
+  }                                                                                            \
+  EMU_C aclnnStatus aclGet##kind##ListSize(const acl##kind##List* list, uint64_t* size) {      \
+    EMU_ENTRY { give_size(list, size, "list", length_of_list(list)); };                        \
+  }
 
-EMU_C aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
-  static emu::Entry entry("aclCreateTensorList");
-  return create_list<aclTensorList>(entry, value, size, true);
-}
-EMU_C aclScalarList* aclCreateScalarList(const aclScalar* const* value, uint64_t size) {
-  static emu::Entry entry("aclCreateScalarList");
-  return create_list<aclScalarList>(entry, value, size, false);
-}
-EMU_C aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
-  EMU_ENTRY { destroy_list(array); };
-}
-EMU_C aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
-  EMU_ENTRY { destroy_list(array); };
-}
-
-static void give_size(const void* handle, uint64_t* size, const char* parameter, uint64_t count) {
-  if (handle == nullptr || size == nullptr)
-    throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("%s or size is a null pointer", parameter)};
-  *size = count;
-}
-
-static uint64_t length_of_array(const void* array) {
-  if (array == nullptr) return 0;
-  auto found = emu::array_of(array, "array");
-  return std::max(found->values.size(), found->floats.size());
-}
-
-static uint64_t length_of_list(const void* list) {
-  if (list == nullptr) return 0;
-  auto found = emu::lists().find(list);
-  if (found == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", list)};
-  return found->members.size();
-}
-
-EMU_C aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
-  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
-}
-EMU_C aclnnStatus aclGetFloatArraySize(const aclFloatArray* array, uint64_t* size) {
-  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
-}
-EMU_C aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, uint64_t* size) {
-  EMU_ENTRY { give_size(array, size, "array", length_of_array(array)); };
-}
-EMU_C aclnnStatus aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
-  EMU_ENTRY { give_size(list, size, "list", length_of_list(list)); };
-}
-EMU_C aclnnStatus aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
-  EMU_ENTRY { give_size(list, size, "list", length_of_list(list)); };
-}
+EMU_ARRAY(Int, int64_t)
+EMU_ARRAY(Float, float)
+EMU_ARRAY(Bool, bool)
+EMU_LIST(Tensor, true)
+EMU_LIST(Scalar, false)

@@ -154,12 +154,7 @@ EMU_C aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback
   EMU_ENTRY { on_exception = callback; };
 }
 
-EMU_C aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
-  EMU_ENTRY {
-    emu::require(taskId, "taskId");
-    *taskId = emu::last_task();
-  };
-}
+EMU_C aclError aclrtGetThreadLastTaskId(uint32_t* taskId) EMU_GIVES(taskId, emu::last_task())
 
 EMU_C uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) { return info ? info->task : kNone; }
 EMU_C uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) { return info ? info->stream : kNone; }

@@ -24,12 +24,8 @@ void synchronize_device(long timeout_ms) {
 
 }  // namespace
 
-EMU_C aclError aclrtGetDeviceCount(uint32_t* count) {
-  EMU_ENTRY {
-    emu::require(count, "count");
-    *count = static_cast<uint32_t>(emu::visible_devices().size());
-  };
-}
+EMU_C aclError aclrtGetDeviceCount(uint32_t* count)
+EMU_GIVES(count, static_cast<uint32_t>(emu::visible_devices().size()))
 
 EMU_C aclError aclrtSetDevice(int32_t deviceId) {
   EMU_ENTRY { emu::set_device(deviceId); };
@@ -82,12 +78,8 @@ EMU_C aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* 
   };
 }
 
-EMU_C aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
-  EMU_ENTRY {
-    emu::require(phyDevId, "phyDevId");
-    *phyDevId = logicDevId;
-  };
-}
+EMU_C aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId)
+EMU_GIVES(phyDevId, logicDevId)
 
 EMU_C aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
   EMU_ENTRY {

@@ -68,26 +68,12 @@ EMU_C aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   };
 }
 
-EMU_C aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
-  EMU_ENTRY {
-    emu::require(streamId, "streamId");
-    *streamId = emu::stream_of(stream)->id;
-  };
-}
+EMU_C aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) EMU_GIVES(streamId, emu::stream_of(stream)->id)
 
-EMU_C aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
-  EMU_ENTRY {
-    emu::require(priority, "priority");
-    *priority = emu::stream_of(stream)->priority;
-  };
-}
+EMU_C aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority)
+EMU_GIVES(priority, emu::stream_of(stream)->priority)
 
-EMU_C aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
-  EMU_ENTRY {
-    emu::require(flags, "flags");
-    *flags = emu::stream_of(stream)->flags;
-  };
-}
+EMU_C aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) EMU_GIVES(flags, emu::stream_of(stream)->flags)
 
 // Both times are in seconds; 0 is no limit.
 EMU_C aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
@@ -121,9 +107,5 @@ EMU_C aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
   EMU_ENTRY { emu::stream_of(stream)->overflow_switch = flag; };
 }
 
-EMU_C aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
-  EMU_ENTRY {
-    emu::require(flag, "flag");
-    *flag = emu::stream_of(stream)->overflow_switch;
-  };
-}
+EMU_C aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag)
+EMU_GIVES(flag, emu::stream_of(stream)->overflow_switch)

@@ -29,12 +29,7 @@ EMU_C const char* aclrtGetSocName() {
   return name;
 }
 
-EMU_C aclError aclrtGetRunMode(aclrtRunMode* runMode) {
-  EMU_ENTRY {
-    emu::require(runMode, "runMode");
-    *runMode = ACL_HOST;
-  };
-}
+EMU_C aclError aclrtGetRunMode(aclrtRunMode* runMode) EMU_GIVES(runMode, ACL_HOST)
 
 EMU_C aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
   EMU_ENTRY {
@@ -87,12 +82,7 @@ EMU_C aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   EMU_ENTRY { option(opt) = value; };
 }
 
-EMU_C aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  EMU_ENTRY {
-    emu::require(value, "value");
-    *value = option(opt);
-  };
-}
+EMU_C aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) EMU_GIVES(value, option(opt))
 
 EMU_C aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   EMU_ENTRY {

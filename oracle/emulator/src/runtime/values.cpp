@@ -20,12 +20,8 @@ EMU_C aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   };
 }
 
-EMU_C aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
-  EMU_ENTRY {
-    emu::require(dataBuffer, "dataBuffer");
-    *dataBuffer = {data, size};
-  };
-}
+EMU_C aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size)
+EMU_GIVES(dataBuffer, {data, size})
 
 EMU_C void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer) { return dataBuffer ? dataBuffer->data : nullptr; }
 EMU_C size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer) { return dataBuffer ? dataBuffer->size : 0; }
