@@ -117,20 +117,18 @@ def judge_single_bm(
     return Verdict(not broken, metrics, "; ".join(broken))
 
 
-_SINGLE_BM = (
-    Standard(
-        "single-bm",
-        judge_single_bm,
-        ("float", "int"),
-        dtypes=("float16", "bfloat16", "float32", "float64", "int8"),
-        options={
-            "type": choice("high_precision", "high_performance", "vector_fused"),
-            "specials": choice("zero", "compare"),
-            "inf_narrow": flag(True),
-            "operations": count(None),
-        }
-        | {f"{prefix}_{knob}": number(None) for prefix in ATK_NAMES.values() for knob in ("error", "eb")},
-    ),
+_SINGLE_BM = Standard(
+    "single-bm",
+    judge_single_bm,
+    ("float", "int"),
+    dtypes=("float16", "bfloat16", "float32", "float64", "int8"),
+    options={
+        "type": choice("high_precision", "high_performance", "vector_fused"),
+        "specials": choice("zero", "compare"),
+        "inf_narrow": flag(True),
+        "operations": count(None),
+    }
+    | {f"{prefix}_{knob}": number(None) for prefix in ATK_NAMES.values() for knob in ("error", "eb")},
 )
 
 
@@ -177,13 +175,11 @@ def _integers(sample: Sample, rtol: float, atol: float) -> Iterator[Array]:
         yield error.astype(np.float64) <= atol + rtol * np.abs(golden.astype(np.float64))
 
 
-_CLOSE = (
-    Standard(
-        "ttk-close",
-        judge_close,
-        ("float", "int", "uint", "bool"),
-        options={"rtol": number(None), "ptol": number(None), "atol": number(ATOL), "inf_narrow": flag(True)},
-    ),
+_CLOSE = Standard(
+    "ttk-close",
+    judge_close,
+    ("float", "int", "uint", "bool"),
+    options={"rtol": number(None), "ptol": number(None), "atol": number(ATOL), "inf_narrow": flag(True)},
 )
 
 
@@ -232,14 +228,12 @@ def judge_cross_check(sample: Sample, *, level: str, inf_narrow: bool) -> Verdic
     return Verdict(not broken, metrics, "; ".join(broken))
 
 
-_CROSS_CHECK = (
-    Standard(
-        "ttk-cross-check",
-        judge_cross_check,
-        dtypes=("float16", "bfloat16", "float32"),
-        options={"level": choice("L1", "L0", "L2"), "inf_narrow": flag(True)},
-        third=True,
-    ),
+_CROSS_CHECK = Standard(
+    "ttk-cross-check",
+    judge_cross_check,
+    dtypes=("float16", "bfloat16", "float32"),
+    options={"level": choice("L1", "L0", "L2"), "inf_narrow": flag(True)},
+    third=True,
 )
 
-STANDARDS = (*_SINGLE_BM, *_CLOSE, *_CROSS_CHECK)
+STANDARDS = (_SINGLE_BM, _CLOSE, _CROSS_CHECK)

@@ -358,7 +358,7 @@ def _bits(values: Array) -> Array:
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
 
 
-_BINARY = (Standard("binary", judge_binary, ("float", "int", "uint", "bool"), options={"nan_equal": flag(False)}),)
+_BINARY = Standard("binary", judge_binary, ("float", "int", "uint", "bool"), options={"nan_equal": flag(False)})
 
 
 # Integer outputs: ``integer`` (integer compute) and ``quantized`` (float in, integer out), by absolute error AE.
@@ -401,4 +401,4 @@ _INTEGER = (
     Standard("quantized", partial(judge_integer, limit=1), ("int", "uint")),
 )
 
-STANDARDS = (*_DUAL, *_BINARY, *_INTEGER)
+STANDARDS = (*_DUAL, _BINARY, *_INTEGER)
