@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from judging import judged
+from judged_numbers import judged
 
 INF, NAN = math.inf, math.nan
 LEVELS = {"L0": (10, 2, 2), "L1": (5, 1.5, 1.5), "L2": (2, 1.2, 1.2)}

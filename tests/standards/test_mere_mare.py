@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from judging import judged
+from judged_numbers import judged
 
 INF, NAN = math.inf, math.nan
 LIMITS = {

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from judging import judged
+from judged_numbers import judged
 
 from oracle.model.dtypes import FORMATS
 from oracle.standards.base import ulp

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from judging import judged
+from judged_numbers import judged
 from truth import TYPES
 
 from oracle.model.errors import OracleError

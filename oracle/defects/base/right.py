@@ -168,9 +168,9 @@ def _elementwise(op: Operator) -> Found:
     right = elementwise.Formula(op, form)
     yield "double", "float64 internals", lambda a, target: gathered(op, right(formula_operands(op, a), D), a)
     own = elementwise.value_of(op, form)
-    for name, form in elementwise.orders(op).items():
-        if not is_public(name) and elementwise.value_of(op, form) is not own:
-            yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.Formula(op, form))
+    for name, order in elementwise.orders(op).items():
+        if not is_public(name) and elementwise.value_of(op, order) is not own:
+            yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.Formula(op, order))
     if op.terms is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", partial(_in_order, op, right, total)
