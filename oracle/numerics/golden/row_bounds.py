@@ -17,7 +17,7 @@ from ..bounds.exact_steps import is_exact_in
 from ..bounds.ranges import ranges_of, stays_inside
 from ..expressions import TOTAL, Expression
 from ..floats.blocks import Index
-from ..floats.rounding import FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
+from ..floats.rounding import BLOCK, FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
 from ..programs import FIRST, Operands, Values, cast, index_arrays, program, shape_of, simulate
@@ -156,7 +156,7 @@ class RowBound:
                 terms = evaluated(level, inner, totals.known, shape)[0]
                 exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
             known = {**inner, **totals.known}
-            whole = _exact_of([s.terms for s in graph.stages], known, shape, exact.any(axis=-1))
+            whole = _exact_of([s.terms for s in graph.stages], known, shape, exact.any(axis=-1, keepdims=True))
             exact &= whole.all(axis=-1, keepdims=True)
         for graph in graphs if exact.any() else ():
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
@@ -166,10 +166,14 @@ class RowBound:
 
 def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
     """Return where every step is exact in float32, for some rows or elements; False elsewhere."""
-    index, result = np.nonzero(where), np.zeros(shape, bool)
+    chosen, result = np.broadcast_to(where, shape), np.zeros(shape, bool)
     used = set(names_of(*roots))
-    few = {name: np.broadcast_to(v, shape)[index].reshape(-1) for name, v in known.items() if name in used}
-    result[index] = is_exact_in(roots, few, FORMATS["float32"]).reshape(result[index].shape)
+    few = {name: np.broadcast_to(v, shape)[chosen] for name, v in known.items() if name in used}
+    exact = np.empty(np.count_nonzero(chosen), bool)
+    for start in range(0, exact.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        exact[part] = is_exact_in(roots, {name: v[part] for name, v in few.items()}, FORMATS["float32"])
+    result[chosen] = exact
     return result
 
 
