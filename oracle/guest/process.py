@@ -33,6 +33,7 @@ from .wire import Garbled, Shared, pair
 
 GLANCE = 0.2  # seconds between checks that the process lives, if another process keeps its pipe open
 PATIENCE = 5.0  # seconds for a keeper to end the remaining processes
+ENDING = 30.0  # seconds for a closed device's process to end: Python unloads torch_npu and the driver in it
 _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[3]); from oracle.guest.keeper import keep; "
     "keep(int(sys.argv[2])); from oracle.guest.serve import serve; serve(int(sys.argv[1]))"
@@ -151,9 +152,9 @@ class Process:
         text = f"{how}; its last words: {words}" if words else how
         return DeviceProcessEnded("crash", f"the device's process ended: {text}", words)
 
-    def _status(self) -> int | None:
+    def _status(self, patience: float = PATIENCE) -> int | None:
         """Return the exit code of the device's process from its keeper; None if the process still lives."""
-        self._line.settimeout(PATIENCE)
+        self._line.settimeout(patience)
         try:
             received = self._line.recv(STATUS.size, socket.MSG_WAITALL)
             return os.waitstatus_to_exitcode(STATUS.unpack(received)[0]) if len(received) == STATUS.size else None
@@ -170,11 +171,11 @@ class Process:
             deadline = time.monotonic() + self._limit
             self._send(None, -1, deadline)
             problem = readable(self._answer(deadline, self._limit).get("closed", ""))
-            status = self._status()
+            status = self._status(ENDING)
             if not problem and status:
                 problem = f"{text}: its process ended with {how_ended(status)} after closing"
             if not problem and status is None:
-                problem = f"{text}: its process did not end within {PATIENCE:g} s after closing and was ended"
+                problem = f"{text}: its process did not end within {ENDING:g} s after closing and was ended"
         except DeviceProcessEnded as error:
             problem = f"{text}: while closing {error.reason}"
             if error.status == "timeout":
