@@ -269,25 +269,49 @@ def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
 # ---- functions -------------------------------------------------------------------------------------------------------
 
 
-def _function(op: str, meaning: str, name: str = "") -> Callable[[Operand], Expression]:
-    """Return the function of a formula for an operation with one operand; its name is the operation's by default."""
-
-    def function(x: Operand) -> Expression:
-        return checked_operation(op, _operand(x))
-
-    function.__name__, function.__doc__ = name or op, meaning
-    return function
+def exp(x: Operand) -> Expression:
+    """e^x."""
+    return checked_operation("exp", _operand(x))
 
 
-exp = _function("exp", "e^x.")
-log = _function("log", "Natural logarithm.")
-log1p = _function("log1p", "log(1 + x).")
-expm1 = _function("expm1", "e^x - 1.")
-tanh = _function("tanh", "Hyperbolic tangent.")
-erf = _function("erf", "Error function.")
-erfc = _function("erfc", "Complementary error function, 1 - erf(x).")
-sqrt = _function("sqrt", "Square root.")
-sign = _function("sign", "-1, 0 or 1; NaN of NaN.")
+def log(x: Operand) -> Expression:
+    """Natural logarithm."""
+    return checked_operation("log", _operand(x))
+
+
+def log1p(x: Operand) -> Expression:
+    """log(1 + x)."""
+    return checked_operation("log1p", _operand(x))
+
+
+def expm1(x: Operand) -> Expression:
+    """e^x - 1."""
+    return checked_operation("expm1", _operand(x))
+
+
+def tanh(x: Operand) -> Expression:
+    """Hyperbolic tangent."""
+    return checked_operation("tanh", _operand(x))
+
+
+def erf(x: Operand) -> Expression:
+    """Error function."""
+    return checked_operation("erf", _operand(x))
+
+
+def erfc(x: Operand) -> Expression:
+    """Complementary error function, 1 - erf(x)."""
+    return checked_operation("erfc", _operand(x))
+
+
+def sqrt(x: Operand) -> Expression:
+    """Square root."""
+    return checked_operation("sqrt", _operand(x))
+
+
+def sign(x: Operand) -> Expression:
+    """-1, 0 or 1; NaN of NaN."""
+    return checked_operation("sign", _operand(x))
 
 
 def minimum(a: Operand, b: Operand) -> Expression:
@@ -342,14 +366,24 @@ def stored(x: Operand, like: Expression, only: str = "") -> Expression:
 # ---- along an axis: Formula(..., over=...) says which ----------------------------------------------------------------
 
 
-sum_over = _function("sum", "The sum along the formula's axis.", "sum_over")
-max_over = _function("most", "The largest value along the formula's axis; NaN if any is.", "max_over")
-min_over = _function("least", "The smallest value along the formula's axis; NaN if any is.", "min_over")
-sum_of_rows = _function(
-    TOTAL,
-    "The sum over all rows of a value of each row, which is made of reductions along the formula's axis.",
-    "sum_of_rows",
-)
+def sum_over(x: Operand) -> Expression:
+    """The sum along the formula's axis."""
+    return checked_operation("sum", _operand(x))
+
+
+def max_over(x: Operand) -> Expression:
+    """The largest value along the formula's axis; NaN if any is."""
+    return checked_operation("most", _operand(x))
+
+
+def min_over(x: Operand) -> Expression:
+    """The smallest value along the formula's axis; NaN if any is."""
+    return checked_operation("least", _operand(x))
+
+
+def sum_of_rows(x: Operand) -> Expression:
+    """The sum over all rows of a value of each row, which is made of reductions along the formula's axis."""
+    return checked_operation(TOTAL, _operand(x))
 
 
 def length() -> Expression:
