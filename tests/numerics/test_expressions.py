@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import ONE, exp, ratio, symbol, symbols_of, text, trace, where
+from oracle.numerics.expressions import ONE, exp, ratio, sum_of_rows, symbol, symbols_of, text, trace, where
 from oracle.numerics.orders.formula import Formula
 from oracle.numerics.orders.kernel_orders import graphs_with
 
 g, x = symbol("g"), symbol("x")
+
+
+def test_a_function_of_formulas_has_its_own_name_in_messages_and_for_pickle():
+    for function in (exp, sum_of_rows):
+        assert pickle.loads(pickle.dumps(function)) is function
+    with pytest.raises(TypeError, match=r"^exp\(\) takes 1 positional argument but 2 were given"):
+        exp(x, 2)
 
 
 def test_a_formula_is_traced_once_with_symbols_of_its_own_names():
