@@ -8,7 +8,7 @@ BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
 VIEWS = {
     "contiguous": lambda b: b,
     "row": lambda b: b[1],
-    "offset": lambda b: b[1:, 1:],
+    "offset": lambda b: b[..., 1:, 3:],  # to no multiple of 32 bytes, and not contiguous
     "transposed": lambda b: b.T,
     "strided": lambda b: b[..., ::2],
     "expanded": lambda b: np.broadcast_to(b[:1], b.shape),
