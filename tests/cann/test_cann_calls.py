@@ -244,15 +244,16 @@ def test_tensors_that_share_memory_share_it_on_the_device(emulator, device):
 
 
 def in_threads(work, count=4):
-    """Run ``work(number)`` in threads at the same time; raise the first error of one."""
+    """Run ``work(number)`` in threads at the same time; raise the first error of one, or after two minutes."""
     start = threading.Barrier(count)
 
     def begin(number):
         start.wait(10)
         work(number)
 
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(begin, range(count)))
+    pool = ThreadPoolExecutor(count)
+    list(pool.map(begin, range(count), timeout=120))
+    pool.shutdown()
 
 
 def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(emulator, device):
