@@ -169,10 +169,14 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
 @pytest.mark.parametrize(
     ("options", "variables", "message"),
     [
-        pytest.param(["--devices", "8"], {}, "no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone),
-        (["--devices", "0,2", "-n", "2"], {VISIBLE: "1,5"}, "no device 2; backend aclnn sees 2, from 0 on"),
+        pytest.param(
+            ["--devices", "8"], {}, "--devices: no device 8; backend aclnn sees 8, from 0 on", marks=in_full_alone
+        ),
+        (["--devices", "0,2", "-n", "2"], {VISIBLE: "1,5"}, "--devices: no device 2; backend aclnn sees 2, from 0 on"),
         ([], {VISIBLE: "3,1"}, "must be device numbers, ascending and without duplicates"),
-        pytest.param([], {VISIBLE: "0,9"}, "no device 9, and the runtime ignores it", marks=in_full_alone),
+        pytest.param(
+            [], {VISIBLE: "0,9"}, "this machine has no device 9, and the runtime ignores it", marks=in_full_alone
+        ),
     ],
 )
 def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, variables, message):
