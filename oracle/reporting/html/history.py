@@ -127,10 +127,12 @@ class Series:
 
 
 def _flaky(records: Sequence[Record]) -> list[Flaky]:
-    lines = ((record, case) for record in records for case in record.by_id.values())
-    cases = grouped(lines, lambda line: line[1].id)
-    every = [Flaky(case_id, [(record, case.status) for record, case in own]) for case_id, own in cases.items()]
-    return [case for case in every if len({status for _record, status in case.statuses}) > 1]
+    result = []
+    for case_id in dict.fromkeys(case.id for record in records for case in record.cases):
+        statuses = [(record, case.status) for record in records if (case := record.by_id.get(case_id)) is not None]
+        if len({status for _record, status in statuses}) > 1:
+            result.append(Flaky(case_id, statuses))
+    return result
 
 
 def series_of(records: Sequence[Record]) -> list[Series]:
