@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -52,6 +53,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow: pytest -m slow runs it, and so does CI"))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector skip what lasts to the end, and scan seldom: trees of sources are kept, too."""
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def _processor_time() -> float:
