@@ -340,8 +340,9 @@ def moved_records(records: Iterable[Record]) -> list[Path]:
     result = []
     for given, path, shard in places:
         stem, _, moment = path.stem.rpartition(".")
-        again = shards.get(path.with_name(f"{stem}{path.suffix}")) == shard
-        if again and re.fullmatch(r"(\d{14}|before)(-\d+)?", moment):
+        if not stem or not re.fullmatch(r"(\d{14}|before)(-\d+)?", moment):
+            continue
+        if shards.get(path.with_name(f"{stem}{path.suffix}")) == shard:
             result.append(given)
     return result
 

@@ -127,6 +127,12 @@ def test_shards_that_one_machine_wrote_to_the_same_name_all_count(shard, tmp_pat
     assert read(whole).planned == 4
 
 
+def test_a_record_needs_no_suffix(shard, tmp_path):
+    parts = [shard(text).path.rename(tmp_path / name) for text, name in (("1/2", "one"), ("2/2", "20261129123222"))]
+    assert main(["merge", *map(str, parts), "-o", str(tmp_path / "whole")]) == 1  # a case failed
+    assert read(tmp_path / "whole").planned == 4
+
+
 def test_the_output_is_none_of_the_inputs(shard, capsys):
     path = str(shard("1/1").path)
     assert main(["merge", path, "-o", path]) == 2
