@@ -301,6 +301,7 @@ _ENDS = {"log": 0, "log1p": -1}  # of domains: there a logarithm has no value
 
 
 def _rising(function: str) -> Operation:
+    """Return the operation of an increasing function."""
 
     def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         (a,) = args

@@ -66,7 +66,7 @@ def _once(make: Callable[Concatenate[AllRows, P], T]) -> Callable[Concatenate[Al
 
     @wraps(make)
     def kept(rows: AllRows, /, *given: P.args, **named: P.kwargs) -> T:
-        key = make.__name__, *given
+        key = make.__name__, given, tuple(sorted(named.items()))
         with rows._lock:
             if key not in rows._kept:
                 rows._kept[key] = make(rows, *given, **named)

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -112,16 +112,7 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
             if isinstance(made, (Check, str, Mapping)) or not isinstance(made, Iterable):
                 text = f"{op.name}: its {field}, {place_of(function)}, gave {made!r}; it must be a generator"
                 raise OracleError(f"{text}: write yield before every check")
-            iterator = iter(made)
-            while True:
-                try:
-                    each = next(iterator)
-                except StopIteration as end:
-                    returned = end.value
-                    break
-                if not isinstance(each, Check):
-                    raise OracleError(_no_check(op, field, function, made, each))
-                yield each
+            returned = yield from _only_checks(made, lambda found: _no_check(op, field, function, made, found))
             if returned is not None:
                 text = f"{op.name}: its {field}, {place_of(function)}, returned {returned!r} and ended"
                 raise OracleError(f"{text}: write yield instead of return")
@@ -131,6 +122,19 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
             raise _failed(asked, function, error) from error
 
     return checking
+
+
+def _only_checks(made: Iterable[Any], complaint: Callable[[Any], str]) -> Generator[Check, None, object]:
+    """Yield the checks that a function yields; return the value that it returns at its end."""
+    iterator = iter(made)
+    while True:
+        try:
+            each = next(iterator)
+        except StopIteration as end:
+            return end.value
+        if not isinstance(each, Check):
+            raise OracleError(complaint(each))
+        yield each
 
 
 def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any], found: Any) -> str:
