@@ -389,6 +389,14 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
     assert not (tmp_path / "reports").exists()
 
 
+def test_a_report_that_got_its_name_here_is_no_option_in_the_message(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").touch()
+    assert cli.main(["run", "--op", "relu"]) == 2
+    says = r"aclnn-oracle: the report reports/\S+: cannot be written: .+; name a file elsewhere with --report\n"
+    assert re.fullmatch(says, capsys.readouterr().err)
+
+
 def test_a_run_of_tests_without_a_case_is_refused(tmp_path):
     """Such a run would be green, and have no record."""
     (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")

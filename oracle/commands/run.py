@@ -129,6 +129,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
         values["oracle_report"] = str(
             resumed.with_suffix(".html") if resumed and resumed.is_file() else _free_name(settings)
         )
+        require_writable("the report", Path(values["oracle_report"]), "; name a file elsewhere with --report")
     arguments = [*_load_plugin(), *spell(values, prefixed=True)]
     if _names_paths(rest):
         # pytest warns that it cannot rewrite asserts of imported modules; this package is imported, and has no asserts

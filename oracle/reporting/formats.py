@@ -85,9 +85,9 @@ def save(path: Path, text: str | Iterable[str], made_of: Iterable[Path] = ()) ->
             replace(path, text)
 
 
-def require_writable(option: str, path: Path) -> None:
+def require_writable(option: str, path: Path, then: str = "") -> None:
     """Raise OracleError if the option's file cannot be written. This is checked before the work for it."""
-    with writing(f"{option} {path}"):
+    with writing(f"{option} {path}", then):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not path.exists() or path.is_file():  # not a pipe
