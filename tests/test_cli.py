@@ -208,7 +208,7 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatc
         (["golden", "g", "--op", "relu", "-k", "nothing_is_called_this"], "no case of the standard tier"),
         (["golden", "g", "--op", "gelu_backward", "-k", "no_such"], "tier of aclnnGeluBackward that -k 'no_such'"),
         (["golden", "g", "--soc", "ascend1"], "unknown SoC"),
-        (["golden", "g", "--catalogue", "missing.yaml"], "not a catalogue"),
+        (["golden", "g", "--catalogue", "missing.yaml"], "missing.yaml: no such file or folder"),
         (["golden", "g", "--verify"], "cannot be read"),
         (["golden", "g", "--op", "gellu"], "gellu"),
         (["export-golden", "g", "--op", "aclnnNothing"], "aclnnNothing"),

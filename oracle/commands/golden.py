@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..catalogue import TIERS, digest, files, is_catalogue, select
+from ..catalogue import TIERS, digest, files, select
 from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators, unique
 from ..explain.where import HELP, chosen_by
@@ -136,7 +136,8 @@ def _in(case: Case) -> ExpressionMatcher:
 
 
 def catalogue_files(paths: list[Path]) -> list[Path]:
-    """Return catalogue files for files and folders. Raises OracleError for any other path."""
+    """Return the files, and the catalogue files of the folders. Raises OracleError for a path that does not exist, and
+    for a folder without a catalogue. A file that is no catalogue says so when it is loaded."""
     result: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -144,10 +145,10 @@ def catalogue_files(paths: list[Path]) -> list[Path]:
             if not inside:
                 raise OracleError(f"{path}: no catalogue in this folder")
             result += inside
-        elif is_catalogue(path):
+        elif path.exists():
             result.append(path)
         else:
-            raise OracleError(f"{path}: no such file, or not a catalogue (its first key is 'aclnn_oracle: 1')")
+            raise OracleError(f"{path}: no such file or folder")
     return result
 
 

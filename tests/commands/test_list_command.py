@@ -24,3 +24,20 @@ def test_counts_made_ahead_are_those_of_the_cases(capsys: pytest.CaptureFixture[
 def test_the_first_column_says_what_the_rows_are(capsys: pytest.CaptureFixture[str]) -> None:
     for by in ("op", "family", "dtype", "tier"):
         assert table(capsys, "--op", "relu", "--tier", "smoke", "--by", by)[0].split()[0] == by
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# a remark\n\tx: [1\n", ":2: not YAML: found character that cannot start any token"),
+        ("operator: aclnnRelu\n", ":1: not a catalogue: the first key must be 'aclnn_oracle: 1'"),
+    ],
+    ids=["broken", "other"],
+)
+def test_a_file_that_is_no_catalogue_says_why_and_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    assert main(["list", str(file)]) == 2
+    assert f"x.yaml{says}" in capsys.readouterr().err
