@@ -236,11 +236,13 @@ def _require_ids(ids: Sequence[str]) -> None:
 
 
 def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
-    """Raise OracleError for a record, for another file without cases, and for an error in a catalogue.
+    """Raise OracleError for a record, for another file without cases, for an error in a catalogue, and for
+    --max-elements without a file that it is for.
     Without this, pytest would report the first two as missing, and print a banner after the third."""
     from ..catalogue import is_catalogue, load
     from ..interop import is_foreign_catalogue
 
+    foreign = False
     for before, word in zip(("", *words), words, strict=False):
         if before in _TAKE_VALUE:
             continue
@@ -250,7 +252,9 @@ def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
                 f"goes on with that run, --rerun-failed {word} repeats what failed in it"
             )
         path = Path(word.partition("::")[0])
-        if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not is_foreign_catalogue(path):
+        theirs = path.is_file() and is_foreign_catalogue(path)
+        foreign = foreign or theirs
+        if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not theirs:
             kinds = (
                 "a YAML that begins with `aclnn_oracle: 1`, ATK's JSON (UTF-8, a list of objects with aclnn_name), or "
                 "TTK's CSV (a header with op_name and input_shapes, or with api_name and tensor_view_shapes)"
@@ -258,6 +262,8 @@ def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
         if path.suffix in (".yaml", ".yml") and path.is_file() and is_catalogue(path):
             load(path, settings.generated, settings.tier)  # the result is kept, so the collection does not repeat it
+    if settings.max_elements is not None and not foreign:
+        raise OracleError(f"--max-elements {settings.max_elements}: is for ATK and TTK files, and none is given")
 
 
 def _free_name(settings: Settings) -> Path:
