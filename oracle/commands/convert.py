@@ -35,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="catalogue files, or folders of YAML")
     parser.add_argument("--to", required=True, choices=("atk", "ttk", "ttk-aclnn"), help="ttk is the kernel CSV")
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="folder of the files written")
-    parser.add_argument("--tier", default="full", help="cases of this tier and the ones it contains (default: full)")
+    parser.add_argument("--tier", default="full", metavar="TIER", help="smoke, standard or full (default)")
     parser.add_argument("--limit", type=int, metavar="N", help="leave out tensors of more elements (default: 2^24)")
     parser.set_defaults(run=convert)
 
