@@ -21,6 +21,7 @@ FORMAT_ENUM: dict[str, int] = {
     "FRACTAL_NZ_C0_16": 50, "FRACTAL_NZ_C0_32": 51, "FRACTAL_NZ_C0_2": 52, "FRACTAL_NZ_C0_4": 53,
     "FRACTAL_NZ_C0_8": 54,
 }  # fmt: skip
+_INT64 = range(-(2**63), 2**63)
 POINTERS = ("workspaceSize", "executor")  # the last two parameters of every first phase
 
 
@@ -30,7 +31,7 @@ class TensorSpec:
     ``shape``: view dims. ``dtype``: any aclDataType by its NumPy or ml_dtypes name. ``format``: any aclFormat name
     without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to the
     shape. Dims can be negative, as in aclCreateTensor; rules compare them like any others. Raises OracleError for an
-    unknown dtype or format.
+    unknown dtype or format, and for a number that aclCreateTensor cannot take.
     """
 
     __slots__ = ("dtype", "format", "offset", "shape", "storage_shape", "strides")
@@ -88,14 +89,21 @@ class TensorSpec:
 
 
 def _ints(what: str, values: Any) -> tuple[int, ...]:
-    if type(values) is tuple and all(type(v) is int for v in values):
+    if type(values) is tuple and all(type(v) is int and v in _INT64 for v in values):
         return values
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError
-        return tuple(int(v.__index__()) for v in values)
+        return tuple(map(_int64, values))
     except (TypeError, AttributeError):
-        raise OracleError(f"TensorSpec: {what} must be integers, not {values!r}") from None
+        raise OracleError(f"TensorSpec: {what} must be integers of int64, not {values!r}") from None
+
+
+def _int64(value: Any) -> int:
+    number = int(value.__index__())
+    if isinstance(value, bool) or number not in _INT64:
+        raise TypeError
+    return number
 
 
 def _dims(what: str, values: Any) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oracle.model.call import address, memory_of, owner_of, row_major, strides_of
+from oracle.model.call import TensorSpec, address, memory_of, owner_of, row_major, strides_of
+from oracle.model.errors import OracleError
 
 VIEWS = {
     "itself": lambda a: a,
@@ -32,3 +33,13 @@ def test_the_owner_of_every_view_is_the_array_it_was_made_of(view):
     assert owner_of(view(base)) is base
     memory = memory_of(view(base))
     assert (memory.dtype, memory.size, address(memory)) == (np.uint8, base.nbytes, address(base))
+
+
+@pytest.mark.parametrize("impossible", [True, 2**63, -(2**63) - 1, 1.0, "2"], ids=repr)
+def test_a_number_that_no_tensor_can_have_is_refused(impossible):
+    for given_as in ({"shape": (impossible, 2)}, {"shape": (3, 2), "strides": (2, impossible)}):
+        with pytest.raises(OracleError, match=r"(shape|strides) must be integers of int64"):
+            TensorSpec(**{"dtype": "float32", **given_as})
+    with pytest.raises(OracleError, match="offset must be integers of int64"):
+        TensorSpec((3, 2), "float32", offset=impossible)
+    assert TensorSpec((-3, np.int64(2**62)), "float32").shape == (-3, 2**62)
