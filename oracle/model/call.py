@@ -13,6 +13,7 @@ from .dtypes import DType, dtype_of, find
 from .errors import OracleError
 
 Array = np.ndarray[Any, Any]
+IS_MASKED = "is a masked array; a tensor has no mask, give its data"
 
 # aclFormat by name (acl_base_rt.h); each allows any rank.
 FORMAT_ENUM: dict[str, int] = {

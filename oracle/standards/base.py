@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import ml_dtypes
 import numpy as np
 
+from ..model.call import IS_MASKED
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, find
 from ..model.errors import OracleError, unknown
 
@@ -256,7 +257,7 @@ def _array(standard: str, name: str, value: Any) -> Array:
         kind = f"of dtype {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {kind}")
     if isinstance(value, np.ma.MaskedArray):
-        raise OracleError(f"standard {standard!r}: {name} is a masked array; a tensor has no mask, give its data")
+        raise OracleError(f"standard {standard!r}: {name} {IS_MASKED}")
     return array
 
 

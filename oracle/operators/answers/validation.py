@@ -10,7 +10,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from ...model.aclnn import DEFAULT_SOC, SUCCESS, Platform, Status, invalid, nullptr, platform
-from ...model.call import POINTERS, Call, TensorSpec, spec_of
+from ...model.call import IS_MASKED, POINTERS, Call, TensorSpec, spec_of
 from ...model.errors import OracleError, suggestion
 from ..definition.checks import Check, PageArguments
 from ..definition.operator import Operator
@@ -129,6 +129,8 @@ def as_attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
 
 def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
     """Return the description of a given tensor, and the status of an invalid value."""
+    if isinstance(value, np.ma.MaskedArray):
+        return None, invalid(f"{parameter.name} {IS_MASKED}")
     if isinstance(value, (np.ndarray, np.generic)):
         return spec_of(np.asarray(value)), None
     return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")

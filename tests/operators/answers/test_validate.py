@@ -271,6 +271,7 @@ class TestWhatRaisesAndWhatIsAnswered:
         ):
             with pytest.raises(OracleError, match=says):
                 oracle.golden("aclnnLeakyReluBackward", **{**given, **change})
+            assert says in oracle.validate("aclnnLeakyReluBackward", **{**given, "out": x, **change}).reason
 
     def test_reason_is_empty_only_for_success(self):
         assert oracle.validate(SIGMOID, **right(SIGMOID)).reason == ""
