@@ -448,7 +448,8 @@ def test_no_worker_outlives_a_command_that_a_scheduler_ends(tmp_path):
             time.sleep(0.05)
         run.send_signal(signal.SIGTERM)
         text, _ = run.communicate(timeout=60)
-    assert (run.returncode, text.splitlines()[-1]) == (130, "aclnn-oracle: interrupted")
+    left = "aclnn-oracle: fixtures holds some of the cases and no manifest; delete its files, then run this again"
+    assert (run.returncode, text.splitlines()[-2:]) == (130, [left, "aclnn-oracle: interrupted"])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
 from ..reporting.formats import save
 from ..settings.options import soc_of
-from . import Subparsers, add_cluster, at_least
+from . import Subparsers, add_cluster, at_least, note
 
 if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
@@ -99,10 +99,15 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
         chosen += f" that -k {args.expression!r} chooses" if args.expression is not None else ""
         chosen += f" that --where {args.where!r} chooses" if args.where is not None else ""
         raise OracleError(f"no case of the {tier} tier{chosen} is planned on {soc}")
-    counts = write(
-        args.directory, cases, soc=soc, seed=args.seed or 0, layout=args.format or "npy",
-        catalogue_sha256=digest(paths), progress=_progress("written"), pool=pool,
-    )  # fmt: skip
+    try:
+        counts = write(
+            args.directory, cases, soc=soc, seed=args.seed or 0, layout=args.format or "npy",
+            catalogue_sha256=digest(paths), progress=_progress("written"), pool=pool,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if any(args.directory.glob("*")):
+            note(f"{args.directory} holds some of the cases and no manifest; delete its files, then run this again")
+        raise
     print(
         f"{args.directory}: {counts['cases']} cases ({counts['golden']} with golden, {counts['unwritten']} that leave "
         f"the output unwritten, {counts['status']} of status alone, {counts['refused']} refused), "
