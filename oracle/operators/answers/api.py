@@ -108,7 +108,7 @@ def served(op: Operator, args: Arguments) -> None:
                 continue
             raise Unserved(
                 f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
-                f"serve; served: {', '.join(FLOATS)}"
+                f"serve; served floats: {', '.join(FLOATS)}"
             )
     if whole:
         integers.require_fit(op, args, dtype_of(computed).numpy)
