@@ -173,6 +173,21 @@ def test_the_host_rounds_to_its_intermediate_type_before_the_cast(tree, soc):
     assert got_softmax == f16(got_softmax)
 
 
+@pytest.mark.parametrize(
+    ("op", "integers", "zero"), [("aclnnL1Loss", "target", "self"), ("aclnnL1LossBackward", "gradOutput", "target")]
+)
+def test_the_host_rounds_an_integer_to_bfloat16_once(tree, op, integers, zero):
+    """These integers are next to the middle of two bfloat16 numbers, and float32 rounds them to the middle."""
+    given = dict.fromkeys(OPERATORS[op].names("input"), np.ones(2, ml_dtypes.bfloat16))
+    given |= {
+        zero: np.zeros(2, ml_dtypes.bfloat16),
+        integers: np.array([2**30 + 2**22 + 1, 2**30 + 3 * 2**22 - 1], np.int32),
+    }
+    name, out = OPERATORS[op].output, np.zeros(2, ml_dtypes.bfloat16)
+    (answer,) = call(tree, [Job(op, {**given, "reduction": 0, name: out})])
+    assert answer.after(name, out).tolist() == [2**30 + 2**23] * 2
+
+
 @pytest.mark.parametrize("soc", PLATFORMS)
 def test_a_target_that_is_no_class_faults_on_ascend950_and_is_a_zero_row_elsewhere(tree, soc):
     f32 = np.float32

@@ -263,4 +263,9 @@ float round_to(aclDataType type, float value) {
   return value;
 }
 
+double round_to(aclDataType type, double value) {
+  if (type == ACL_DOUBLE) return value;
+  return static_cast<double>(round_to(type, type == ACL_FLOAT ? static_cast<float>(value) : jam(value)));
+}
+
 }  // namespace emu

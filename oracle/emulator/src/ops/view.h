@@ -36,7 +36,8 @@ EMU_PUBLIC void write(const View& view, const std::vector<std::complex<double>>&
 // Copies the elements' bytes; both views have one shape and one type.
 EMU_PUBLIC void copy_bytes(const View& to, const View& from);
 
-// The float rounded to what a tensor of the type would hold.
+// The number rounded, once, to what a tensor of the float type would hold.
 EMU_PUBLIC float round_to(aclDataType type, float value);
+EMU_PUBLIC double round_to(aclDataType type, double value);
 
 }  // namespace emu

@@ -57,20 +57,25 @@ inline std::vector<float> read_like(const View& view, float) { return read_float
 inline std::vector<double> read_like(const View& view, double) { return read_doubles(view); }
 
 // A number as a tensor of the type holds it; integers to nearest even, as the kernels' casts.
-inline double stored(aclDataType type, double value) { return is_integer(type) ? std::nearbyint(value) : value; }
-inline float stored(aclDataType type, float value) {
+template <class Real>
+Real stored(aclDataType type, Real value) {
   return is_integer(type) ? std::nearbyint(value) : round_to(type, value);
+}
+
+// The elements as the host casts them to the type.
+template <class Real>
+std::vector<Real> read_cast(const View& view, aclDataType type) {
+  if (view.type == type) return read_like(view, Real());
+  std::vector<Real> values;
+  for (double v : read_doubles(view)) values.push_back(static_cast<Real>(stored(type, v)));
+  return values;
 }
 
 template <class Real, size_t N, class F, size_t... I>
 void run_elementwise(Run& run, aclDataType type, const Tensor& out, const std::array<Tensor, N>& inputs, F& f,
                      std::index_sequence<I...>) {
   std::array<std::vector<Real>, N> columns = {
-      read_like(broadcast(run.open(inputs[I]), out.shape), Real())...};
-  for (size_t k = 0; k < N; k++) {
-    if (inputs[k].type == type) continue;
-    for (Real& value : columns[k]) value = stored(type, value);  // the host's cast
-  }
+      read_cast<Real>(broadcast(run.open(inputs[I]), out.shape), type)...};
   for (size_t i = 0; i < columns[0].size(); i++)
     columns[0][i] = stored(type, static_cast<Real>(f(static_cast<Real>(columns[I][i])...)));
   write(run.open(out), columns[0]);

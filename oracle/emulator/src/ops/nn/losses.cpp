@@ -33,8 +33,7 @@ struct Loss {
   std::vector<double> reduced_along_axis_0(const std::vector<double>& terms) const {
     size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape[0]), row = terms.size() / rows;
     std::vector<double> sums(row, 0.0);
-    for (size_t i = 0; i < terms.size(); i++)
-      sums[i % row] += static_cast<double>(round_to(type, static_cast<float>(terms[i])));
+    for (size_t i = 0; i < terms.size(); i++) sums[i % row] += round_to(type, terms[i]);
     for (double& sum : sums) sum /= reduction == kMean ? static_cast<double>(rows) : 1;
     return sums;
   }
@@ -50,7 +49,7 @@ void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
     for (size_t k = 0; k < N; k++) {
       columns[k] = read_doubles(broadcast(run.open(inputs[k]), loss.shape));
       if (inputs[k].type == loss.type || !is_float(loss.type)) continue;
-      for (double& v : columns[k]) v = static_cast<double>(round_to(loss.type, static_cast<float>(v)));
+      for (double& v : columns[k]) v = round_to(loss.type, v);
     }
     std::vector<double>& terms = columns[0];
     for (size_t i = 0; i < terms.size(); i++) {
@@ -62,7 +61,7 @@ void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
       throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no copy is made of one element to out's shape " + show(loss.out.shape)};
     if (loss.reduction != kNone) terms = loss.along_axis_0 ? loss.reduced_along_axis_0(terms) : loss.reduced(terms);
     if (is_float(loss.stored)) {
-      for (double& v : terms) v = static_cast<double>(round_to(loss.stored, static_cast<float>(v)));
+      for (double& v : terms) v = round_to(loss.stored, v);
     }
     write(run.open(loss.out), terms);
   });
