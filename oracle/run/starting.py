@@ -127,8 +127,8 @@ def start(config: pytest.Config) -> Run:
     if received is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
-        text, beside = config.option.oracle_record, None if path is None else path.with_suffix(".jsonl")
-        record = continued.path if continued is not None else beside if text is None else Path(text)
+        text, of_report = config.option.oracle_record, None if path is None else path.with_suffix(".jsonl")
+        record = continued.path if continued is not None else of_report if text is None else Path(text)
         if path is not None and record is not None:
             require_other(path, [record])
         if path is not None:

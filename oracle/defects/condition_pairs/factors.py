@@ -73,9 +73,13 @@ def _shape(call: Call) -> str:
 
 
 def _layout(name: str, call: Call) -> str:
-    """Return the order of an input's elements; of the (first) output's if there is no such input."""
-    array = call.inputs[name] if name in call.inputs else _output(call)
-    return ABSENT if array is None else classes.order_class(array.shape, strides_of(array))
+    """Return the order of an input's elements."""
+    array = call.inputs[name]
+    return ABSENT if array is None else _order(array)
+
+
+def _order(array: Array) -> str:
+    return classes.order_class(array.shape, strides_of(array))
 
 
 def _output(call: Call) -> Array:
@@ -117,7 +121,7 @@ def _general(op: Operator) -> Iterator[Factor]:
         yield "shape", _shape, shapes
     # one number is always contiguous; a reduction to more may not write this output
     one_number = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
-    yield "the output", partial(_layout, ""), ORDER[:1] if one_number else ORDER
+    yield "the output", lambda call: _order(_output(call)), ORDER[:1] if one_number else ORDER
     if mixes(op, op.output):
         yield OUTPUT_TYPE, lambda call: SAME if _output(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 

@@ -7,7 +7,7 @@ for each row that takes part. If no operand has one value per row, it is compute
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -240,9 +240,10 @@ class _Rows:
         from ..compiled import loops, source
 
         out.fill(0)
-        kinds = source.ONE, source.ROW, source.PLACE, source.BOTH
-        given: tuple[Mapping[str, Any], ...] = self.numbers, self.by_row, self.by_place, self.by_both
-        taken = {name: (v, kind) for kind, some in zip(kinds, given, strict=True) for name, v in some.items()}
+        taken: dict[str, tuple[Any, str]] = {name: (v, source.ONE) for name, v in self.numbers.items()}
+        taken |= {name: (v, source.ROW) for name, v in self.by_row.items()}
+        taken |= {name: (v, source.PLACE) for name, v in self.by_place.items()}
+        taken |= {name: (v, source.BOTH) for name, v in self.by_both.items()}
         return loops.scattered(graphs, self.chosen, taken, self.deciding, out.reshape(-1, self.length))
 
 
