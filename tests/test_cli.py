@@ -416,6 +416,7 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path, how):
     assert "success 0, failed 1 (fail 1, notrun " in done.stdout
     assert "1 个失败后停止" in done.stdout
     assert "最小用例" in done.stdout
+    assert "继续运行：在同一命令后加上 --resume " in done.stdout
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the device looks for the run in /proc")

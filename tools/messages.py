@@ -24,7 +24,7 @@ LOCALE = PACKAGE / "reporting" / "locale"
 DOMAIN = "aclnn-oracle"
 LANGUAGES = ("zh",)
 METHODS = [("reporting/**.py", "python"), ("reporting/templates/**.j2", "jinja2.ext.babel_extract"),
-           ("run/terminal.py", "python")]  # fmt: skip
+           ("run/**.py", "python")]  # fmt: skip
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": (2,)}
 

@@ -119,7 +119,8 @@ class ControllerHooks:
         if self.quiet is None:
             return [*notes, *self.run.rows, *self.summary]
         if self.quiet.kept_back:
-            notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
+            text = _("{n} lines of other plug-ins are not shown; -v shows them", n=self.quiet.kept_back)
+            notes.append(language.say(text))
         shown = failures(
             self.run.recorder.record(),
             language,

@@ -16,6 +16,7 @@ from ..model.errors import OracleError
 from ..parallel import Lost, workers
 from ..record.reader import Record, differences, read
 from ..record.types import RunHeader
+from ..reporting.language.translate import Text, _
 from ..settings.settings import Settings
 from ..system.cache import is_trusted, make_private, user_cache
 
@@ -93,20 +94,20 @@ class Earlier:
         failed = len(self.failed or ())
         return f"--rerun-failed {self.record.path}: {len(missing)} of its {failed} failed cases are not planned: {ids}"
 
-    def words(self, header: RunHeader) -> list[str]:
+    def words(self, header: RunHeader) -> list[Text]:
         """Return the terminal's lines about the earlier run. ``header``: of this run."""
         if self.record is None:
             return []
         if self.failed is None:
-            return [f"resumed: {len(self.ended)} cases had ended before"]
-        result = [] if self.failed else ["none of its cases failed"]
+            return [_("resumed: {n} cases had ended before", n=len(self.ended))]
+        result = [] if self.failed else [_("none of its cases failed")]
         if self.record.missing:
-            result.append(
-                f"the run stopped early: {self.record.missing:,} of its cases never ran, and are not run here"
-            )
+            lost = self.record.missing
+            result.append(_("the run stopped early: {n} of its cases never ran, and are not run here", n=lost))
         if self.record.header.backend != header.backend:
-            result.append(f"its backend was {self.record.header.backend}, this run is of {header.backend}")
-        return [f"--rerun-failed {self.record.path}: {sentence}" for sentence in result]
+            names = {"earlier": self.record.header.backend, "backend": header.backend}
+            result.append(_("its backend was {earlier}, this run is of {backend}", **names))
+        return [_("--rerun-failed {record}: {sentence}", record=self.record.path, sentence=s) for s in result]
 
 
 # The expansion of the built-in catalogue by several processes before a run, if this user's cache lacks it.

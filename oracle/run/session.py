@@ -40,7 +40,7 @@ from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, describe_change
 from ..record.writer import RecordWriter
 from ..reduce.script import script
 from ..reduce.shrink import shrink_with
-from ..reporting.language.translate import ENGLISH, Language
+from ..reporting.language.translate import ENGLISH, Language, Phrase, _
 from ..settings.options import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
@@ -169,7 +169,7 @@ class Run:
 
     def _catalogue(self, read: set[Path]) -> Iterator[Case]:
         """Yield every case of some catalogues, first the cases that this run has already read."""
-        for (file, _), cases in list(self._cases.items()):
+        for (file, _tier), cases in list(self._cases.items()):
             if file in read:
                 yield from cases
         for file in sorted(read):
@@ -277,7 +277,7 @@ class Run:
                 raise OracleError(f"{missing}: none is left to run; leave {' '.join(self._chosen)} out")
             if missing:
                 self.remarks.append(missing)
-            self.remarks += self.earlier.words(header)
+            self.remarks += map(self.language.say, self.earlier.words(header))
             if self.earlier.continued is not None:
                 self.recorder.go_on(self.earlier.continued)
                 return
@@ -377,9 +377,10 @@ class Run:
         if self.record is not None:
             lines.append(f"record: {self.record}")
             if counts.get("notrun"):
-                lines.append(f"to go on: the same command with --resume {shlex.quote(str(self.record))}")
+                again = _("to go on: the same command with --resume {record}", record=shlex.quote(str(self.record)))
+                lines.append(self.language.say(again))
         if self.recorder.kept is not None:
-            lines.append(f"the record that was there is kept: {self.recorder.kept}")
+            lines.append(self.language.say(_("the record that was there is kept: {record}", record=self.recorder.kept)))
         return lines
 
     @property
@@ -389,10 +390,10 @@ class Run:
         lines += [f"WARNING: {sentence}" for sentence in describe_changes((), self.recorder.said.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
         if self.settings.isolate is False and self.settings.backend not in OURS:
-            lines.append(
-                "WARNING: --no-isolate: the device ran in the process of the run; nothing is promised of this run"
-            )
-        return lines + self.recorder.said.given + self.recorder.unrun()
+            text = _("--no-isolate: the device ran in the process of the run; nothing is promised of this run")
+            lines.append(f"WARNING: {self.language.say(text)}")
+        sentences = (*self.recorder.said.given, *self.recorder.unrun())
+        return [*lines, *(self.language.say(Phrase(sentence)) for sentence in sentences)]
 
     @property
     def rows(self) -> list[str]:

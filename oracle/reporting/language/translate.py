@@ -120,6 +120,9 @@ PHRASES: tuple[str, ...] = (
 )  # fmt: skip
 
 SENTENCES: tuple[str, ...] = (
+    # operators without a case that ran (record/writer.py)
+    N_("{name}: all {n} cases were skipped, nothing was tested: {reason}"), N_("{reason} (and {n} other reasons)"),
+    N_("{reason} (and 1 other reason)"),
     N_("The strict layer does not judge {names}: a given function."),
     N_("{names} is read as if {reading}"), N_("{names} are read as if {reading}"),
     N_("{name} is written as if {reading}"),
