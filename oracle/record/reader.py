@@ -51,6 +51,7 @@ class Record:
     notes: Sequence[str] = field(default=())
     groups: Sequence[Group] = field(default=())
     reruns: Mapping[str, int] = field(default_factory=dict)  # ids with several lines: how many of the lines are ignored
+    never_ran: int | None = None  # by the last line
 
     @cached_property
     def judged(self) -> int:
@@ -70,6 +71,11 @@ class Record:
     def missing(self) -> int:
         """How many planned cases have no line, because the run stopped before them."""
         return max(0, self.header.planned - len(self.cases))
+
+    @property
+    def lacks_lines(self) -> bool:
+        """Whether cases without a line ran, by the last line."""
+        return self.never_ran is not None and self.never_ran < self.missing
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -214,7 +220,8 @@ class Lines:
     def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
         record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration,
-                        groups=tuple(self.groups), reruns=self.reruns)  # fmt: skip
+                        groups=tuple(self.groups), reruns=self.reruns,
+                        never_ran=None if self.end is None else self.end.counts.get("notrun"))  # fmt: skip
         return replace(record, notes=tuple(_notes(record, self)))
 
 

@@ -157,6 +157,9 @@ def test_the_first_and_last_line_say_what_was_planned_and_what_came_of_it(tmp_pa
     assert dataclasses.replace(record.header, started="", planned=0) == HEADER
     assert record.cases == (CASE,)
     assert record.notes == ("The run ended, but 1 of 2 planned cases have no line.",)
+    assert not record.lacks_lines
+    path.write_text(path.read_text(encoding="utf-8").replace('"notrun":1', '"notrun":0'), encoding="utf-8")
+    assert read(path).lacks_lines
 
 
 def test_the_counts_of_an_end_line_may_stand_apart() -> None:

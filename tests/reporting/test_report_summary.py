@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,12 @@ def of(**counts: int) -> list[dict[str, Any]]:
 )
 def test_the_verdict_sentence(record: Any, cases: list[dict[str, Any]], says: str) -> None:
     assert str(verdict(record(cases))) == says
+
+
+def test_a_record_whose_last_line_counts_more_cases_has_lost_lines(record: Any) -> None:
+    lost = dataclasses.replace(record(of(**{"pass": 3}, fail=1), planned=6), never_ran=0)
+    says = "Lines are missing in the record: 2 of 6 cases have none. With a line: 1 failed, 3 passed."
+    assert str(verdict(lost)) == says
 
 
 def test_the_equation_names_all_that_happened(record: Any) -> None:

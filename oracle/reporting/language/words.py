@@ -62,6 +62,9 @@ def _ended(record: Record) -> Text:
         return _("No case was planned: nothing was judged.")
     if counts["notrun"]:
         others = [(status, n) for status, n in bad if status != "notrun"]
+        if record.lacks_lines:
+            return _("Lines are missing in the record: {lost} of {cases} have none. With a line: {others}.",
+                     lost=counts["notrun"], cases=cases, others=_list([*others, ("pass", counts["pass"])]))  # fmt: skip
         if others:
             return _("The run stopped early: {lost} of {cases} never ran; {others}.", lost=counts["notrun"],
                      cases=cases, others=_list(others))  # fmt: skip
