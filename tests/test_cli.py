@@ -200,7 +200,7 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatc
         (["coverage", "--information", "--values"], "give one of --information, --values"),
         (["coverage", "--interactions", "--values"], "give one of --interactions, --values"),
         (["coverage", "--information", "--require", "9"], "give one of --require, --information"),
-        (["run", "--op", "relu", "--max-elements", "9"], "--max-elements 9: is for ATK and TTK files"),
+        (["run", "--op", "relu", "--max-elements", "9"], "--max-elements is for ATK and TTK files; name a path"),
         (["coverage", "--max-elements", "9"], "--max-elements needs --information or --values"),
         (["coverage", "--max-elements", "0", "--values"], "--max-elements 0: must be at least 1"),
         (["coverage", "--tier", "full", "--volume", "L0"], "give one of --tier, --volume"),

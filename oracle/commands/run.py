@@ -114,8 +114,11 @@ def run_catalogue(args: argparse.Namespace) -> int:
     from ..settings.settings import settings_of
 
     values = vars(args)
+    limit = values["oracle_max_elements"]
     Project.near(Path.cwd()).fill(values)
     rest = _without_ids(args.rest, values)
+    if limit is not None and not _names_paths(rest):
+        raise OracleError("--max-elements is for ATK and TTK files; name a path")
     settings = settings_of(values)  # wrong values raise an error here, in one line
     require_known(settings.backend)
     language_of(values)
@@ -236,13 +239,11 @@ def _require_ids(ids: Sequence[str]) -> None:
 
 
 def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
-    """Raise OracleError for a record, for another file without cases, for an error in a catalogue, and for
-    --max-elements without a file that it is for.
+    """Raise OracleError for a record, for another file without cases, and for an error in a catalogue.
     Without this, pytest would report the first two as missing, and print a banner after the third."""
     from ..catalogue import is_catalogue, load
     from ..interop import is_foreign_catalogue
 
-    foreign = False
     for before, word in zip(("", *words), words, strict=False):
         if before in _TAKE_VALUE:
             continue
@@ -252,9 +253,7 @@ def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
                 f"goes on with that run, --rerun-failed {word} repeats what failed in it"
             )
         path = Path(word.partition("::")[0])
-        theirs = path.is_file() and is_foreign_catalogue(path)
-        foreign = foreign or theirs
-        if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not theirs:
+        if path.suffix in (".json", ".csv", ".md", ".txt") and path.is_file() and not is_foreign_catalogue(path):
             kinds = (
                 "a YAML that begins with `aclnn_oracle: 1`, ATK's JSON (UTF-8, a list of objects with aclnn_name), or "
                 "TTK's CSV (a header with op_name and input_shapes, or with api_name and tensor_view_shapes)"
@@ -262,8 +261,6 @@ def _reject_non_catalogues(words: Sequence[str], settings: Settings) -> None:
             raise OracleError(f"{path}: holds no cases; a catalogue is {kinds}")
         if path.suffix in (".yaml", ".yml") and path.is_file() and is_catalogue(path):
             load(path, settings.generated, settings.tier)  # the result is kept, so the collection does not repeat it
-    if settings.max_elements is not None and not foreign:
-        raise OracleError(f"--max-elements {settings.max_elements}: is for ATK and TTK files, and none is given")
 
 
 def _free_name(settings: Settings) -> Path:
