@@ -9,7 +9,8 @@ picklable: it sees the cases one after the other, in one process, independently 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
@@ -37,15 +38,15 @@ from .measure import Progress
 from .trial import PlainRun, cheap_first
 
 
-@dataclass(frozen=True)
-class KernelInfo:
-    """A kernel's description of itself. ``place``: its number in the iterable."""
+class KernelInfo(NamedTuple):
+    """A kernel's description of itself, which names it in every process. Its place in the iterable does not: a set has
+    another order in each process."""
 
-    place: int
     name: str
     op: str
     soc: str
     wrong: bool
+    turn: int  # its number among kernels with equal other fields
 
 
 @dataclass
@@ -62,16 +63,6 @@ class Finding:
     def good(self) -> bool:
         """Whether a wrong kernel was noticed, or a right one was not flagged."""
         return bool(self.case) == self.kernel.wrong
-
-
-class Key(NamedTuple):
-    """The identity of a kernel in every process. Its place is not used: a set has another order in each process."""
-
-    name: str
-    op: str
-    soc: str
-    wrong: bool
-    turn: int  # its number among kernels with equal other fields
 
 
 # ---- the supplied kernels --------------------------------------------------------------------------------------------
@@ -91,9 +82,15 @@ def import_kernels(text: str) -> list[Any]:
     return list(result)
 
 
-def describe_kernels(kernels: Iterable[Any], soc: str) -> list[KernelInfo]:
-    """Return each kernel's description of itself. Raise OracleError for an invalid one."""
-    return [_described(kernel, place, soc) for place, kernel in enumerate(kernels)]
+def described(kernels: Iterable[Any], soc: str) -> dict[KernelInfo, Any]:
+    """Return the kernels by their descriptions of themselves, in order. Raise OracleError for an invalid one."""
+    seen: Counter[KernelInfo] = Counter()
+    result = {}
+    for place, kernel in enumerate(kernels):
+        first = _described(kernel, place, soc)
+        result[first._replace(turn=seen[first])] = kernel
+        seen[first] += 1
+    return result
 
 
 def _described(kernel: Any, place: int, soc: str) -> KernelInfo:
@@ -112,84 +109,57 @@ def _described(kernel: Any, place: int, soc: str) -> KernelInfo:
         )
     own = getattr(kernel, "soc", None)
     try:
-        return KernelInfo(place, name, operator_named(kernel.op).name, platform(soc if own is None else own).soc, wrong)
+        return KernelInfo(name, operator_named(kernel.op).name, platform(soc if own is None else own).soc, wrong, 0)
     except OracleError as error:
         raise OracleError(f"{who}: {error}") from None
-
-
-def keys(kernels: Iterable[KernelInfo]) -> dict[int, Key]:
-    """Return each kernel's identity for another process, by its place here."""
-    seen: dict[tuple[str, str, str, bool], int] = {}
-    made = {}
-    for kernel in kernels:
-        alike = (kernel.name, kernel.op, kernel.soc, kernel.wrong)
-        seen[alike] = seen.get(alike, -1) + 1
-        made[kernel.place] = Key(*alike, seen[alike])
-    return made
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
 
 
-class Step(NamedTuple):
-    """The turn of a kernel on a case."""
-
-    place: int
-    case: str
+Step = tuple[KernelInfo, str]  # the turn of a kernel on a case, by its id
+Answer = tuple[list[Finding], dict[str, str]]  # the findings, and the unusable cases
 
 
 def run_group(
-    group: Sequence[tuple[KernelInfo, Backend]], cases: tuple[Case, ...], settings: Settings
-) -> tuple[list[Finding], dict[str, str]]:
-    """Run kernels of one operator on one SoC in this process; return their findings, and the unusable cases."""
-    running = Running(group, cases, settings)
-    for _ in running.steps():
-        pass
-    return running.findings, running.unusable
+    group: Mapping[KernelInfo, Backend],
+    cases: tuple[Case, ...],
+    settings: Settings,
+    tell: Callable[[Step], None] = lambda step: None,
+) -> Answer:
+    """Run kernels of one operator on one SoC in this process, case by case. Data and golden of a case are made once for
+    all kernels. A kernel leaves after the first case that it fails. ``tell`` is called before each turn."""
+    first = next(iter(group))
+    settings = replace(settings, soc=first.soc)
+    findings, unusable = [Finding(kernel) for kernel in group], dict[str, str]()
+    for case in cheap_first(case for case in select(cases, soc=first.soc) if case.op == first.op):
+        live = [finding for finding in findings if not finding.case]
+        if not live:
+            break
+        try:
+            plain = PlainRun(Prepared.make(case, settings))
+        except OracleError as error:
+            unusable[case.id] = str(error)
+            continue
+        for finding in live:
+            tell((finding.kernel, case.id))
+            if not _judge(finding, group[finding.kernel], plain):
+                unusable.setdefault(case.id, f"a right kernel fails: {plain.reason}")
+    return findings, unusable
 
 
-class Running:
-    """A run of kernels of one operator on one SoC. Data and golden of a case are made once for all kernels."""
-
-    def __init__(
-        self, group: Sequence[tuple[KernelInfo, Backend]], cases: tuple[Case, ...], settings: Settings
-    ) -> None:
-        self.backends = {kernel.place: backend for kernel, backend in group}
-        self.findings = [Finding(kernel) for kernel, _ in group]
-        first = group[0][0]
-        self.settings = replace(settings, soc=first.soc)
-        self.cases = cheap_first(tuple(case for case in select(cases, soc=first.soc) if case.op == first.op))
-        self.unusable: dict[str, str] = {}
-
-    def steps(self) -> Iterator[Step]:
-        """Run case by case, and yield before each kernel's turn. A kernel leaves after the first case that it fails."""
-        for case in self.cases:
-            live = [finding for finding in self.findings if not finding.case]
-            if not live:
-                return
-            try:
-                prepared = Prepared.make(case, self.settings)
-            except OracleError as error:
-                self.unusable[case.id] = str(error)
-                continue
-            plain = PlainRun(prepared)
-            for finding in live:
-                yield Step(finding.kernel.place, case.id)
-                self._judge(finding, prepared, plain)
-
-    def _judge(self, finding: Finding, prepared: Prepared, plain: PlainRun) -> None:
-        outcome = _outcome(prepared, self.backends[finding.kernel.place])
-        if outcome.status == "skip":
-            finding.refused = outcome.reason
-            return
-        finding.judged += 1
-        if outcome.status == "pass":
-            return
-        case = prepared.case.id
-        if plain.passes:
-            finding.case, finding.reason = case, outcome.reason
-        else:
-            self.unusable.setdefault(case, f"a right kernel fails: {plain.reason}")
+def _judge(finding: Finding, backend: Backend, plain: PlainRun) -> bool:
+    """Run a kernel on a case. Return False if it fails the case, but a right kernel fails it too."""
+    outcome = _outcome(plain.prepared, backend)
+    if outcome.status == "skip":
+        finding.refused = outcome.reason
+        return True
+    finding.judged += 1
+    if outcome.status == "pass":
+        return True
+    if plain.passes:
+        finding.case, finding.reason = plain.prepared.case.id, outcome.reason
+    return plain.passes
 
 
 def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
@@ -213,8 +183,6 @@ def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
 
 SILENCE = 600.0  # seconds without a message before a process is ended; a large case's golden takes a few
 
-Answer = tuple[list[Finding], dict[str, str]]
-
 
 @dataclass
 class Work:
@@ -222,7 +190,6 @@ class Work:
 
     text: str
     soc: str  # for kernels without their own
-    keys: Mapping[int, Key]
     cases: tuple[Case, ...]
     settings: Settings
     running: set[Any] = field(default_factory=set)
@@ -266,18 +233,16 @@ def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
         raise OracleError("power --kernels: interrupted")
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    wanted = {kernel.place: work.keys[kernel.place] for kernel in group}
-    given = (theirs, work.text, work.soc, wanted, work.cases, work.settings, OPERATORS.added)
+    given = (theirs, work.text, work.soc, group, work.cases, work.settings, OPERATORS.added)
     process = context.Process(target=serve, args=given)
     process.start()
     theirs.close()
     work.running.add(process)
-    turn = Step(group[0].place, "")
-    judged = 0
+    turn, judged = (group[0], ""), 0
     try:
         while True:
             if not ours.poll(SILENCE):
-                return _ended(group, turn, judged, f"timeout: no answer in {SILENCE:.0f} s")
+                return _ended(turn, judged, f"timeout: no answer in {SILENCE:.0f} s")
             word, said = ours.recv()
             if word == "answer":
                 return said  # type: ignore[no-any-return]
@@ -286,7 +251,7 @@ def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
             turn, judged = said, judged + 1
     except (EOFError, OSError):
         process.join()
-        return _ended(group, turn, judged, f"crash: the process running it died: {how_ended(process.exitcode or 0)}")
+        return _ended(turn, judged, f"crash: the process running it died: {how_ended(process.exitcode or 0)}")
     finally:
         process.kill()
         process.join()
@@ -294,18 +259,18 @@ def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
         ours.close()
 
 
-def _ended(group: Sequence[KernelInfo], turn: Step, judged: int, reason: str) -> Finding:
-    kernel = next(kernel for kernel in group if kernel.place == turn.place)
-    if not turn.case:
+def _ended(turn: Step, judged: int, reason: str) -> Finding:
+    kernel, case = turn
+    if not case:
         raise OracleError(f"power --kernels: the process of {kernel.name} ended before its first case: {reason}")
-    return Finding(kernel, turn.case, reason, judged)
+    return Finding(kernel, case, reason, judged)
 
 
 def serve(
     pipe: Connection[Any, Any],
     text: str,
     soc: str,
-    wanted: Mapping[int, Key],
+    wanted: Sequence[KernelInfo],
     cases: tuple[Case, ...],
     settings: Settings,
     operators: tuple[str, ...],
@@ -314,26 +279,14 @@ def serve(
     prepare_pool_worker()
     register(operators)
     try:
-        group = _chosen(text, soc, wanted)
+        here = described(import_kernels(text), soc)
+        if lost := [kernel.name for kernel in wanted if kernel not in here]:
+            raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
     except OracleError as error:
         pipe.send(("refused", str(error)))
         return
-    running = Running(group, cases, settings)
-    for step in running.steps():
-        pipe.send(("turn", step))
-    pipe.send(("answer", (running.findings, running.unusable)))
-
-
-def _chosen(text: str, soc: str, wanted: Mapping[int, Key]) -> list[tuple[KernelInfo, Any]]:
-    """Return the wanted kernels of this process, each with its place in the parent's order."""
-    result = import_kernels(text)
-    here = {key: place for place, key in keys(describe_kernels(result, soc)).items()}
-    lost = [key.name for key in wanted.values() if key not in here]
-    if lost:
-        raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
-    return [
-        (KernelInfo(place, key.name, key.op, key.soc, key.wrong), result[here[key]]) for place, key in wanted.items()
-    ]
+    group = {kernel: here[kernel] for kernel in wanted}
+    pipe.send(("answer", run_group(group, cases, settings, lambda step: pipe.send(("turn", step)))))
 
 
 # ---- the score -------------------------------------------------------------------------------------------------------
@@ -415,25 +368,24 @@ def score_on(
     progress: Progress | None = None,
 ) -> Result:
     """Score given cases on kernels; otherwise as :func:`score`."""
-    result = import_kernels(kernels) if isinstance(kernels, str) else list(kernels)
     default = platform(soc or DEFAULT_SOC).soc
-    wanted = [one for one in describe_kernels(result, default) if only in one.name]
+    given = described(import_kernels(kernels) if isinstance(kernels, str) else kernels, default)
+    wanted = [kernel for kernel in given if only in kernel.name]
     if not wanted:
         raise OracleError(f"power --kernels: there is no kernel{f' whose name contains {only!r}' if only else ''}")
     groups = grouped(wanted, jobs if isinstance(kernels, str) else 1)
     if isinstance(kernels, str):
-        work = Work(kernels, default, keys(wanted), cases, settings)
-        answers: Iterator[Answer] = run_all(groups, work, jobs)
+        answers: Iterator[Answer] = run_all(groups, Work(kernels, default, cases, settings), jobs)
     else:
-        answers = (run_group([(one, result[one.place]) for one in group], cases, settings) for group in groups)
-    findings: dict[int, Finding] = {}
+        answers = (run_group({kernel: given[kernel] for kernel in group}, cases, settings) for group in groups)
+    findings: dict[KernelInfo, Finding] = {}
     unusable: dict[str, str] = {}
     for done, (answer, bad) in enumerate(answers, 1):
-        findings |= {finding.kernel.place: finding for finding in answer}
+        findings |= {finding.kernel: finding for finding in answer}
         unusable |= bad
         if progress is not None:
             progress(f"{answer[0].kernel.op}: {len(answer)} kernels on {answer[0].kernel.soc}", done, len(groups))
-    return Result(tuple(findings[one.place] for one in wanted), unusable)
+    return Result(tuple(map(findings.__getitem__, wanted)), unusable)
 
 
 def grouped(kernels: Sequence[KernelInfo], jobs: int) -> list[list[KernelInfo]]:
