@@ -6,7 +6,7 @@ A right device has the default steps below; a wrong device differs in one of the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -270,15 +270,15 @@ def published_defect(
     id: str,
     kind: str,
     what: str,
+    kernel: Kernel | None,
     needs: str,
     evidence: str,
-    kernel: Kernel | None = None,
     *,
     socs: tuple[str, ...] = EVERY_SOC,
     **steps: Any,
-) -> Iterator[Defect]:
-    """Yield one published defect, made as by :func:`mutant`."""
-    yield Defect(id, op.name, kind, what, Device(id, kernel or plain(op), **steps), needs, evidence, socs)
+) -> Defect:
+    """Return a published defect, made as by :func:`mutant`."""
+    return Defect(id, op.name, kind, what, Device(id, kernel or plain(op), **steps), needs, evidence, socs)
 
 
 @dataclass(frozen=True)

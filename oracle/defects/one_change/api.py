@@ -17,8 +17,8 @@ from ...model.call import POINTERS, Array, Call
 from ...model.dtypes import DTYPES
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
-from ..base.device import EVERY_SOC, Defect, Device, mutant, plain
-from ..base.elementwise import Arguments, F, Kernel
+from ..base.device import Defect, mutant, plain, published_defect
+from ..base.elementwise import Arguments, F
 from ..base.queries import accepted_values, call_of, checks_of, usual, usual_shape
 from .layouts import storage_of
 from .refusals import not_contiguous, refusing
@@ -280,35 +280,33 @@ def _dtype_checks(op: Operator) -> Callable[[str], bool]:
     return lambda name: name not in compares if compares else "dtype of" not in name
 
 
-def rows(op: Operator) -> Iterator[Defect]:
-    """Yield A01 to A08 for an operator."""
-    right, first = plain(op), op.inputs()[0].name
-    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("A01", "API", "refuses an output that is not contiguous", right,
-         {"check": refusing(partial(not_contiguous, op.output))},
-         "a strided output", "ops-nn !3792/#2100"),
-        ("A02", "API", "accepts inconsistent dtypes", right, {"check": without(_dtype_checks(op))},
-         "a call whose dtypes must be refused", "ops-nn !8677/#4791"),
-        ("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results, of more than {MANY}",
-         partial(_stale_tile, op), {}, f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
-        ("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", right,
-         {"written": _other_tiling}, f"more than {TILING_A2} elements", "ops-nn !8856/#4797"),
-        ("A05", "API", "fails on empty tensors", right, {"check": _fails_on_empty}, "an empty tensor",
-         "FlagGems #4096, op-plugin fd705983, ops-nn !1168/#707"),
-        ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", right,
-         {"check": _wrapped, "launch": _launched_unless_wrapped},
-         f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370"),
-        ("A07", "LAY", f"rows beyond {TOKENS} are infinite", partial(_buffer_overflow, op), {},
-         f"more than {TOKENS} rows", "vllm-ascend #11391"),
-        ("A08", "API", f"{first} is used as scratch", right, {"after": partial(_negated_in_place, first)}, "any call",
-         "survey"),
+def rows(op: Operator) -> list[Defect]:
+    """Return A01 to A08 for an operator."""
+    first = op.inputs()[0].name
+
+    def row(name: str, *words: Any, **steps: Any) -> Defect:
+        return published_defect(op, f"{name}/{op.slug}", *words, **steps)
+
+    result = [
+        row("A01", "API", "refuses an output that is not contiguous", None, "a strided output", "ops-nn !3792/#2100",
+            check=refusing(partial(not_contiguous, op.output))),
+        row("A02", "API", "accepts inconsistent dtypes", None, "a call whose dtypes must be refused",
+            "ops-nn !8677/#4791", check=without(_dtype_checks(op))),
+        row("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results, of more than {MANY}",
+            partial(_stale_tile, op), f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
+        row("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", None,
+            f"more than {TILING_A2} elements", "ops-nn !8856/#4797", written=_other_tiling, socs=("ascend910b",)),
+        row("A05", "API", "fails on empty tensors", None, "an empty tensor",
+            "FlagGems #4096, op-plugin fd705983, ops-nn !1168/#707", check=_fails_on_empty),
+        row("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", None,
+            f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370", check=_wrapped,
+            launch=_launched_unless_wrapped),
+        row("A07", "LAY", f"rows beyond {TOKENS} are infinite", partial(_buffer_overflow, op),
+            f"more than {TOKENS} rows", "vllm-ascend #11391", socs=("ascend310p",)),
+        row("A08", "API", f"{first} is used as scratch", None, "any call", "survey",
+            after=partial(_negated_in_place, first)),
     ]  # fmt: skip
-    socs: dict[str, tuple[str, ...]] = {"A04": ("ascend910b",), "A07": ("ascend310p",)}
-    for name, kind, what, kernel, steps, needs, evidence in table:
-        if name == "A07" and "ascend310p" not in op.documented:
-            continue
-        device = Device(name, kernel, **steps)
-        yield Defect(f"{name}/{op.slug}", op.name, kind, what, device, needs, evidence, socs.get(name, EVERY_SOC))
+    return [defect for defect in result if not {*op.documented}.isdisjoint(defect.socs)]
 
 
 # ---- further misbehaviour --------------------------------------------------------------------------------------------

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...operators import nll_loss2d_backward, nll_loss_backward
+from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
-from ..base.device import Defect, Device, Right, plain
+from ..base.device import Defect, Right, published_defect
 from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Change, Formula, Samples, changing
 from ..one_change.layouts import reading_packed
@@ -82,43 +83,43 @@ def beyond(k: Samples, a: Arguments, *, wraps: bool) -> Any:
     return out
 
 
-def of_nll_loss_backward() -> Iterator[Defect]:
-    """Yield N01 to N12."""
-    table: list[tuple[str, str, str, Change, str, str]] = [
-        ("N01", "IDX", "a negative ignoreIndex is not honoured and negative targets wrap", _negative_targets_wrap,
-         "a negative ignoreIndex that stands in the target",
-         "DIOPI #1161, PaddleCustomDevice #398 and #1390, pytorch #106118"),
-        ("N02", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
-         "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn !1990/#1101, !1997/#1105"),
-        ("N03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
-         "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
-        ("N04", "RED", "mean divides by the batch instead of totalWeight", _divided_by_batch,
-         "mean with a totalWeight that is not the batch size", "pytorch/xla #896, Oneflow #6838"),
-        ("N05", "RED", "gradOutput is ignored", _gradient_ignored, "gradients other than one",
-         "pytorch #94226, kulinseth/pytorch #289"),
-        ("N06", "RED", "sum is divided by totalWeight too", _sum_divided, "sum with a totalWeight other than one",
-         "aprender #2182"),
-        ("N07", "RED", "reduction none returns zeros", lambda k, a: k.out if k.reduction == EACH else None,
-         "reduction none", "DirectML #739, #740"),
-        ("N08", "SPEC", "mean with totalWeight <= 0 returns zeros", _total_not_positive,
-         "mean with a negative or zero totalWeight", "pytorch #64572, #31491, pytorch/xla #3141"),
-        ("N09", "SPEC", "the output is not cleared: other classes and ignored rows keep garbage", _not_cleared,
-         "more than one class, or an ignored row", "pytorch #20406"),
-        ("N10", "BIG", f"writes at flat offsets from {BEYOND} on are lost (2^31 in the original)",
-         partial(beyond, wraps=False), f"more than {BEYOND} cells", "pytorch #190139, torch-xpu-ops #4725"),
-        ("N10/wraps", "BIG", f"writes at flat offsets from {BEYOND} on wrap around (2^31 in the original)",
-         partial(beyond, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
-        ("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
-         "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
-    ]  # fmt: skip
+def _changed(op: Operator, id: str, kind: str, what: str, change: Change, needs: str, evidence: str) -> Defect:
+    return published_defect(op, id, kind, what, changing(op, change), needs, evidence)
+
+
+def of_nll_loss_backward() -> list[Defect]:
+    """Return N01 to N12."""
     op = nll_loss_backward.OPERATOR
-    for name, kind, what, change, needs, evidence in table:
-        yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
-    yield Defect(
-        "N12", op.name, "LAY", "a strided target is read contiguously",
-        Device("N12", plain(op), read=reading_packed("target")), "a target with stride 2",
-        "class of Torch-FL #171, pytorch #175084",
-    )  # fmt: skip
+    row = partial(_changed, op)
+    return [
+        row("N01", "IDX", "a negative ignoreIndex is not honoured and negative targets wrap", _negative_targets_wrap,
+            "a negative ignoreIndex that stands in the target",
+            "DIOPI #1161, PaddleCustomDevice #398 and #1390, pytorch #106118"),
+        row("N02", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
+            "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn !1990/#1101, !1997/#1105"),
+        row("N03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
+            "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
+        row("N04", "RED", "mean divides by the batch instead of totalWeight", _divided_by_batch,
+            "mean with a totalWeight that is not the batch size", "pytorch/xla #896, Oneflow #6838"),
+        row("N05", "RED", "gradOutput is ignored", _gradient_ignored, "gradients other than one",
+            "pytorch #94226, kulinseth/pytorch #289"),
+        row("N06", "RED", "sum is divided by totalWeight too", _sum_divided, "sum with a totalWeight other than one",
+            "aprender #2182"),
+        row("N07", "RED", "reduction none returns zeros", lambda k, a: k.out if k.reduction == EACH else None,
+            "reduction none", "DirectML #739, #740"),
+        row("N08", "SPEC", "mean with totalWeight <= 0 returns zeros", _total_not_positive,
+            "mean with a negative or zero totalWeight", "pytorch #64572, #31491, pytorch/xla #3141"),
+        row("N09", "SPEC", "the output is not cleared: other classes and ignored rows keep garbage", _not_cleared,
+            "more than one class, or an ignored row", "pytorch #20406"),
+        row("N10", "BIG", f"writes at flat offsets from {BEYOND} on are lost (2^31 in the original)",
+            partial(beyond, wraps=False), f"more than {BEYOND} cells", "pytorch #190139, torch-xpu-ops #4725"),
+        row("N10/wraps", "BIG", f"writes at flat offsets from {BEYOND} on wrap around (2^31 in the original)",
+            partial(beyond, wraps=True), f"more than {BEYOND} cells", "pytorch #190139"),
+        row("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
+            "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
+        published_defect(op, "N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
+                         "class of Torch-FL #171, pytorch #175084", read=reading_packed("target")),
+    ]  # fmt: skip
 
 
 # The published defects of aclnnNLLLoss2dBackward, and the defects of aclnnNLLLossBackward that its kernel can share.
@@ -133,21 +134,19 @@ def _classes_last(k: Samples, a: Arguments) -> Any:
     return np.moveaxis(last.reshape(batch, classes, *image), 1, -1).reshape(-1, classes).astype(F)
 
 
-def of_nll_loss2d_backward() -> Iterator[Defect]:
-    """Yield the defects 2D01 to 2D04."""
-    table: list[tuple[str, str, str, Change, str, str]] = [
-        ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
-         "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
-        ("2D02", "LAY", "the result is not transposed back from (N, H, W, C)", _classes_last,
-         "an image of several pixels and several classes", "class of hicann/ops-nn nll_loss_grad (TBE route)"),
-        ("2D03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
-         "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
-        ("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared,
-         "more than one class, or an ignored pixel", "pytorch #20406"),
+def of_nll_loss2d_backward() -> list[Defect]:
+    """Return the defects 2D01 to 2D04."""
+    row = partial(_changed, nll_loss2d_backward.OPERATOR)
+    return [
+        row("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
+            "an ignoreIndex beyond int32 whose low bits are a class that occurs", "ops-nn eb818ca68"),
+        row("2D02", "LAY", "the result is not transposed back from (N, H, W, C)", _classes_last,
+            "an image of several pixels and several classes", "class of hicann/ops-nn nll_loss_grad (TBE route)"),
+        row("2D03", "IDX", "an ignoreIndex inside [0, C) is never honoured", _never_ignored,
+            "an ignoreIndex that is a class and occurs in the target", "pytorch/xla #896, pytorch #109574"),
+        row("2D04", "SPEC", "the output is not cleared: other classes and ignored pixels keep garbage", _not_cleared,
+            "more than one class, or an ignored pixel", "pytorch #20406"),
     ]  # fmt: skip
-    op = nll_loss2d_backward.OPERATOR
-    for name, kind, what, change, needs, evidence in table:
-        yield Defect(name, op.name, kind, what, Device(name, changing(op, change)), needs, evidence)
 
 
 # Operator -> a function that yields its published entries.

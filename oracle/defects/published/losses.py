@@ -30,11 +30,9 @@ from ...operators.definition.parameters import MEAN, SUM
 from ..base import elementwise, rows as staged
 from ..base.device import (
     BEFORE_950,
-    EVERY_SOC,
     WITH_INFINITIES,
     Argument,
     Defect,
-    Device,
     Right,
     half_away,
     plain,
@@ -47,17 +45,15 @@ from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes
 
 
-def of_cross_entropy(op: Operator, evidence: str) -> Iterator[Defect]:
-    """Yield the published defects that aclnnCrossEntropyLoss and its gradient share."""
-    yield Defect(
-        f"{op.slug}/negative ignoreIndex", op.name, "IDX", "a mean counts the samples of a negative ignoreIndex too",
-        Device("negative", partial(_counting_ignored, op)), "a mean, and a negative ignoreIndex that occurs", evidence,
-    )  # fmt: skip
-    yield Defect(
-        f"{op.slug}/low bits", op.name, "IDX", "ignoreIndex is cut to its low 32 bits",
-        Device("low bits", partial(_cut, op)), "an ignoreIndex beyond int32 whose low bits are a class that occurs",
-        "the kernel of ascend950",
-    )  # fmt: skip
+def of_cross_entropy(op: Operator, evidence: str) -> list[Defect]:
+    """Return the published defects that aclnnCrossEntropyLoss and its gradient share."""
+    row = partial(published_defect, op)
+    return [
+        row(f"{op.slug}/negative ignoreIndex", "IDX", "a mean counts the samples of a negative ignoreIndex too",
+            partial(_counting_ignored, op), "a mean, and a negative ignoreIndex that occurs", evidence),
+        row(f"{op.slug}/low bits", "IDX", "ignoreIndex is cut to its low 32 bits", partial(_cut, op),
+            "an ignoreIndex beyond int32 whose low bits are a class that occurs", "the kernel of ascend950"),
+    ]  # fmt: skip
 
 
 def _counting_ignored(op: Operator, a: Arguments, target: Platform) -> Array:
@@ -125,16 +121,15 @@ def by_self(reduction: int, a: Arguments, target: Platform) -> Array:
     return np.asarray(result * F(whole / max(1, own)))
 
 
-def of_kl_div_backward() -> Iterator[Defect]:
-    """Yield the means with the divisors of the official golden and of PyTorch."""
-    for name, reduction, evidence in (
-        ("mean", MEAN, "ops-nn golden.py"),
-        ("batch mean", kl_div.BATCH_MEAN, "PyTorch's kl_div"),
-    ):
-        yield Defect(
-            f"kl_div/{name} of self", kl_div_backward.OPERATOR.name, "RED", f"a {name} divides by what self counts",
-            Device(name, partial(by_self, reduction)), f"a {name} of a self that broadcasts", evidence,
-        )  # fmt: skip
+def of_kl_div_backward() -> list[Defect]:
+    """Return the means with the divisors of the official golden and of PyTorch."""
+    row = partial(published_defect, kl_div_backward.OPERATOR)
+    return [
+        row("kl_div/mean of self", "RED", "a mean divides by what self counts", partial(by_self, MEAN),
+            "a mean of a self that broadcasts", "ops-nn golden.py"),
+        row("kl_div/batch mean of self", "RED", "a batch mean divides by what self counts",
+            partial(by_self, kl_div.BATCH_MEAN), "a batch mean of a self that broadcasts", "PyTorch's kl_div"),
+    ]  # fmt: skip
 
 
 # Published defects of aclnnMseLoss.
@@ -190,42 +185,39 @@ def null_weight_is_zero(k: Operands, a: Arguments) -> None:
     k.setdefault("w", 0.0)
 
 
-def of_binary_cross_entropy_backward() -> Iterator[Defect]:
-    """Yield B01 to B08."""
-    op, right = binary_cross_entropy_backward.OPERATOR, plain(binary_cross_entropy_backward.OPERATOR)
-    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("B01", "NUM", "float16 is computed in float16, where the clamp is zero", changing(op, in_float16), {},
-         "float16 with self at 0 or 1", "Oneflow #7476"),
-        ("B02", "NUM", "the divisor is not clamped",
-         computing(op, lambda g, x, y, w: g * (x - y) / ((1 - x) * x) * w), {},
-         "self at 0, at 1 or outside [0, 1]", "torch/nn #730, tiny-dnn #410"),
-        ("B03", "NUM", "self is clamped before the numerator too", computing(op, clamp_first), {},
-         "self and target both near 0, or self outside [0, 1]", "pytorch #187557"),
-        ("B04", "RED", "sum adds all elements up", changing(op, summed), {}, "sum with more than one element",
-         "pytorch #59477, #77852"),
-        ("B05", "RED", "mean divides by the first dim", changing(op, by_batch), {}, "mean of rank 2 or more",
-         "class of aprender #2182"),
-        ("B06", "RED", "a missing weight is read as zeros", changing(op, null_weight_is_zero), {}, "no weight",
-         "ops-nn !2958/#1486"),
-        ("B07", "SPEC", "float16 overflow gives 65504 and NaN gives 0", right, {"store": saturated},
-         "float16 results that overflow, or NaN", "DIPU #684, DIOPI #644"),
-        ("B08", "NUM", "16-bit stores round ties away from zero", right, {"store": half_away},
-         "results that lie exactly halfway between two 16-bit numbers", "ops-nn !8521/#4692"),
-        ("B08/truncates", "NUM", "16-bit stores cut the digits off", right, {"store": truncated},
-         "any inexact 16-bit result", "ops-nn !8521/#4692"),
+def of_binary_cross_entropy_backward() -> list[Defect]:
+    """Return B01 to B08."""
+    op = binary_cross_entropy_backward.OPERATOR
+    row = partial(published_defect, op)
+    return [
+        row("B01", "NUM", "float16 is computed in float16, where the clamp is zero", changing(op, in_float16),
+            "float16 with self at 0 or 1", "Oneflow #7476"),
+        row("B02", "NUM", "the divisor is not clamped",
+            computing(op, lambda g, x, y, w: g * (x - y) / ((1 - x) * x) * w), "self at 0, at 1 or outside [0, 1]",
+            "torch/nn #730, tiny-dnn #410"),
+        row("B03", "NUM", "self is clamped before the numerator too", computing(op, clamp_first),
+            "self and target both near 0, or self outside [0, 1]", "pytorch #187557"),
+        row("B04", "RED", "sum adds all elements up", changing(op, summed), "sum with more than one element",
+            "pytorch #59477, #77852"),
+        row("B05", "RED", "mean divides by the first dim", changing(op, by_batch), "mean of rank 2 or more",
+            "class of aprender #2182"),
+        row("B06", "RED", "a missing weight is read as zeros", changing(op, null_weight_is_zero), "no weight",
+            "ops-nn !2958/#1486"),
+        row("B07", "SPEC", "float16 overflow gives 65504 and NaN gives 0", None,
+            "float16 results that overflow, or NaN", "DIPU #684, DIOPI #644", store=saturated, socs=WITH_INFINITIES),
+        row("B08", "NUM", "16-bit stores round ties away from zero", None,
+            "results that lie exactly halfway between two 16-bit numbers", "ops-nn !8521/#4692", store=half_away),
+        row("B08/truncates", "NUM", "16-bit stores cut the digits off", None, "any inexact 16-bit result",
+            "ops-nn !8521/#4692", store=truncated),
     ]  # fmt: skip
-    for name, kind, what, kernel, steps, needs, evidence in table:
-        socs = WITH_INFINITIES if name == "B07" else EVERY_SOC
-        yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence, socs)
 
 
-# A right kernel of aclnnBinaryCrossEntropyWithLogitsBackward in addition to the public ones: the page's own formula.
-
-
-def of_binary_cross_entropy_with_logits_backward() -> Iterator[Right]:
-    """Yield the right kernel."""
+def of_binary_cross_entropy_with_logits_backward() -> list[Right]:
+    """Return a right kernel in addition to the public ones: the page's own formula."""
     op = binary_cross_entropy_with_logits_backward.OPERATOR
-    yield Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, Formula(op)))
+    return [
+        Right("right/two sigmoids", op.name, "1 - s as a sigmoid of its own, in float32", computing(op, Formula(op)))
+    ]
 
 
 # Operator -> a function that yields its published entries.
@@ -233,17 +225,17 @@ ROWS: Mapping[str, Callable[[], Iterable[Argument | Defect | Right]]] = {
     "cross_entropy_loss": partial(of_cross_entropy, cross_entropy_loss.OPERATOR, "ops-nn 9829a66ef"),
     "cross_entropy_loss_grad": of_cross_entropy_loss_grad,
     "kl_div_backward": of_kl_div_backward,
-    "mse_loss": partial(
-        published_defect, mse_loss.OPERATOR, "mse_loss/last core alone", "DET",
-        "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)",
-        "a sum over several cores", "ops-nn 192857467", _last_core(),
-    ),
-    "soft_margin_loss_backward": partial(
-        published_defect, soft_margin_loss_backward.OPERATOR, "soft_margin/factor last", "RED",
-        "a mean's factor is multiplied last, to an infinity", "a mean of huge gradients with a target above 1",
-        "ops-nn 8e6b992ef", computing(soft_margin_loss_backward.OPERATOR, factor_last),
-        socs=("ascend950",),  # before August 2026
-    ),
+    "mse_loss": lambda: [published_defect(
+        mse_loss.OPERATOR, "mse_loss/last core alone", "DET",
+        "cores do not wait for one another, so that the sum is the last one's: (192857467, April 2026)", _last_core(),
+        "a sum over several cores", "ops-nn 192857467",
+    )],
+    "soft_margin_loss_backward": lambda: [published_defect(
+        soft_margin_loss_backward.OPERATOR, "soft_margin/factor last", "RED",
+        "a mean's factor is multiplied last, to an infinity",
+        computing(soft_margin_loss_backward.OPERATOR, factor_last), "a mean of huge gradients with a target above 1",
+        "ops-nn 8e6b992ef", socs=("ascend950",),  # before August 2026
+    )],
     "binary_cross_entropy_backward": of_binary_cross_entropy_backward,
     "binary_cross_entropy_with_logits_backward": of_binary_cross_entropy_with_logits_backward,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...model.aclnn import Platform
 from ...model.call import Array
 from ...numerics.expressions import Expression, equal, where
 from ...operators import hardswish_backward, prelu_backward
-from ..base.device import Defect, Device, Right, published_defect
+from ..base.device import Defect, Right, published_defect
 from ..base.elementwise import Arguments, F, Kernel, computing
 from ..one_change.api import merged
 
@@ -25,7 +25,7 @@ def overwritten(g: Expression, x: Expression) -> Expression:
 
 # Defects of aclnnPreluBackward that other elementwise operators cannot have: channels, sums, masks.
 
-NAME, SUM = prelu_backward.OPERATOR.name, "gradWeight"
+SUM = "gradWeight"
 ADDED = partial(merged, lambda old, new: old + new)  # the memory was not cleared
 Terms = Callable[[Array, Array], Array]
 
@@ -115,46 +115,49 @@ def first_weight(a: Arguments, target: Platform) -> Array:
     return np.asarray(wide.reshape(x.shape))
 
 
-def of_prelu_backward() -> Iterator[Defect]:
-    """Yield the defects of aclnnPreluBackward."""
-    own: list[tuple[str, str, str, Device, str]] = [
-        ("channels last", "IDX", "gradWeight: the channels are taken along the last axis",
-         Device("last", along(-1), output=SUM), "three axes or more, and a weight per channel"),
-        ("channels first", "IDX", "gradWeight: the channels are taken along axis 0",
-         Device("first", along(0), output=SUM), "a weight per channel"),
-        ("narrow sum", "RED", "gradWeight: added up in the tensors' type",
-         Device("narrow", summed(narrow), output=SUM), "16-bit tensors and a few hundred terms"),
-        ("first sample", "RED", "gradWeight: only the first sample counts",
-         Device("one", summed(one_batch), output=SUM), "a batch of two or more"),
-        ("first place", "RED", "gradWeight: only the first place of each channel counts",
-         Device("place", summed(batch_alone), output=SUM), "three axes or more"),
-        ("mean", "RED", "gradWeight: divided by the number of terms", Device("mean", summed(mean), output=SUM),
-         "more than one term"),
-        ("tail lost", "TAIL", "gradWeight: the terms behind the last 64 of an axis are lost",
-         Device("tail", summed(without_tail), output=SUM), "a last axis that is no multiple of 64, and more"),
-        ("one weight, one channel", "RED", "gradWeight: of one weight for all it is the first channel's sum",
-         Device("channel", summed(first_channel), output=SUM), "one weight and several channels"),
-        ("mask lost", "FORM", "gradWeight: positive elements count too",
-         Device("mask", summed(whole, lambda g, x: g * x), output=SUM), "positive elements"),
-        ("gradient alone", "FORM", "gradWeight: the gradient is not multiplied by self",
-         Device("alone", summed(whole, lambda g, x: np.where(x > 0, F(0), g)), output=SUM), "any call"),
-        ("not cleared", "DET", "gradWeight: added to what its memory held",
-         Device("added", summed(whole), write=ADDED, output=SUM), "any call"),
-        ("weights last", "IDX", "gradInput: the weights lie along the last axis", Device("last", last_axis),
-         "three axes or more, and a weight per channel"),
-        ("first weight", "IDX", "gradInput: the first weight is used for all channels", Device("first", first_weight),
-         "several channels"),
+def of_prelu_backward() -> list[Defect]:
+    """Return the defects of aclnnPreluBackward."""
+
+    def row(name: str, kind: str, what: str, kernel: Kernel, needs: str, **steps: Any) -> Defect:
+        evidence = "class of the published kernels"
+        return published_defect(prelu_backward.OPERATOR, f"prelu/{name}", kind, what, kernel, needs, evidence, **steps)
+
+    return [
+        row("channels last", "IDX", "gradWeight: the channels are taken along the last axis", along(-1),
+            "three axes or more, and a weight per channel", output=SUM),
+        row("channels first", "IDX", "gradWeight: the channels are taken along axis 0", along(0),
+            "a weight per channel", output=SUM),
+        row("narrow sum", "RED", "gradWeight: added up in the tensors' type", summed(narrow),
+            "16-bit tensors and a few hundred terms", output=SUM),
+        row("first sample", "RED", "gradWeight: only the first sample counts", summed(one_batch),
+            "a batch of two or more", output=SUM),
+        row("first place", "RED", "gradWeight: only the first place of each channel counts", summed(batch_alone),
+            "three axes or more", output=SUM),
+        row("mean", "RED", "gradWeight: divided by the number of terms", summed(mean), "more than one term",
+            output=SUM),
+        row("tail lost", "TAIL", "gradWeight: the terms behind the last 64 of an axis are lost", summed(without_tail),
+            "a last axis that is no multiple of 64, and more", output=SUM),
+        row("one weight, one channel", "RED", "gradWeight: of one weight for all it is the first channel's sum",
+            summed(first_channel), "one weight and several channels", output=SUM),
+        row("mask lost", "FORM", "gradWeight: positive elements count too", summed(whole, lambda g, x: g * x),
+            "positive elements", output=SUM),
+        row("gradient alone", "FORM", "gradWeight: the gradient is not multiplied by self",
+            summed(whole, lambda g, x: np.where(x > 0, F(0), g)), "any call", output=SUM),
+        row("not cleared", "DET", "gradWeight: added to what its memory held", summed(whole), "any call", write=ADDED,
+            output=SUM),
+        row("weights last", "IDX", "gradInput: the weights lie along the last axis", last_axis,
+            "three axes or more, and a weight per channel"),
+        row("first weight", "IDX", "gradInput: the first weight is used for all channels", first_weight,
+            "several channels"),
     ]  # fmt: skip
-    for name, kind, what, device, needs in own:
-        yield Defect(f"prelu/{name}", NAME, kind, what, device, needs, "class of the published kernels")
 
 
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
-    "hardswish_backward": partial(
-        published_defect, hardswish_backward.OPERATOR, "hardswish/constant edges", "FORM",
-        "self = -3 gives 0, self = 3 gives 1 for any gradOutput", "self = 3 with a gradient other than 1", "op-plugin",
-        computing(hardswish_backward.OPERATOR, overwritten),
-    ),
+    "hardswish_backward": lambda: [published_defect(
+        hardswish_backward.OPERATOR, "hardswish/constant edges", "FORM",
+        "self = -3 gives 0, self = 3 gives 1 for any gradOutput", computing(hardswish_backward.OPERATOR, overwritten),
+        "self = 3 with a gradient other than 1", "op-plugin",
+    )],
     "prelu_backward": of_prelu_backward,
 }  # fmt: skip

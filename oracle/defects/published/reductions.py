@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
-from ..base.device import EVERY_SOC, Defect, Device, Right, plain, published_defect, store
-from ..base.elementwise import Arguments, F, Kernel, row_sum
+from ..base.device import Defect, Right, plain, published_defect, store
+from ..base.elementwise import Arguments, F, row_sum
 from ..base.rows import Formula, Operands, Total, changing, with_sum
 from ..one_change.api import seed_of
 from ..one_change.layouts import packed, reading_packed
@@ -111,47 +110,44 @@ def _returns_float32(out: Array, result: Array, mask: Array | None, call: Call) 
     return result if result.dtype.itemsize != 2 else result.astype(F)
 
 
-def of_softmax_backward() -> Iterator[Defect]:
-    """Yield S01 to S16 except S04 (ops-nn !8895: an empty operand succeeds): every release of CANN does S04."""
-    op, kernel = softmax_backward.OPERATOR, plain(softmax_backward.OPERATOR)
-    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("S01", "LAY", "output is read as contiguous", kernel, {"read": reading_packed("output")},
-         "output that is not contiguous",
-         "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387"),
-        ("S02", "LAY", "an expanded gradient is read beyond its one element", kernel, {"read": _expanded_from_one},
-         "a gradient with stride 0", "FlagGems #5723"),
-        ("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(op, _first_terms(16384)), {},
-         "rows longer than 16384 whose tail carries weight", "ops-nn !5348/#2938"),
-        ("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(op, narrow_sum), {},
-         "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
-        ("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
-         changing(op, _swapped_axes), {}, "dim 0 of rank 3", "triton-ascend #2291"),
-        ("S07", "IDX", "dim is ignored: always the last axis", with_sum(op, lambda p, dim, a: row_sum(p, -1)), {},
-         "any axis but the last", "tt-metal #31580"),
-        ("S08", "IDX", "a negative dim becomes 0", with_sum(op, lambda p, dim, a: row_sum(p, max(a["dim"], 0))), {},
-         "a negative dim that is not the first axis", "op-plugin 1d9378ad"),
-        ("S09", "TAIL", "rows beyond the last full 32 are never written", kernel, {"written": _beyond_32_rows},
-         "a number of rows that is no multiple of 32", "tt-metal #53208"),
-        ("S10", "TAIL", "the mask is consumed by row 0: the other rows are zero", changing(op, _only_first_row), {},
-         "more than one row", "ops-nn !6712/#3662"),
-        ("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", changing(op, _offsets_wrap), {},
-         f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
-        ("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(op, _no_sum_of_16_or_32), {},
-         "reduced lengths 16 and 32", "ops-nn !8087"),
-        ("S13", "DTY", "the result is float32 for any type of the output", kernel, {"write": _returns_float32},
-         "16-bit types", "pytorch #85497, #30572"),
-        ("S14", "SPEC", "infinities and NaN become 0", kernel, {"store": _neutralised}, "NaN or infinite operands",
-         "MindSpore #274"),
-        ("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes",
-         with_sum(op, _missing_lane), {}, "several calls with long rows, weight in every lane", "ops-nn !1660/#899"),
-        ("S16", "LAY", "result rows land one row further", changing(op, _rotated_rows), {}, "rows that differ",
-         "Liger-Kernel #1139"),
-        ("S16/last_block", "LAY", "the last block of 64 elements is not written", kernel, {"written": _last_block},
-         "more than 64 elements", "Liger-Kernel #1139"),
+def of_softmax_backward() -> list[Defect]:
+    """Return S01 to S16 except S04 (ops-nn !8895: an empty operand succeeds): every release of CANN does S04."""
+    op = softmax_backward.OPERATOR
+    row = partial(published_defect, op)
+    return [
+        row("S01", "LAY", "output is read as contiguous", None, "output that is not contiguous",
+            "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387", read=reading_packed("output")),
+        row("S02", "LAY", "an expanded gradient is read beyond its one element", None, "a gradient with stride 0",
+            "FlagGems #5723", read=_expanded_from_one),
+        row("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(op, _first_terms(16384)),
+            "rows longer than 16384 whose tail carries weight", "ops-nn !5348/#2938", socs=("ascend950",)),
+        row("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(op, narrow_sum),
+            "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
+        row("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
+            changing(op, _swapped_axes), "dim 0 of rank 3", "triton-ascend #2291"),
+        row("S07", "IDX", "dim is ignored: always the last axis", with_sum(op, lambda p, dim, a: row_sum(p, -1)),
+            "any axis but the last", "tt-metal #31580"),
+        row("S08", "IDX", "a negative dim becomes 0", with_sum(op, lambda p, dim, a: row_sum(p, max(a["dim"], 0))),
+            "a negative dim that is not the first axis", "op-plugin 1d9378ad"),
+        row("S09", "TAIL", "rows beyond the last full 32 are never written", None,
+            "a number of rows that is no multiple of 32", "tt-metal #53208", written=_beyond_32_rows),
+        row("S10", "TAIL", "the mask is consumed by row 0: the other rows are zero", changing(op, _only_first_row),
+            "more than one row", "ops-nn !6712/#3662"),
+        row("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", changing(op, _offsets_wrap),
+            f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
+        row("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(op, _no_sum_of_16_or_32),
+            "reduced lengths 16 and 32", "ops-nn !8087"),
+        row("S13", "DTY", "the result is float32 for any type of the output", None, "16-bit types",
+            "pytorch #85497, #30572", write=_returns_float32),
+        row("S14", "SPEC", "infinities and NaN become 0", None, "NaN or infinite operands", "MindSpore #274",
+            store=_neutralised),
+        row("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes",
+            with_sum(op, _missing_lane), "several calls with long rows, weight in every lane", "ops-nn !1660/#899"),
+        row("S16", "LAY", "result rows land one row further", changing(op, _rotated_rows), "rows that differ",
+            "Liger-Kernel #1139"),
+        row("S16/last_block", "LAY", "the last block of 64 elements is not written", None, "more than 64 elements",
+            "Liger-Kernel #1139", written=_last_block),
     ]  # fmt: skip
-    socs: dict[str, tuple[str, ...]] = {"S03": ("ascend950",)}
-    for name, kind, what, made, steps, needs, evidence in table:
-        yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
 
 
 # How the official golden of aclnnGroupNorm differs.
@@ -181,13 +177,13 @@ def documented(a: Arguments, target: Platform) -> Array:
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "softmax_backward": of_softmax_backward,
-    "group_norm": partial(
-        published_defect, group_norm.OPERATOR, "group_norm/variance", "NUM", "rstdOut is the variance", "any call",
-        "ops-nn golden.py", variance, output="rstdOut",
-    ),
-    "group_norm_backward": partial(
-        published_defect, group_norm_backward.OPERATOR, "group_norm/documented gradient", "RED",
-        "sums per channel, and gamma outside the bracket", "groups of several channels",
-        "document aclnnGroupNormBackward", documented,
-    ),
+    "group_norm": lambda: [published_defect(
+        group_norm.OPERATOR, "group_norm/variance", "NUM", "rstdOut is the variance", variance, "any call",
+        "ops-nn golden.py", output="rstdOut",
+    )],
+    "group_norm_backward": lambda: [published_defect(
+        group_norm_backward.OPERATOR, "group_norm/documented gradient", "RED",
+        "sums per channel, and gamma outside the bracket", documented, "groups of several channels",
+        "document aclnnGroupNormBackward",
+    )],
 }  # fmt: skip

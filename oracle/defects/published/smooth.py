@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from ...operators import (
     swish_backward,
 )
 from ...operators.gelu import BETA, CUBIC
-from ..base.device import Defect, Device, Right, plain, published_defect
-from ..base.elementwise import Arguments, F, Kernel, Operands, changing, computing, single
+from ..base.device import Defect, Right, plain, published_defect
+from ..base.elementwise import Arguments, F, Operands, changing, computing, single
 
 # The published defects of aclnnGeluBackward.
 
@@ -38,18 +37,17 @@ def divided_by_self(g: Expression, x: Expression) -> Expression:
     return where(x > 0, 1, where(x < 0, 1, x / x)) * gelu_backward.formula(g, x)
 
 
-def of_gelu_backward() -> Iterator[Defect]:
-    """Yield the defects of aclnnGeluBackward."""
+def of_gelu_backward() -> list[Defect]:
+    """Return the defects of aclnnGeluBackward."""
     op = gelu_backward.OPERATOR
-    yield Defect(
-        "gelu/no selection", op.name, "NUM", "the term inf * 0 of a large negative self stays NaN",
-        Device("no selection", computing(op, without_selection)), "self below -10.06",
-        "ops-nn experimental/activation", socs=("ascend910b", "ascend910_93", "ascend310p", "ascend950"),
-    )  # fmt: skip
-    yield Defect(
-        "gelu/divided by self", op.name, "NUM", "the output is divided by self: NaN at 0",
-        Device("divided", computing(op, divided_by_self)), "self = 0", "Paddle #14857",
-    )  # fmt: skip
+    row = partial(published_defect, op)
+    return [
+        row("gelu/no selection", "NUM", "the term inf * 0 of a large negative self stays NaN",
+            computing(op, without_selection), "self below -10.06", "ops-nn experimental/activation",
+            socs=("ascend910b", "ascend910_93", "ascend310p", "ascend950")),
+        row("gelu/divided by self", "NUM", "the output is divided by self: NaN at 0", computing(op, divided_by_self),
+            "self = 0", "Paddle #14857"),
+    ]  # fmt: skip
 
 
 # The published defect of aclnnSwishBackward.
@@ -124,56 +122,54 @@ def negative_exponent(g: Expression, x: Expression) -> Expression:
     return g * (where(x < 0, 1, 0) - where(x < 0, 1, -1) * (z / (1 + z)))
 
 
-def of_log_sigmoid_backward() -> Iterator[Defect | Right]:
-    """Yield L01 to L08, and a right kernel of the operator."""
-    op, right = log_sigmoid_backward.OPERATOR, plain(log_sigmoid_backward.OPERATOR)
-    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows",
-         computing(op, lambda g, x: g * exp(-x) / (1 + exp(-x))), {},
-         "self below -88", "snntorch #427, tinygrad #1113, candle #1722, burn #1139"),
-        ("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, lambda g, x: g * (1 - 1 / (1 + exp(-x)))),
-         {}, "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
-        ("L03", "IDX", "z / (1 + z) on both sides", computing(op, no_negative_branch), {}, "negative self", "derived"),
-        ("L04", "API", "the derivative is taken at log_sigmoid(self)", computing(op, at_the_output), {},
-         "any finite self", "mxnet #20371"),
-        ("L05", "API", "buffer is trusted to hold e^-|self|", from_buffer, {}, "a buffer that holds something else",
-         "pytorch #39642, FlagGems #5012, #5718"),
-        ("L06", "NUM", "0 above 20 and gradOutput below -20", computing(op, saturating), {},
-         "self above 20 under a relative criterion", "tt-metal #55457"),
-        ("L07", "NUM", "16-bit inputs are computed in 16 bits", in_input_type, {}, "16-bit inputs",
-         "ops-nn executor_aclnnLogSigmoidBackward.py"),
-        ("L08", "SPEC", "a tensor of rank 0 gets its gradient back", rank_0_wrong, {}, "rank 0", "mxnet #20371"),
-        ("L08/empty", "SPEC", "an empty tensor launches a kernel with no blocks", right,
-         {"launch": _kernel_on_empty}, "an empty tensor", "ops-nn !8479/#4673"),
+def of_log_sigmoid_backward() -> list[Defect | Right]:
+    """Return L01 to L08, and a right kernel of the operator."""
+    op = log_sigmoid_backward.OPERATOR
+    row = partial(published_defect, op)
+    return [
+        row("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows",
+            computing(op, lambda g, x: g * exp(-x) / (1 + exp(-x))), "self below -88",
+            "snntorch #427, tinygrad #1113, candle #1722, burn #1139"),
+        row("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, lambda g, x: g * (1 - 1 / (1 + exp(-x)))),
+            "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
+        row("L03", "IDX", "z / (1 + z) on both sides", computing(op, no_negative_branch), "negative self", "derived"),
+        row("L04", "API", "the derivative is taken at log_sigmoid(self)", computing(op, at_the_output),
+            "any finite self", "mxnet #20371"),
+        row("L05", "API", "buffer is trusted to hold e^-|self|", from_buffer, "a buffer that holds something else",
+            "pytorch #39642, FlagGems #5012, #5718"),
+        row("L06", "NUM", "0 above 20 and gradOutput below -20", computing(op, saturating),
+            "self above 20 under a relative criterion", "tt-metal #55457"),
+        row("L07", "NUM", "16-bit inputs are computed in 16 bits", in_input_type, "16-bit inputs",
+            "ops-nn executor_aclnnLogSigmoidBackward.py"),
+        row("L08", "SPEC", "a tensor of rank 0 gets its gradient back", rank_0_wrong, "rank 0", "mxnet #20371"),
+        row("L08/empty", "SPEC", "an empty tensor launches a kernel with no blocks", None, "an empty tensor",
+            "ops-nn !8479/#4673", launch=_kernel_on_empty),
+        Right("right/negative_exponent", op.name, "1 - z / (1 + z) below zero", computing(op, negative_exponent)),
     ]  # fmt: skip
-    for name, kind, what, kernel, steps, needs, evidence in table:
-        yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence)
-    yield Right("right/negative_exponent", op.name, "1 - z / (1 + z) below zero", computing(op, negative_exponent))
 
 
 # Operator -> a function that yields its published entries.
 ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     "gelu_backward": of_gelu_backward,
-    "silu_backward": partial(
-        published_defect, silu_backward.OPERATOR, "silu/type of the first", "DTY",
-        "with a self of another type the result has gradOutput's", "a 16-bit gradOutput with a float32 self",
+    "silu_backward": lambda: [published_defect(
+        silu_backward.OPERATOR, "silu/type of the first", "DTY",
+        "with a self of another type the result has gradOutput's", None, "a 16-bit gradOutput with a float32 self",
         "ops-nn ce49caa8b", socs=("ascend950",),
         kernel_type=lambda call, a: dtype_of(a[silu_backward.INPUTS[0]].dtype).name,
-    ),
-    "swish_backward": partial(
-        published_defect, swish_backward.OPERATOR, "swish/whole beta", "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
-        "a beta that is no integer", "ops-nn eaebf6db2", changing(swish_backward.OPERATOR, truncated),
+    )],
+    "swish_backward": lambda: [published_defect(
+        swish_backward.OPERATOR, "swish/whole beta", "DTY", "beta is an integer: 1.1 is 1, 0.5 is 0",
+        changing(swish_backward.OPERATOR, truncated), "a beta that is no integer", "ops-nn eaebf6db2",
         socs=("ascend950",),  # before 2026
-    ),
-    "mish_backward": partial(
-        published_defect, mish_backward.OPERATOR, "mish/closed form", "NUM",
-        "a form in powers of e^self: inf / inf from 41.8 on", "self above 42", "TBE mish_grad, docstring",
-        computing(mish_backward.OPERATOR, closed),
-    ),
-    "selu_backward": partial(
-        published_defect, selu_backward.OPERATOR, "selu/zero", "FORM", "a result of 0 takes the upper branch",
-        "a result of 0", "ops-nn, July 2026", computing(selu_backward.OPERATOR, upper_at_zero),
+    )],
+    "mish_backward": lambda: [published_defect(
+        mish_backward.OPERATOR, "mish/closed form", "NUM", "a form in powers of e^self: inf / inf from 41.8 on",
+        computing(mish_backward.OPERATOR, closed), "self above 42", "TBE mish_grad, docstring",
+    )],
+    "selu_backward": lambda: [published_defect(
+        selu_backward.OPERATOR, "selu/zero", "FORM", "a result of 0 takes the upper branch",
+        computing(selu_backward.OPERATOR, upper_at_zero), "a result of 0", "ops-nn, July 2026",
         socs=("ascend950",),  # before July 2026
-    ),
+    )],
     "log_sigmoid_backward": of_log_sigmoid_backward,
 }  # fmt: skip
