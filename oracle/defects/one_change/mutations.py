@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -188,10 +189,10 @@ def _meets(old: Expression, new: Expression, root: Expression, graph: Expression
     name, number = (left, right) if left.op == "symbol" else (right, left)
     if name.op != "symbol" or not number.is_constant:
         return False
-    return _settled(root, name, number) is _settled(graph, name, number)
+    return settled(root, name, number) is settled(graph, name, number)
 
 
-def _settled(root: Expression, name: Expression, number: Expression) -> Expression:
+def settled(root: Expression, name: Expression, number: Expression) -> Expression:
     """Return a graph at one value of an operand: constants are computed, and conditions on them decided."""
     made: dict[int, Expression] = {}
     for node in walk(root):
@@ -200,7 +201,8 @@ def _settled(root: Expression, name: Expression, number: Expression) -> Expressi
         if node.op == "where" and args[0].op == "constant":
             new = args[1] if args[0].value else args[2]
         elif args and all(a.op == "constant" for a in args):
-            new = constant(_decided(new) if node.is_condition else Fraction(constant_value(new)))
+            with suppress(Undefined):
+                new = constant(_decided(new) if node.is_condition else Fraction(constant_value(new)))
         made[id(node)] = new
     return made[id(root)]
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from ...model.aclnn import Platform
 from ...model.call import Array
-from ...numerics.expressions import ZERO, Expression, exp, maximum, minimum, text
-from ...numerics.programs import program
-from ...numerics.traversal import names_of, rebuilt
+from ...numerics.expressions import ZERO, Expression, exp, maximum, minimum, symbol
+from ...numerics.traversal import names_of
 from ...operators import (
     binary_cross_entropy_backward,
     binary_cross_entropy_with_logits_backward,
@@ -42,7 +41,7 @@ from ..base.device import (
 )
 from ..base.elementwise import Arguments, F, Formula, Kernel, Operands, Where, changing, computing, gathered
 from ..one_change import formula, numbers, refusals
-from ..one_change.mutations import changes
+from ..one_change.mutations import changes, settled
 
 
 def of_cross_entropy(op: Operator, evidence: str) -> list[Defect]:
@@ -82,8 +81,9 @@ def of_cross_entropy_loss_grad() -> Iterator[Defect | Argument]:
 def _smoothed(op: Operator) -> Iterator[str]:
     """Yield the ids of mutants that give the right answers at a labelSmoothing of 0."""
     graph = staged.graph_of(op)
-    right = _unsmoothed(graph.outer)
-    same = {change.name for change in changes(graph.outer) if text(_unsmoothed(change.graph)) == text(right)}
+    every = list(changes(graph.outer))
+    right, *changed = (settled(root, symbol("s"), ZERO) for root in (graph.outer, *(c.graph for c in every)))
+    same = {change.name for change, root in zip(every, changed, strict=True) if root is right}
     unused = tuple(f"{stage.name}: " for stage in graph.stages if stage.name not in names_of(right))
     for defect in formula.mutants(op):
         name = defect.id.removeprefix(f"formula/{op.slug}/")
@@ -92,20 +92,6 @@ def _smoothed(op: Operator) -> Iterator[str]:
     for defect in (*numbers.of_numbers(op), *refusals.mutants(op)):
         if re.search(r"/labelSmoothing |fractional labelSmoothing", defect.id):
             yield defect.id
-
-
-def _unsmoothed(root: Expression) -> Expression:
-    """Return a graph at a labelSmoothing of 0; conditions on it are decided."""
-
-    def chosen(node: Expression, args: tuple[Expression, ...]) -> Expression | None:
-        if node.op == "symbol" and node.value == "s":
-            return ZERO
-        if node.op != "where" or not all(side.op == "constant" for side in args[0].args):
-            return None
-        (holds,) = program(args[0])({}, ())
-        return args[1] if holds else args[2]
-
-    return rebuilt(root, chosen)
 
 
 # Published differences of aclnnKlDivBackward.
