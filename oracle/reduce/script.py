@@ -32,7 +32,7 @@ from ..operators import Reference, references as references_of
 from ..place import Bench
 from ..record.types import CaseRecord
 from ..settings.settings import Settings
-from .shrink import ShrunkCase, State, shrink_with, whole
+from .shrink import ShrunkCase, State, shrink_with
 
 _INLINE = 4096  # numbers; longer data is written packed
 _DETERMINISM = "bitwise equal"  # the beginning of the rule of --determinism
@@ -85,13 +85,10 @@ def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[s
         made = _poisoned(plan, memory, shrunk.rule)
     else:
         made = f"(None, {None if plan is None else 'described'!r})"
-    fields = {**expected, "largest": repr(_largest(plan) if shrunk.settings.saturates else None)}
+    largest = FORMATS[plan.dtype].max if plan is not None and plan.dtype in FORMATS else None
+    fields = {**expected, "largest": repr(largest if shrunk.settings.saturates else None)}
     text = "".join(f"        {field}={value},\n" for field, value in fields.items())
     return f"    {name!r}: Output(\n        lambda: {made},\n{text}    ),\n"
-
-
-def _largest(plan: TensorPlan | None) -> float | None:
-    return FORMATS[plan.dtype].max if plan is not None and plan.dtype in FORMATS else None
 
 
 def _imports(settings: Settings, special: bool) -> str:
@@ -107,24 +104,22 @@ def _input(name: str, plan: TensorPlan | None, memory: Memory) -> str:
     if plan is None or not isinstance(array, np.ndarray):
         return "None" if plan is None else repr("described")
     stored = array[tuple(slice(0, n) for n in stored_shape(plan.shape, plan.view))]
-    return _tensor(plan, stored)
+    return _tensor(plan, _numbers(stored, plan.dtype))
 
 
-def _tensor(plan: TensorPlan, values: Array) -> str:
+def _tensor(plan: TensorPlan, *values: str) -> str:
     layout = arrange(plan.shape, plan.view)
-    where = f"{layout.strides!r}, {layout.offset}, {layout.span}"
-    return f"tensor({plan.shape!r}, {plan.dtype!r}, {where}, {_numbers(values, plan.dtype)})"
+    words = (repr(plan.shape), repr(plan.dtype), repr(layout.strides), str(layout.offset), str(layout.span), *values)
+    return f"tensor({', '.join(words)})"
 
 
 def _poisoned(plan: TensorPlan | None, memory: Memory, rule: str) -> str:
     """Return an output with the content that it had when the case failed: a kernel may add to it, or clear it by a
     product. For unwritten elements it contains the pattern, which equals no result."""
     assert plan is not None
-    layout = arrange(plan.shape, plan.view)
-    held = ""
-    if memory.poison != PATTERN and rule != WRITTEN:
-        held = f", held={word(memory.poison, DTYPES[plan.dtype].numpy)!r}"
-    return f"tensor({plan.shape!r}, {plan.dtype!r}, {layout.strides!r}, {layout.offset}, {layout.span}{held})"
+    if memory.poison == PATTERN or rule == WRITTEN:
+        return _tensor(plan)
+    return _tensor(plan, f"held={word(memory.poison, DTYPES[plan.dtype].numpy)!r}")
 
 
 def _numbers(array: Array, dtype: str) -> str:
@@ -206,7 +201,7 @@ def hand_over(case: Case, bench: Bench) -> Handover:
     shrunk = shrink_with(trials.run, case, bench.settings)
     failed, text = _proved(shrunk)
     if not failed:
-        shrunk, reduced = whole(case, shrunk.record, bench.settings, runs=shrunk.runs), text
+        shrunk, reduced = replace(shrunk, case=State.of(case, bench.settings.seed).ready()), text
         failed, text = _proved(shrunk)
         if not failed:
             return Handover(shrunk, "", f"the reduced case: {reduced}; the whole case: {text}")

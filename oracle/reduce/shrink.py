@@ -75,6 +75,12 @@ class State:
     def op(self) -> Operator:
         return OPERATORS[self.case.op]
 
+    @property
+    def shape(self) -> Shape:
+        """The output's shape."""
+        output = self.case.outputs[self.op.output]
+        return () if output is None else output.shape
+
     def plans(self) -> dict[str, TensorPlan]:
         """Return every tensor that is not null, the outputs last."""
         return {n: p for n, p in {**self.case.inputs, **self.case.outputs}.items() if p is not None}
@@ -101,12 +107,6 @@ def shrink_with(
         )
     state = search.smallest(state)
     return ShrunkCase(case, state.ready(), search.record, key[1] or key[0], search.made + 1, settings)
-
-
-def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
-    """Return a case unchanged, with its data as literals, in the place of a reduced one."""
-    key, ready = _key(record), State.of(case, settings.seed).ready()
-    return ShrunkCase(case, ready, record, (key and key[1]) or record.status, runs, settings)
 
 
 def _key(record: CaseRecord) -> Key | None:
@@ -148,7 +148,7 @@ class _Search:
             before = state
             for candidates in (_absent, _plain_layouts, _without_unit_axes, _plain_attributes):
                 state = self.greedy(state, candidates)
-            for axis in sorted(range(_rank(state)), key=lambda a: -_length(state, a)):
+            for axis in sorted(range(len(state.shape)), key=lambda a: -state.shape[a]):
                 state = self.shorter(state, axis)
             state = self.greedy(state, _without_unit_axes)
             state = self.greedy(state, _plain_values)
@@ -163,7 +163,7 @@ class _Search:
 
     def shorter(self, state: State, axis: int) -> State:
         """Shorten an axis: find the shortest prefix that fails, then parts of the rest (delta debugging)."""
-        low, high = 0, _length(state, axis)  # high fails, low does not (an empty axis is another case)
+        low, high = 0, state.shape[axis]  # high fails, low does not (an empty axis is another case)
         while high - low > 1:
             middle = (low + high) // 2
             if self.keeps(candidate := _kept(state, axis, np.arange(middle))):
@@ -172,7 +172,7 @@ class _Search:
             else:
                 low = middle
         parts = 2
-        while (length := _length(state, axis)) > 1 and parts <= min(length, _MOST_PARTS):
+        while (length := state.shape[axis]) > 1 and parts <= min(length, _MOST_PARTS):
             smaller = next((c for c in _parts(state, axis, parts) if self.keeps(c)), None)
             state, parts = (state, 2 * parts) if smaller is None else (smaller, 2)
         return state
@@ -199,14 +199,12 @@ def _plain_layouts(state: State) -> Iterator[State]:
 
 def _plain_attributes(state: State) -> Iterator[State]:
     """Give an attribute its usual value; count an axis from the front."""
-    for parameter in state.op.parameters:
-        if parameter.kind != "attr":
-            continue
+    for parameter in state.op.attributes:
         value, plain = state.case.attrs[parameter.name], parameter.plain
         if parameter.role == "lengths":
             continue  # the shape decides them
         if parameter.role == "axis":
-            rank = _rank(state)
+            rank = len(state.shape)
             plain = value % max(1, rank) if -rank <= value < 0 else value
         if value != plain:
             yield _with_attribute(state, parameter.name, plain)
@@ -221,17 +219,17 @@ def _with_lengths(state: State, gone: int = 0) -> State:
     parameter = state.op.attribute("lengths")
     if parameter is None:
         return state
-    shape, old = _shape(state), state.case.attrs[parameter.name]
+    shape, old = state.shape, state.case.attrs[parameter.name]
     count = 0 if old is None else len(old) - (gone < 0 and -gone <= len(old))
     return _with_attribute(state, parameter.name, None if old is None else shape[len(shape) - count :])
 
 
 def _without_unit_axes(state: State) -> Iterator[State]:
     """Remove an axis of length 1, unless the operator gives each axis its own meaning."""
-    rank, reduced = _rank(state), state.op.attribute("axis")
+    rank, reduced = len(state.shape), state.op.attribute("axis")
     kept = None if reduced is None else state.case.attrs[reduced.name] % max(1, rank)
     for axis in range(rank) if rank > 1 and state.op.class_index is None else ():
-        if _length(state, axis) != 1 or axis == kept:
+        if state.shape[axis] != 1 or axis == kept:
             continue
         made = _with_lengths(_along(state, axis, (), np.squeeze), axis - rank)
         yield made if reduced is None or kept is None else _with_attribute(made, reduced.name, kept - (kept > axis))
@@ -285,23 +283,9 @@ def _plainness(array: Array) -> int:
 # axes -----------------------------------------------------------------------------------------------------------------
 
 
-def _shape(state: State) -> Shape:
-    """Return the output's shape."""
-    output = state.case.outputs[state.op.output]
-    return () if output is None else output.shape
-
-
-def _rank(state: State) -> int:
-    return len(_shape(state))
-
-
-def _length(state: State, axis: int) -> int:
-    return _shape(state)[axis]
-
-
 def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
     """Yield the axis cut to one of ``count`` parts, then to all parts except one."""
-    parts = np.array_split(np.arange(_length(state, axis)), count)
+    parts = np.array_split(np.arange(state.shape[axis]), count)
     for part in parts:
         yield _kept(state, axis, part)
     if count > 2:
@@ -311,10 +295,10 @@ def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
 
 def _kept(state: State, axis: int, keep: Array) -> State | None:
     """Return the state with some positions of an output axis, in every tensor that has this axis; None if empty."""
-    if not len(keep) or len(keep) == _length(state, axis):
+    if not len(keep) or len(keep) == state.shape[axis]:
         return None
     made = _with_lengths(_along(state, axis, (len(keep),), lambda array, own: np.take(array, keep, axis=own)))
-    return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
+    return _renumbered(made, keep) if axis == state.op.class_axis(state.shape, state.case.attrs) else made
 
 
 def _along(state: State, axis: int, length: Shape, change: Callable[[Array, int], Array]) -> State:
@@ -324,20 +308,16 @@ def _along(state: State, axis: int, length: Shape, change: Callable[[Array, int]
     arrays: dict[str, Array | None] = {}
     for name, own in _carriers(state, axis):
         plan, array = state.plans()[name], state.arrays.get(name)
-        plans[name] = _reshaped(plan, (*plan.shape[:own], *length, *plan.shape[own + 1 :]))
+        view = "contiguous" if plan.view.startswith("as:") else plan.view  # strides fit only the old shape
+        plans[name] = replace(plan, shape=(*plan.shape[:own], *length, *plan.shape[own + 1 :]), view=view)
         if array is not None:
             arrays[name] = change(array, own)
     return state.with_plans(plans, arrays)
 
 
-def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
-    """Return the plan in another shape; a layout by strides fits only the old shape."""
-    return replace(plan, shape=shape, view="contiguous" if plan.view.startswith("as:") else plan.view)
-
-
 def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
     """Yield every tensor that has an axis of the output, with the tensor's own number of this axis."""
-    op, shape = state.op, _shape(state)
+    op, shape = state.op, state.shape
     for name, plan in state.plans().items():
         if op.by_name[name].holds("nothing"):
             axes = SAME.axes(shape, plan.shape, {})  # any shape is valid: it follows the output if the two are alike

@@ -9,7 +9,8 @@ independently of the float64 evaluation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -140,15 +141,12 @@ def varying(op: Operator) -> list[Parameter]:
 
 def sweepable() -> tuple[str, ...]:
     """Return the operators that can be swept."""
-    return tuple(name for name, op in OPERATORS.items() if _can_be_swept(op))
-
-
-def _can_be_swept(op: Operator) -> bool:
-    try:
-        varying(op)
-    except OracleError:
-        return False
-    return True
+    result = []
+    for name, op in OPERATORS.items():
+        with suppress(OracleError):
+            varying(op)
+            result.append(name)
+    return tuple(result)
 
 
 def pairs(op: str, dtype: str, soc: str, attributes: Mapping[str, str] | None = None) -> Pairs:
@@ -164,9 +162,4 @@ def pairs(op: str, dtype: str, soc: str, attributes: Mapping[str, str] | None = 
         if name not in known:
             raise OracleError(f"sweep: {op} has no attribute {name!r}; it has: {', '.join(known) or 'none'}")
     given = {name: attribute_text(OPERATORS[op].by_name[name], text) for name, text in (attributes or {}).items()}
-    return _pairs(op, dtype_of(dtype).name, soc, tuple(given.items()))
-
-
-@lru_cache(maxsize=4)
-def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, Any], ...]) -> Pairs:
-    return Pairs(OPERATORS[op], dtype, soc, dict(attributes))
+    return Pairs(OPERATORS[op], dtype_of(dtype).name, soc, given)
