@@ -98,19 +98,13 @@ def why_unnoticeable(op: Operator, defect: Defect, published: tuple[Kernel, ...]
         return "" if any(_differs(device, *each) for each in free) else NAN_IS_FREE
     if re.match(r"num/.* ?half away$", defect.id):
         return ROUNDED_BEFORE_STORE if _meets_no_tie(op) else ""
-    if defect.id.endswith("inf loses its sign") and _is_never_below(op):
+    if defect.id.endswith("inf loses its sign") and all(Facts().sign(r) > 0 for _, r, _ in elementwise.roots(op)):
         return NEVER_BELOW
     of_the_formula = defect.id.startswith("formula/") and _has_nonfinite_branch(op) and not _OF_MEANS.search(defect.id)
     asked = (_ASKED, _SWAPPED, *((_OF_INFINITIES,) if _is_of_one_operand(op) else ()))
     if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
     return "" if any(_differs(device, call, right) for call, right in _probe_calls(op, published)) else WHY
-
-
-def _is_never_below(op: Operator) -> bool:
-    """Return whether every result is at least 0, or NaN."""
-    facts = Facts()
-    return all(facts.sign(root) > 0 for _, root, _ in elementwise.roots(op))
 
 
 def _meets_no_tie(op: Operator) -> bool:
@@ -180,13 +174,10 @@ def _branches(node: Expression, choosing: tuple[str, ...] = ("where",)) -> list[
 
 
 def _rounded(branch: frozenset[Expression]) -> bool:
-    return any((node.op in IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
-
-
-def _endless(node: Expression) -> bool:
-    """Return whether a constant is not a finite binary fraction."""
-    value = node.value
-    return node.op == "constant" and (not isinstance(value, Fraction) or value.denominator.bit_count() != 1)
+    """Return whether a branch has an irrational function, or a constant that is not a finite binary fraction."""
+    constants = (node.value for node in branch if node.op == "constant")
+    endless = any(not isinstance(value, Fraction) or value.denominator.bit_count() != 1 for value in constants)
+    return endless or any(node.op in IRRATIONAL and not node.is_constant for node in branch)
 
 
 def _is_exact_product(branch: frozenset[Expression]) -> bool:

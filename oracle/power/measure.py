@@ -30,7 +30,7 @@ from ..operators import OPERATORS, compute, references
 from ..operators.answers.registry import register
 from ..parallel import workers
 from ..settings.settings import Settings
-from .trial import Answer, Hit, WorkItem, balanced, run
+from .trial import Answer, Hit, WorkItem, run
 
 PER_SHARE = 300  # least number of wrong kernels that share a case's data and reference
 PER_PROCESS = 4  # shares per process, so that no process waits long for the last share of another
@@ -101,7 +101,9 @@ def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | 
         groups[defect.op, str(defect.soc(plan.soc))].append(defect.id)
     for (op, soc), ids in sorted(groups.items()):
         planned = cases_of(plan.cases if cases is None else cases, op, soc)
-        for part in balanced(ids, -(-len(ids) // per_share)):
+        parts = -(-len(ids) // per_share)
+        for k in range(parts):  # neighbours, which have similar costs, go to different parts
+            part = tuple(ids[k::parts])
             yield WorkItem(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix, sample=plan.sample)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -110,11 +110,6 @@ def failed_layers(outcome: Outcome) -> tuple[str, ...]:
     return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
 
 
-def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
-    """Distribute ids to some parts; neighbours, which have similar costs, go to different parts."""
-    return [tuple(ids[k::parts]) for k in range(parts) if ids[k::parts]]
-
-
 # ---- right kernels on every case: a flag is a false alarm ------------------------------------------------------------
 #
 # A case's data and the kernels' values are computed once for all SoCs. The plain kernel takes the whole path with its
@@ -183,8 +178,10 @@ class KernelValues:
 def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
     """Return the values of kernels for a call's inputs, before any store. Raise OracleError if one fails."""
     alike = all(is_elementwise(each.computes) and each.scalars is None for each in operator(call.op).each)
-    wide = {n: v.astype(np.float32) if alike and _floats(v) else v for n, v in call.inputs.items()}  # once for all
-    given: dict[str, Any] = {**call.attrs, **wide}
+    given: dict[str, Any] = {**call.attrs, **call.inputs}
+    for name, value in call.inputs.items() if alike else ():  # once for all kernels
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biu":
+            given[name] = value.astype(np.float32)
     result = []
     with np.errstate(all="ignore"):
         for right in kernels:
@@ -193,10 +190,6 @@ def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
             except Exception as error:  # for example from PyTorch: keep the other cases' results
                 raise OracleError(f"{right.id} fails: {type(error).__name__}: {error}") from error
     return result
-
-
-def _floats(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind not in "biu"
 
 
 def _judge_steps(prepared: Prepared, answer: Answer) -> None:

@@ -79,9 +79,14 @@ def distances(op: Operator) -> tuple[Distance, ...]:
     symbols = {symbol(s): symbol(name) for s, name in names.items()}
     for node in dict.fromkeys(walk(*roots)):
         of = tuple(name for name in names_of(node) if name in names)
-        if node.op in MEETING and of and _is_telling(node):
-            words = text(substitute(node, symbols))
-            result.append(Distance(_short(words), _apart(node), of, node))
+        if node.op not in MEETING or not of:
+            continue
+        one, two = node.args
+        if one is two or any(a.op == "constant" and a.value == 0 for a in node.args):
+            continue  # from 0: that is an operand's own distance
+        words = text(substitute(node, symbols))
+        apart = (one + two if node.op == "+" else one - two) / maximum(abs(one), abs(two))
+        result.append(Distance(words if len(words) <= LONG else f"{words[: LONG - 3]}...", apart, of, node))
     return tuple(result)
 
 
@@ -94,21 +99,6 @@ def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
     return {
         s: inputs.get(s, s if s == rows.ROW_TOTAL else f"{op.main}'s {s}") for s in names_of(*roots) if s not in numbers
     }
-
-
-def _is_telling(node: Expression) -> bool:
-    """Return whether the two terms of a node differ and neither is 0 (that is an operand's own distance)."""
-    one, two = node.args
-    return one is not two and not any(a.op == "constant" and a.value == 0 for a in node.args)
-
-
-def _apart(node: Expression) -> Expression:
-    one, two = node.args
-    return (one + two if node.op == "+" else one - two) / maximum(abs(one), abs(two))
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= LONG else f"{words[: LONG - 3]}..."
 
 
 def _numbers(op: Operator) -> dict[str, float]:

@@ -179,10 +179,13 @@ def _elementwise(op: Operator) -> Found:
             first = Form(op.computes.formula if form is None else form.formula, mean="first")
             yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.Formula(op, first))
         if _factor_last(op):
-            yield "divided", "the mean divided by the count", partial(_divided, op, right, lambda a, n: (n,))
-        yield "chained", "the mean divided by one dim after the other", partial(_divided, op, right, partial(_dims, op))
+            by_count = elementwise.changing(op, partial(_divided, op, right, lambda a, n: (n,)))
+            yield "divided", "the mean divided by the count", by_count
+        by_dims = elementwise.changing(op, partial(_divided, op, right, partial(_dims, op)))
+        yield "chained", "the mean divided by one dim after the other", by_dims
     if any(_adds_a_product(node) for _, value, _ in elementwise.roots(op) for node in walk(value)):
-        yield "fused", "a fused multiply-add wherever a product is added", partial(_fused, op, right)
+        kernel = elementwise.changing(op, lambda k, a: fused(right.graph(k), k))
+        yield "fused", "a fused multiply-add wherever a product is added", kernel
 
 
 def _in_order(op: Operator, formula: elementwise.Formula, total: rows.Reduce, a: Arguments, target: Platform) -> Array:
@@ -203,17 +206,13 @@ def _dims(op: Operator, a: Arguments, n: int) -> tuple[int, ...]:
     return tuple(a[op.main].shape) if a[op.main].size == n else (n,)
 
 
-def _divided(op: Operator, formula: elementwise.Formula, by: Divisors, a: Arguments, target: Platform) -> Array:
-    k = elementwise.operands_of(op, a)
+def _divided(op: Operator, formula: elementwise.Formula, by: Divisors, k: elementwise.Operands, a: Arguments) -> Array:
     dims = by(a, k[COUNT]) if COUNT in k else ()
     if not _factor_last(op):
         counts = {f"{COUNT}{axis}": F(dim) for axis, dim in enumerate(dims)}
-        return gathered(op, simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F), a)
+        return simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F)
     k.pop(COUNT, None)
-    result = formula(k)
-    for dim in dims:
-        result = result / F(dim)
-    return gathered(op, result, a)
+    return reduce(truediv, map(F, dims), formula(k))
 
 
 def _factor_last(op: Operator) -> bool:
@@ -234,11 +233,6 @@ def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
 
 def _adds_a_product(node: Expression) -> bool:
     return node.op in ("+", "-") and any(a.op == "*" for a in node.args)
-
-
-def _fused(op: Operator, formula: elementwise.Formula, a: Arguments, target: Platform) -> Array:
-    k = elementwise.operands_of(op, a)
-    return gathered(op, fused(formula.graph(k), k), a)
 
 
 def fused(root: Expression, operands: dict[str, Any], *, last: bool = False) -> Array:
@@ -311,16 +305,12 @@ def _rows_in_double(op: Operator, formula: rows.Formula, a: Arguments, target: P
 def _samples(op: Operator) -> Found:
     right = samples.Formula(op)
     yield "double", "float64 internals", samples.changing(op, lambda k, a: right(k, D))
-    yield "negative_zero", "-0 where nothing is written", samples.changing(op, _negative_zero)
+    yield "negative_zero", "-0 where nothing is written", samples.changing(op, lambda k, a: k.out.fill(-0.0))
     for name, form in (samples.declared(op).orders or {}).items():
         if is_public(name):
             continue
         formula = samples.Formula(op, trace(form.formula if isinstance(form, Form) else form))
         yield name, f"the order {name}", samples.changing(op, lambda k, a: None, formula)
-
-
-def _negative_zero(k: samples.Samples, a: Arguments) -> None:
-    k.out[...] = -0.0
 
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------

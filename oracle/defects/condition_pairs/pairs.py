@@ -221,10 +221,10 @@ def mutants(op: Operator) -> Iterator[Defect]:
     factors = factors_of(op)
     known = Known([*factors, (ELEMENTS, _many, ())])
     for met in meeting(op, factors, 2):
-        yield _met(op, known, "pair", met)
+        yield _negated(op, known, "pair", met)
     for name, _, values in factors:
         if ORDER[1] in values:
-            yield _met(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
+            yield _negated(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
 
 
 def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
@@ -233,7 +233,7 @@ def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
     known = Known(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
     threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
     drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
-    return tuple(_met(op, known, "three", met) for met in drawn)
+    return tuple(_negated(op, known, "three", met) for met in drawn)
 
 
 def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
@@ -252,7 +252,7 @@ def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
         named = [met for met in meeting(op, list(factors.values()), many)
                  if sum(1 + (name in twofold) for name, _ in met) <= MOST_NAMED]  # fmt: skip
         part = count * many // MOST_NAMED - len(result)
-        result += [_met(op, known, "fresh", met) for met in draw.sample(named, min(part, len(named)))]
+        result += [_negated(op, known, "fresh", met) for met in draw.sample(named, min(part, len(named)))]
     return tuple(result)
 
 
@@ -275,12 +275,9 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
                 yield met
 
 
-def _met(op: Operator, known: Known, group: str, met: Sequence[Condition]) -> Defect:
-    return _negated(op, known, group, " with ".join(map(" ".join, met)), met)
-
-
-def _negated(op: Operator, known: Known, group: str, name: str, met: Sequence[Condition]) -> Defect:
-    """Return the kernel whose sign is wrong if all conditions hold."""
+def _negated(op: Operator, known: Known, group: str, met: Sequence[Condition], name: str = "") -> Defect:
+    """Return the kernel whose sign is wrong if all conditions hold. ``name``: by default their words."""
+    name = name or " with ".join(map(" ".join, met))
 
     def all_hold(call: Call) -> bool:
         values = known.values(call)
@@ -356,7 +353,7 @@ def _templates(op: Operator) -> Iterator[Defect]:
         known = Known(group)
         for values in product(*(words for _, _, words in group)):
             met = [(name, value) for (name, _, _), value in zip(group, values, strict=True)]
-            yield _negated(op, known, "only", " ".join(values), met)
+            yield _negated(op, known, "only", met, " ".join(values))
 
 
 # ---- divisors of a mean ----------------------------------------------------------------------------------------------

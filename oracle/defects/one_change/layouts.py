@@ -17,7 +17,7 @@ from ...operators import OPERATORS, compute
 from ...operators.answers.parts import axis_in, part_of, parts, slice_axes
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
-from ..base.device import EVERY_SOC, Defect, Read, Write, mutant, reading
+from ..base.device import EVERY_SOC, Defect, Write, mutant, reading
 from ..base.queries import (
     broadcasting,
     call_of,
@@ -56,11 +56,6 @@ def _places(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Arr
 def packed(view: Array) -> Array:
     """Read a view as if it were contiguous."""
     return reread(view, row_major(view.shape), 0)
-
-
-def reading_packed(which: str) -> Read:
-    """Read one operand as if it were contiguous."""
-    return reading(which, packed)
 
 
 # ---- mutants ---------------------------------------------------------------------------------------------------------
@@ -112,20 +107,22 @@ def _without_offset(which: str, name: str, array: Array, call: Call) -> Array:
     return reread(array, strides_of(array), -offset) if name == which and offset else array
 
 
-def _miswritten(change: Change, out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+def _written_at(out: Array, result: Array, strides: Strides, early: int) -> Array:
+    """Write with given strides, some elements too early."""
     memory, start = storage_of(out)
-    index = _places(out.shape, change(strides_of(out), out.shape), start)
+    index = _places(out.shape, strides, start - early)
     memory[np.clip(index, 0, memory.size - 1)] = result
     return out
+
+
+def _miswritten(change: Change, out: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    return _written_at(out, result, change(strides_of(out), out.shape), 0)
 
 
 def _written_too_early(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
     """Write as if the output had no offset."""
-    memory, start = storage_of(out)
     name = next(name for name, each in call.outputs.items() if each is out)
-    index = _places(out.shape, strides_of(out), start - offset_of(call, name))
-    memory[np.clip(index, 0, memory.size - 1)] = result
-    return out
+    return _written_at(out, result, strides_of(out), offset_of(call, name))
 
 
 def _gaps_too(out: Array, result: Array, mask: Array | None, call: Call) -> Array:

@@ -222,9 +222,7 @@ def factors(root: Expression) -> tuple[Expression, ...]:
     """Return the factors with which a graph's value becomes zero: factors of a product, common factors of a sum."""
     if root.op == "*":
         return tuple(dict.fromkeys((*factors(root.args[0]), *factors(root.args[1]))))
-    if root.op == "/":
-        return factors(root.args[0])
-    if root.op == "neg":
+    if root.op in ("/", "neg"):
         return factors(root.args[0])
     if root.op in ("+", "-") and ZERO not in root.args:
         common = [f for f in _terms(root.args[0]) if f in _terms(root.args[1])]

@@ -11,10 +11,10 @@ import numpy as np
 from ...operators import nll_loss2d_backward, nll_loss_backward
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, NONE as EACH, SUM
-from ..base.device import Defect, Right, published_defect
+from ..base.device import Defect, Right, published_defect, reading
 from ..base.elementwise import Arguments, F, gather
 from ..base.samples import NEVER, Change, Formula, Samples, changing
-from ..one_change.layouts import reading_packed
+from ..one_change.layouts import packed
 
 # The published defects of aclnnNLLLossBackward, N01 to N12.
 
@@ -54,7 +54,7 @@ def _total_not_positive(k: Samples, a: Arguments) -> Any:
 
 
 def _not_cleared(k: Samples, a: Arguments) -> None:
-    k.out[...] = np.nan
+    k.out.fill(np.nan)
 
 
 def _in_input_type(k: Samples, a: Arguments) -> Any:
@@ -118,7 +118,7 @@ def of_nll_loss_backward() -> list[Defect]:
         row("N11", "NUM", "16-bit inputs are computed in 16 bits", _in_input_type,
             "mean in float16 or bfloat16 whose quotient is inexact or underflows", "pytorch #61523"),
         published_defect(op, "N12", "LAY", "a strided target is read contiguously", None, "a target with stride 2",
-                         "class of Torch-FL #171, pytorch #175084", read=reading_packed("target")),
+                         "class of Torch-FL #171, pytorch #175084", read=reading("target", packed)),
     ]  # fmt: skip
 
 

@@ -11,11 +11,11 @@ from ...model.aclnn import Platform
 from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
-from ..base.device import Defect, Right, plain, published_defect, store
+from ..base.device import Defect, Right, plain, published_defect, reading, store
 from ..base.elementwise import Arguments, F, row_sum
 from ..base.rows import Formula, Operands, Total, changing, with_sum
 from ..one_change.api import seed_of
-from ..one_change.layouts import packed, reading_packed
+from ..one_change.layouts import packed
 
 # The published defects of aclnnSoftmaxBackward, S01 to S16.
 
@@ -116,7 +116,7 @@ def of_softmax_backward() -> list[Defect]:
     row = partial(published_defect, op)
     return [
         row("S01", "LAY", "output is read as contiguous", None, "output that is not contiguous",
-            "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387", read=reading_packed("output")),
+            "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387", read=reading("output", packed)),
         row("S02", "LAY", "an expanded gradient is read beyond its one element", None, "a gradient with stride 0",
             "FlagGems #5723", read=_expanded_from_one),
         row("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(op, _first_terms(16384)),
