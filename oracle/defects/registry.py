@@ -340,8 +340,10 @@ def _of_its_shape(op: Operator, defect: Defect) -> str:
     output = defect.device.output
     if not output or op.of(output).shape is None:
         return ""
-    if _OF_STRIDES.match(defect.id) and all(math.prod(shape) == 1 for shape in _shapes_of(op, output)):
-        return f"{output} has one element"
+    if _OF_STRIDES.match(defect.id):
+        calls = (call_of(op, usual_shape(op), attrs=attrs) for attrs in _attributes(op))
+        if all(math.prod(call.outputs[output].shape) == 1 for call in calls):
+            return f"{output} has one element"
     narrow = _OF_COLUMNS.match(defect.id) and _is_narrow(op, output)
     return f"the last axis of {output} has one element" if narrow else ""
 
@@ -352,12 +354,6 @@ def _is_narrow(op: Operator, output: str) -> bool:
     deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
     usual = call_of(op, usual_shape(op)).outputs[output].shape
     return len(deep) == 3 and deep[-1] == 1 and not accepts(op, shapes={output: usual[:-1]})
-
-
-@cache
-def _shapes_of(op: Operator, output: str) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of an output in usual calls with every flag, word and sign of a number."""
-    return tuple(call_of(op, usual_shape(op), attrs=attrs).outputs[output].shape for attrs in _attributes(op))
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:

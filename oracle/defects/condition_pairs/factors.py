@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial, reduce
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -87,10 +86,6 @@ def _output(call: Call) -> Array:
     return np.asarray(next(iter(call.outputs.values())))
 
 
-def _dtype(array: Any) -> str:
-    return dtype_of(array.dtype).name
-
-
 def type_of(name: str) -> str:
     """Return the name of the factor of a tensor's dtype."""
     return f"{name}{TYPE}"
@@ -110,7 +105,7 @@ def factors_of(op: Operator) -> list[Factor]:
 def _general(op: Operator) -> Iterator[Factor]:
     """Yield the factors dtype; rank with size, or samples and classes; the output's layout and dtype."""
     main = op.main
-    yield "dtype", lambda call: _dtype(call.inputs[main]), kinds(op)
+    yield "dtype", lambda call: dtype_of(call.inputs[main].dtype).name, kinds(op)
     if samples.fits(op):
         alone = ("no axis of",) if 1 in ranks(op) else ()
         yield "samples", partial(_samples, op), (*alone, *LENGTHS)
@@ -342,13 +337,11 @@ _FORMS: dict[str, Holds] = {  # a form is distinct only if the omitted axes are 
     ALONG[0]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
     ALONG[1]: lambda shape, _: shape[-1] > 1 and max(shape[:-1]) > 1,
     ALONG[2]: lambda shape, _: shape[0] > 1 and max(shape[1:-1], default=1) > 1,
-    MIDDLE: lambda shape, _: any(n > 1 and max(shape[:k] + shape[k + 1 : -1]) > 1 for k, n in _middle(shape)),
+    MIDDLE: lambda shape, _: any(
+        shape[k] > 1 and max(shape[:k] + shape[k + 1 : -1]) > 1 for k in range(1, len(shape) - 1)
+    ),
 }
 _IGNORED: dict[str, Holds] = {  # some sample of another class must remain
     "a class that occurs": lambda shape, _: min(shape) > 1,
     "outside the classes, and occurs": lambda shape, _: shape[0] > 1,
 }
-
-
-def _middle(shape: Shape) -> list[tuple[int, int]]:
-    return list(enumerate(shape))[1:-1]

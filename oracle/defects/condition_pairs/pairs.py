@@ -212,14 +212,11 @@ class Known:
         return self._values
 
 
-def _many(call: Call) -> str:
-    return MILLION if math.prod(terms_shape(call)) >= 10**6 else "fewer"
-
-
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
     factors = factors_of(op)
-    known = Known([*factors, (ELEMENTS, _many, ())])
+    many: Factor = ELEMENTS, lambda call: MILLION if math.prod(terms_shape(call)) >= 10**6 else "fewer", ()
+    known = Known([*factors, many])
     for met in meeting(op, factors, 2):
         yield _negated(op, known, "pair", met)
     for name, _, values in factors:

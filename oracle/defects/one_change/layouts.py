@@ -64,30 +64,26 @@ Strides = tuple[int, ...]
 Change = Callable[[Strides, tuple[int, ...]], Strides]  # strides and a shape -> mistaken strides
 
 
-def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
-    return (*own[:-1], 1) if own else own
-
-
-def _rows_are_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
-    return tuple(s * (own[-1] or 1) for s in row_major(shape)) if own else own
-
-
-def _zero_is_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
-    return row_major(shape) if 0 in own else own
-
-
-def _reversed(own: Strides, shape: tuple[int, ...]) -> Strides:
-    """Return the strides in falling order, as if axes followed their order in memory; right for row-major views."""
-    return tuple(sorted(own, reverse=True))
-
-
 MISTAKES: dict[str, tuple[str, Change, str]] = {
     "strides": ("strides are ignored", lambda own, shape: row_major(shape), "that is not contiguous"),
-    "last stride": ("the last stride is taken for 1", _last_is_1, "whose last axis is strided"),
-    "row strides": ("rows are taken to follow each other", _rows_are_packed, "with gaps between its rows"),
-    "stride 0": ("stride 0 is taken for a packed axis", _zero_is_packed, "that is expanded"),
-    "axis order": ("axes are taken in their order in memory", _reversed, "that is transposed"),
-}
+    "last stride": (
+        "the last stride is taken for 1", lambda own, shape: (*own[:-1], 1) if own else own,
+        "whose last axis is strided",
+    ),
+    "row strides": (
+        "rows are taken to follow each other",
+        lambda own, shape: tuple(s * (own[-1] or 1) for s in row_major(shape)) if own else own,
+        "with gaps between its rows",
+    ),
+    "stride 0": (
+        "stride 0 is taken for a packed axis", lambda own, shape: row_major(shape) if 0 in own else own,
+        "that is expanded",
+    ),
+    "axis order": (  # right for row-major views
+        "axes are taken in their order in memory", lambda own, shape: tuple(sorted(own, reverse=True)),
+        "that is transposed",
+    ),
+}  # fmt: skip
 
 
 def _misread(change: Change, array: Array) -> Array:

@@ -73,18 +73,10 @@ def narrow(t: Array, a: Arguments) -> Array:
     return total.astype(F)
 
 
-def one_batch(t: Array, a: Arguments) -> Array:
-    return np.asarray(t[:1].sum(axis=axes(a)))
-
-
 def batch_alone(t: Array, a: Arguments) -> Array:
     """Sum only the first place of each channel."""
     first = (slice(None), slice(None), *[slice(0, 1)] * (t.ndim - 2))
     return np.asarray(t[first[: t.ndim]].sum(axis=axes(a)))
-
-
-def mean(t: Array, a: Arguments) -> Array:
-    return np.asarray(t.mean(axis=axes(a)))
 
 
 def without_tail(t: Array, a: Arguments) -> Array:
@@ -129,12 +121,12 @@ def of_prelu_backward() -> list[Defect]:
             "a weight per channel", output=SUM),
         row("narrow sum", "RED", "gradWeight: added up in the tensors' type", summed(narrow),
             "16-bit tensors and a few hundred terms", output=SUM),
-        row("first sample", "RED", "gradWeight: only the first sample counts", summed(one_batch),
-            "a batch of two or more", output=SUM),
+        row("first sample", "RED", "gradWeight: only the first sample counts",
+            summed(lambda t, a: t[:1].sum(axis=axes(a))), "a batch of two or more", output=SUM),
         row("first place", "RED", "gradWeight: only the first place of each channel counts", summed(batch_alone),
             "three axes or more", output=SUM),
-        row("mean", "RED", "gradWeight: divided by the number of terms", summed(mean), "more than one term",
-            output=SUM),
+        row("mean", "RED", "gradWeight: divided by the number of terms",
+            summed(lambda t, a: t.mean(axis=axes(a))), "more than one term", output=SUM),
         row("tail lost", "TAIL", "gradWeight: the terms behind the last 64 of an axis are lost", summed(without_tail),
             "a last axis that is no multiple of 64, and more", output=SUM),
         row("one weight, one channel", "RED", "gradWeight: of one weight for all it is the first channel's sum",

@@ -49,10 +49,6 @@ def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
     return packed(array) if name == "gradOutput" and array.size > 1 and 0 in strides_of(array) else array
 
 
-def _swapped_axes(k: Operands, axis: int, a: Arguments) -> Array:
-    return right(k, 1 if k["g"].ndim >= 3 and axis == 0 else axis)
-
-
 def _only_first_row(k: Operands, axis: int, a: Arguments) -> Array:
     result = np.moveaxis(right(k, axis), axis, -1)
     rows = result.reshape(-1, result.shape[-1]).copy()
@@ -106,10 +102,6 @@ def _last_block(shape: tuple[int, ...]) -> Array | None:
     return None if size <= 64 else (np.arange(size) < (size - 1) // 64 * 64).reshape(shape)
 
 
-def _returns_float32(out: Array, result: Array, mask: Array | None, call: Call) -> Array:
-    return result if result.dtype.itemsize != 2 else result.astype(F)
-
-
 def of_softmax_backward() -> list[Defect]:
     """Return S01 to S16 except S04 (ops-nn !8895: an empty operand succeeds): every release of CANN does S04."""
     op = softmax_backward.OPERATOR
@@ -124,7 +116,8 @@ def of_softmax_backward() -> list[Defect]:
         row("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(op, narrow_sum),
             "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
         row("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
-            changing(op, _swapped_axes), "dim 0 of rank 3", "triton-ascend #2291"),
+            changing(op, lambda k, axis, a: right(k, 1 if k["g"].ndim >= 3 and axis == 0 else axis)),
+            "dim 0 of rank 3", "triton-ascend #2291"),
         row("S07", "IDX", "dim is ignored: always the last axis", with_sum(op, lambda p, dim, a: row_sum(p, -1)),
             "any axis but the last", "tt-metal #31580"),
         row("S08", "IDX", "a negative dim becomes 0", with_sum(op, lambda p, dim, a: row_sum(p, max(a["dim"], 0))),
@@ -138,7 +131,8 @@ def of_softmax_backward() -> list[Defect]:
         row("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(op, _no_sum_of_16_or_32),
             "reduced lengths 16 and 32", "ops-nn !8087"),
         row("S13", "DTY", "the result is float32 for any type of the output", None, "16-bit types",
-            "pytorch #85497, #30572", write=_returns_float32),
+            "pytorch #85497, #30572",
+            write=lambda out, result, mask, call: result if result.dtype.itemsize != 2 else result.astype(F)),
         row("S14", "SPEC", "infinities and NaN become 0", None, "NaN or infinite operands", "MindSpore #274",
             store=_neutralised),
         row("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes",

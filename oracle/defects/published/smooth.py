@@ -33,10 +33,6 @@ def without_selection(g: Expression, x: Expression) -> Expression:
     return g * (p * d * ((BETA + 3 * BETA * CUBIC * q) * x) * d + d)
 
 
-def divided_by_self(g: Expression, x: Expression) -> Expression:
-    return where(x > 0, 1, where(x < 0, 1, x / x)) * gelu_backward.formula(g, x)
-
-
 def of_gelu_backward() -> list[Defect]:
     """Return the defects of aclnnGeluBackward."""
     op = gelu_backward.OPERATOR
@@ -45,7 +41,8 @@ def of_gelu_backward() -> list[Defect]:
         row("gelu/no selection", "NUM", "the term inf * 0 of a large negative self stays NaN",
             computing(op, without_selection), "self below -10.06", "ops-nn experimental/activation",
             socs=("ascend910b", "ascend910_93", "ascend310p", "ascend950")),
-        row("gelu/divided by self", "NUM", "the output is divided by self: NaN at 0", computing(op, divided_by_self),
+        row("gelu/divided by self", "NUM", "the output is divided by self: NaN at 0",
+            computing(op, lambda g, x: where(x > 0, 1, where(x < 0, 1, x / x)) * gelu_backward.formula(g, x)),
             "self = 0", "Paddle #14857"),
     ]  # fmt: skip
 
@@ -66,27 +63,12 @@ def closed(g: Expression, x: Expression) -> Expression:
     return g * (4 * x * e * (e + 1) / (m * m) - 2 / m + 1)
 
 
-# A published difference of aclnnSeluBackward.
-
-
-def upper_at_zero(g: Expression, y: Expression) -> Expression:
-    return where(equal(y, 0), g * selu_backward.SCALE, selu_backward.formula(g, y))
-
-
 # The published defects of aclnnLogSigmoidBackward, L01 to L08, and a right kernel of its own.
 
 
 def no_negative_branch(g: Expression, x: Expression) -> Expression:
     z = exp(-abs(x))
     return g * (z / (1 + z))
-
-
-def at_the_output(g: Expression, x: Expression) -> Expression:
-    return log_sigmoid_backward.kernel_950(g, -(maximum(-x, 0) + log1p(exp(-abs(x)))))
-
-
-def saturating(g: Expression, x: Expression) -> Expression:
-    return where(x > 20, 0 * g, where(x < -20, g, log_sigmoid_backward.kernel_950(g, x)))
 
 
 def from_buffer(a: Arguments, target: Platform) -> Array:
@@ -125,7 +107,7 @@ def negative_exponent(g: Expression, x: Expression) -> Expression:
 def of_log_sigmoid_backward() -> list[Defect | Right]:
     """Return L01 to L08, and a right kernel of the operator."""
     op = log_sigmoid_backward.OPERATOR
-    row = partial(published_defect, op)
+    row, kernel_950 = partial(published_defect, op), log_sigmoid_backward.kernel_950
     return [
         row("L01", "NUM", "e^-x / (1 + e^-x): NaN where e^-x overflows",
             computing(op, lambda g, x: g * exp(-x) / (1 + exp(-x))), "self below -88",
@@ -133,11 +115,13 @@ def of_log_sigmoid_backward() -> list[Defect | Right]:
         row("L02", "NUM", "1 - 1 / (1 + e^-x): 0 from 16.7 on", computing(op, lambda g, x: g * (1 - 1 / (1 + exp(-x)))),
             "large positive self under a relative criterion", "tt-metal #55724, pytorch #195545"),
         row("L03", "IDX", "z / (1 + z) on both sides", computing(op, no_negative_branch), "negative self", "derived"),
-        row("L04", "API", "the derivative is taken at log_sigmoid(self)", computing(op, at_the_output),
-            "any finite self", "mxnet #20371"),
+        row("L04", "API", "the derivative is taken at log_sigmoid(self)",
+            computing(op, lambda g, x: kernel_950(g, -(maximum(-x, 0) + log1p(exp(-abs(x)))))), "any finite self",
+            "mxnet #20371"),
         row("L05", "API", "buffer is trusted to hold e^-|self|", from_buffer, "a buffer that holds something else",
             "pytorch #39642, FlagGems #5012, #5718"),
-        row("L06", "NUM", "0 above 20 and gradOutput below -20", computing(op, saturating),
+        row("L06", "NUM", "0 above 20 and gradOutput below -20",
+            computing(op, lambda g, x: where(x > 20, 0 * g, where(x < -20, g, kernel_950(g, x)))),
             "self above 20 under a relative criterion", "tt-metal #55457"),
         row("L07", "NUM", "16-bit inputs are computed in 16 bits", in_input_type, "16-bit inputs",
             "ops-nn executor_aclnnLogSigmoidBackward.py"),
@@ -168,8 +152,11 @@ ROWS: Mapping[str, Callable[[], Iterable[Defect | Right]]] = {
     )],
     "selu_backward": lambda: [published_defect(
         selu_backward.OPERATOR, "selu/zero", "FORM", "a result of 0 takes the upper branch",
-        computing(selu_backward.OPERATOR, upper_at_zero), "a result of 0", "ops-nn, July 2026",
-        socs=("ascend950",),  # before July 2026
+        computing(
+            selu_backward.OPERATOR,
+            lambda g, y: where(equal(y, 0), g * selu_backward.SCALE, selu_backward.formula(g, y)),
+        ),
+        "a result of 0", "ops-nn, July 2026", socs=("ascend950",),  # before July 2026
     )],
     "log_sigmoid_backward": of_log_sigmoid_backward,
 }  # fmt: skip

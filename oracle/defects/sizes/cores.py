@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -73,18 +74,14 @@ def _repeating(op: Operator, name: str, tile: int, kernel: Kernel | None = None,
 # ---- operators along an axis ---------------------------------------------------------------------------------------
 
 
-def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
-    """Return a kernel in which every tile overwrites the accumulator."""
-
-    def add(terms: Array) -> Array:
-        return added(terms[..., (max(terms.shape[-1], 1) - 1) // tile * tile :])
-
-    return adding(op, partial(_several, tile), add)
+def _last_tile_alone(tile: int, terms: Array) -> Array:
+    """Let every tile overwrite the accumulator."""
+    return added(terms[..., (max(terms.shape[-1], 1) - 1) // tile * tile :])
 
 
-def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
-    """Return a kernel with neighbouring tiles that overlap by one term."""
-    return adding(op, partial(_several, tile), lambda terms: added(terms) + added(terms[..., tile::tile]))
+def _with_double_edges(tile: int, terms: Array) -> Array:
+    """Let neighbouring tiles overlap by one term."""
+    return added(terms) + added(terms[..., tile::tile])
 
 
 def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
@@ -103,23 +100,22 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
     return summing(op, partial(_several, tile), total)
 
 
-def _exact_length(op: Operator, tile: int) -> Kernel:
-    """Return a kernel in which a row of exactly one tile sums to 0."""
-    return adding(op, lambda n: n == tile, lambda terms: np.zeros_like(terms[..., :1]))
-
-
 def _sum_mutants(op: Operator) -> Iterator[Defect]:
     for tile in SIZES:
+        last, double = (
+            adding(op, partial(_several, tile), partial(add, tile)) for add in (_last_tile_alone, _with_double_edges)
+        )
         for label, kernel, what in (
-            ("last tile", _sum_of_the_last_tile(op, tile), f"only the last tile of {tile} is summed"),
-            ("double edges", _sum_with_double_edges(op, tile), f"tiles of {tile} overlap by one term in the sum"),
+            ("last tile", last, f"only the last tile of {tile} is summed"),
+            ("double edges", double, f"tiles of {tile} overlap by one term in the sum"),
             ("in 16 bits", _narrow_partial_sums(op, tile), f"sums of tiles of {tile} are kept in the inputs' type"),
         ):
             needs = f"a reduced axis above {tile}, with weight at the edges"
             yield mutant(op, "tile", f"sum {label} {tile}", "TAIL", what, needs, kernel)
     for tile in POWERS:
         what, needs = f"a row of exactly {tile} terms sums to 0", f"a reduced axis of {tile}, with weight at the edges"
-        yield mutant(op, "tile", f"sum full tile {tile}", "TAIL", what, needs, _exact_length(op, tile))
+        kernel = adding(op, partial(eq, tile), lambda terms: np.zeros_like(terms[..., :1]))
+        yield mutant(op, "tile", f"sum full tile {tile}", "TAIL", what, needs, kernel)
 
 
 # ---- losses: samples and classes -------------------------------------------------------------------------------------

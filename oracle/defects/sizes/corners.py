@@ -179,11 +179,6 @@ def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
     return Where(plain(op), holds, rows.with_sum(op, total))
 
 
-def _length_wraps(op: Operator) -> Kernel:
-    """Return a kernel that uses only the low 16 bits of the number of terms."""
-    return adding(op, lambda n: n >= HALF_WORD, lambda terms: added(terms[..., : terms.shape[-1] % HALF_WORD]))
-
-
 def _class_wraps(k: samples.Samples, a: Arguments) -> None:
     k.classes = np.where(k.classes == k.ignore, k.classes, k.classes % HALF_WORD)
 
@@ -222,7 +217,8 @@ def _counters(op: Operator) -> Iterator[Defect]:
         if rows.fits(op) and what != "flat":
             wrong["sum"] = {"kernel": _sum_of_the_wrapped(op, what)}
         if rows.fits(op) and what == "flat":
-            wrong["terms"] = {"kernel": _length_wraps(op)}
+            low = adding(op, lambda n: n >= HALF_WORD, lambda terms: added(terms[..., : terms.shape[-1] % HALF_WORD]))
+            wrong["terms"] = {"kernel": low}  # it uses only the low 16 bits of their number
         for name, step in wrong.items():
             text, needs = f"the {what} number of {name} wraps at 65536", f"a {what} number of at least 65536"
             yield mutant(op, "counter", f"{name} {what}", "BIG", text, needs, **step)

@@ -42,46 +42,6 @@ def tail(count: int, tile: int) -> slice:
     return slice(count // tile * tile, count)
 
 
-def _exact(count: int, tile: int) -> slice:
-    """Return the last of several full tiles if there is no remainder."""
-    return slice(count - tile, count) if count > tile and count % tile == 0 else NOTHING
-
-
-def _beyond(count: int, tile: int) -> slice:
-    """Return the part beyond the first tile."""
-    return slice(tile, count)
-
-
-def _lane(count: int, tile: int) -> slice:
-    """Return the last lane of every full tile."""
-    return slice(tile - 1, count, tile)
-
-
-def _edge(count: int, tile: int) -> slice:
-    """Return the first element of every tile except the first tile."""
-    return slice(tile, count, tile)
-
-
-def _beyond_repeats(count: int, tile: int) -> Array:
-    """Return the elements of every tile that one instruction of 255 repeats does not reach."""
-    return np.flatnonzero(np.arange(count) % tile >= REPEATS)
-
-
-def _last_core(count: int, cores: int) -> slice:
-    """Return the share of the last core."""
-    return slice(-(-count // cores) * (cores - 1), count)
-
-
-def _one_over(count: int, cores: int) -> slice:
-    """Return the last element if it alone remains after the division among cores."""
-    return slice(count - 1, count) if count > cores and count % cores == 1 else NOTHING
-
-
-def _one_short(count: int, cores: int) -> slice:
-    """Return the last element if the last core has one less than the others."""
-    return slice(count - 1, count) if count > cores and count % cores == cores - 1 else NOTHING
-
-
 class Part(NamedTuple):
     """A kind of lost part. ``where``: its place in words. ``needs``: the sizes of tensors that have such a part."""
 
@@ -94,16 +54,37 @@ class Part(NamedTuple):
 
 PARTS = {
     "tail": Part(tail, "tile", SIZES, "beyond the last full tile of {}", "{} that is no multiple of {}"),
-    "exact": Part(_exact, "tile", SIZES, "in the last of several full tiles of {}", "{} that is 2, 3 ... times {}"),
-    "beyond": Part(_beyond, "tile", SIZES, "beyond the first tile of {}", "{} above {}"),
-    "lane": Part(_lane, "tile", SIZES, "in the last lane of every tile of {}", "{} of at least {}"),
-    "edge": Part(_edge, "tile", SIZES, "first in every tile of {} but the first", "{} above {}"),
-    "repeats": Part(_beyond_repeats, "tile", (REPEATS + 64,), "beyond 255 repeats in a tile of {}", "{} above {}"),
+    "exact": Part(
+        lambda count, tile: slice(count - tile, count) if count > tile and count % tile == 0 else NOTHING,
+        "tile", SIZES, "in the last of several full tiles of {}", "{} that is 2, 3 ... times {}",
+    ),
+    "beyond": Part(lambda count, tile: slice(tile, count), "tile", SIZES, "beyond the first tile of {}", "{} above {}"),
+    "lane": Part(
+        lambda count, tile: slice(tile - 1, count, tile),
+        "tile", SIZES, "in the last lane of every tile of {}", "{} of at least {}",
+    ),
+    "edge": Part(
+        lambda count, tile: slice(tile, count, tile),
+        "tile", SIZES, "first in every tile of {} but the first", "{} above {}",
+    ),
+    "repeats": Part(
+        lambda count, tile: np.flatnonzero(np.arange(count) % tile >= REPEATS),
+        "tile", (REPEATS + 64,), "beyond 255 repeats in a tile of {}", "{} above {}",
+    ),
     "remainder": Part(tail, "cores", CORES, "left over by the division among {} cores", "{} that is no multiple of {}"),
-    "last core": Part(_last_core, "cores", CORES, "of the last of {} cores", "{} that gives each of {} cores work"),
-    "one over": Part(_one_over, "cores", CORES, "left over alone by {} cores", "{} that is one above a multiple of {}"),
-    "one short": Part(_one_short, "cores", CORES, "last where one of {} cores has one less", "{} that is one below {}"),
-}
+    "last core": Part(
+        lambda count, cores: slice(-(-count // cores) * (cores - 1), count),
+        "cores", CORES, "of the last of {} cores", "{} that gives each of {} cores work",
+    ),
+    "one over": Part(
+        lambda count, cores: slice(count - 1, count) if count > cores and count % cores == 1 else NOTHING,
+        "cores", CORES, "left over alone by {} cores", "{} that is one above a multiple of {}",
+    ),
+    "one short": Part(
+        lambda count, cores: slice(count - 1, count) if count > cores and count % cores == cores - 1 else NOTHING,
+        "cores", CORES, "last where one of {} cores has one less", "{} that is one below {}",
+    ),
+}  # fmt: skip
 TILES = ("tail", "exact", "beyond", "lane", "edge")
 SHARES = ("remainder", "last core", "one over", "one short")
 
