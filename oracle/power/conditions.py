@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..case.one_case import outcome_on, run_case
-from ..case.prepare import Memory, Prepared
+from ..case.prepare import Memory
 from ..catalogue.data.case import Case, TensorPlan, make_buffer, specs_of
 from ..catalogue.data.layout import arrange
 from ..catalogue.expand.drawing import RandomCalls, takes
@@ -50,7 +50,7 @@ from ..operators.definition.operator import Operator
 from ..settings.settings import Settings
 from .measure import cases_of, is_computed
 from .summary import wilson
-from .trial import PlainRun, size_of
+from .trial import PlainRun, plain_runs, size_of
 
 # ---- conditions of calls that meet in some case: alone, in pairs and in triples --------------------------------------
 #
@@ -241,7 +241,9 @@ class Trial:
 
     @classmethod
     def of(cls, op: str, cases: tuple[Case, ...], settings: Settings, seed: int) -> Trial:
-        plains = list(_plains(cases_of(cases, op, settings.soc), settings))
+        few = (case for case in cases_of(cases, op, settings.soc)
+               if case.computes(settings.soc, settings.cann) and size_of(case) <= LARGEST)  # fmt: skip
+        plains = [plain for plain in plain_runs(few, settings, {}) if plain.launched]
         given = [plain.prepared.case for plain in plains]
         drawn = list(_random_calls(op, given, settings, seed)) if given else []
         return cls(settings, plains, [facts_of(described(case)) for case in given],
@@ -292,17 +294,6 @@ def _in_gap(fact: str, gap: tuple[int, int] | None, facts: Sequence[Mapping[str,
 
 def _fails(case: Case, settings: Settings, device: Any) -> bool | None:
     return {"pass": False, "fail": True}.get(run_case(case, device, settings).status)
-
-
-def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[PlainRun]:
-    for case in cases:
-        if case.computes(settings.soc, settings.cann) and size_of(case) <= LARGEST:
-            try:
-                plain = PlainRun(Prepared.make(case, settings))
-            except OracleError:
-                continue  # a case without a reference cannot judge a kernel; `power` lists it
-            if plain.launched:
-                yield plain
 
 
 def _random_calls(

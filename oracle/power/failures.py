@@ -14,7 +14,6 @@ from typing import Any
 from ..case.execute import Stopwatch, execute
 from ..case.judge import Outcome, judge, outcome_of
 from ..case.one_case import run_case, with_cause_of_reruns
-from ..case.prepare import Prepared
 from ..catalogue.data.case import Case
 from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import defects
@@ -27,7 +26,7 @@ from ..reduce.shrink import shrink_with
 from ..settings.settings import Settings
 from .measure import cases_of
 from .summary import wilson
-from .trial import PlainRun, cheap_first, size_of
+from .trial import PlainRun, cheap_first, plain_runs, size_of
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,14 @@ def failures(
     for (op, place), group in sorted(groups.items()):
         own = replace(settings, soc=place)
         left = {defect.id: each for defect in group}
-        for case in _drawn(cases_of(cases, op, place), settings.seed):
-            live = [defect for defect in group if left[defect.id]]
-            if not live:
-                break
-            try:
-                plain = PlainRun(Prepared.make(case, own))
-            except OracleError:
-                continue  # a case without a reference cannot judge a kernel; `power` lists it
-            for defect in live:
-                outcome = _failed(defect, plain)
+        for plain in plain_runs(_drawn(cases_of(cases, op, place), settings.seed), own, {}):
+            for defect in group:
+                outcome = _failed(defect, plain) if left[defect.id] else None
                 if outcome is not None:
                     left[defect.id] -= 1
-                    yield Failure(defect, case, own, outcome)
+                    yield Failure(defect, plain.prepared.case, own, outcome)
+            if not any(left.values()):
+                break
 
 
 def _drawn(cases: Sequence[Case], seed: int) -> list[Case]:

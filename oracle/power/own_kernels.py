@@ -35,7 +35,7 @@ from ..parallel import prepare_pool_worker
 from ..settings.settings import Settings
 from ..system.process import attribute_of
 from .measure import Progress
-from .trial import PlainRun, cheap_first
+from .trial import PlainRun, cheap_first, plain_runs
 
 
 class KernelInfo(NamedTuple):
@@ -132,19 +132,16 @@ def run_group(
     first = next(iter(group))
     settings = replace(settings, soc=first.soc)
     findings, unusable = [Finding(kernel) for kernel in group], dict[str, str]()
-    for case in cheap_first(case for case in select(cases, soc=first.soc) if case.op == first.op):
-        live = [finding for finding in findings if not finding.case]
+    own, live = cheap_first(case for case in select(cases, soc=first.soc) if case.op == first.op), findings
+    for plain in plain_runs(own, settings, unusable):
+        id = plain.prepared.case.id
+        for finding in live:
+            tell((finding.kernel, id))
+            if not _judge(finding, group[finding.kernel], plain):
+                unusable.setdefault(id, f"a right kernel fails: {plain.reason}")
+        live = [finding for finding in live if not finding.case]
         if not live:
             break
-        try:
-            plain = PlainRun(Prepared.make(case, settings))
-        except OracleError as error:
-            unusable[case.id] = str(error)
-            continue
-        for finding in live:
-            tell((finding.kernel, case.id))
-            if not _judge(finding, group[finding.kernel], plain):
-                unusable.setdefault(case.id, f"a right kernel fails: {plain.reason}")
     return findings, unusable
 
 

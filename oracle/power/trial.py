@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -308,23 +308,17 @@ def run(share: WorkItem) -> Answer:
 
 def _wrong(share: WorkItem, answer: Answer) -> None:
     live = share.kernels()
-    for case in cheap_first(share.cases):
-        try:
-            prepared = Prepared.make(case, share.settings)
-        except OracleError as error:
-            answer.unusable[case.id] = str(error)
-            continue
-        if not live:
-            return
-        plain = PlainRun(prepared)
+    for right in plain_runs(cheap_first(share.cases), share.settings, answer.unusable):
         left = []
         for defect in live:
-            hit = _noticed(defect, plain, answer)
+            hit = _noticed(defect, right, answer)
             if hit is not None:
                 answer.hits.append(hit)
             if hit is None or share.full_matrix:
                 left.append(defect)
         live = left
+        if not live:
+            return
 
 
 def _noticed(defect: Defect, plain: PlainRun, answer: Answer) -> Hit | None:
@@ -408,3 +402,15 @@ class PlainRun:
         if isinstance(kernel, Where) and kernel.plain is right:
             return kernel.holds({**self.call.attrs, **self.call.inputs})
         return kernel is not right
+
+
+def plain_runs(cases: Iterable[Case], settings: Settings, unusable: dict[str, str]) -> Iterator[PlainRun]:
+    """Yield the plain kernel's run of each case. A case without a reference cannot judge a kernel: it is added to
+    ``unusable``, with the reason."""
+    for case in cases:
+        try:
+            prepared = Prepared.make(case, settings)
+        except OracleError as error:
+            unusable[case.id] = str(error)
+        else:
+            yield PlainRun(prepared)
