@@ -309,30 +309,23 @@ def run(share: WorkItem) -> Answer:
 def _wrong(share: WorkItem, answer: Answer) -> None:
     live = share.kernels()
     for right in plain_runs(cheap_first(share.cases), share.settings, answer.unusable):
-        left = []
-        for defect in live:
-            hit = _noticed(defect, right, answer)
-            if hit is not None:
-                answer.hits.append(hit)
-            if hit is None or share.full_matrix:
-                left.append(defect)
-        live = left
+        live = [defect for defect in live if not _notices(right, defect, answer) or share.full_matrix]
         if not live:
             return
 
 
-def _noticed(defect: Defect, plain: PlainRun, answer: Answer) -> Hit | None:
+def _notices(plain: PlainRun, defect: Defect, answer: Answer) -> bool:
+    """Return whether a case notices a kernel, and add what is found to the answer."""
     if not plain.differs(defect.device):
-        return None
+        return False
     answer.judged += 1
     outcome = outcome_on(plain.prepared, defect.device)
-    if outcome.status == "pass":
-        return None
-    if not plain.passes:
+    if outcome.status != "pass" and plain.passes:
+        _record_failure(plain.prepared, answer, [defect.id], outcome)
+        return True
+    if outcome.status != "pass":
         answer.unusable.setdefault(plain.prepared.case.id, f"a right kernel fails: {plain.reason}")
-        return None
-    soc = plain.prepared.settings.soc
-    return Hit(defect.id, plain.prepared.case.id, failed_layers(outcome), outcome.reason, soc)
+    return False
 
 
 class PlainRun:

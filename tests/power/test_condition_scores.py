@@ -11,18 +11,7 @@ from oracle.defects.condition_pairs.pairs import MILLION
 from oracle.defects.registry import defects
 from oracle.explain.conditions import contrast
 from oracle.power import conditions
-from oracle.power.conditions import (
-    NO_FAILING_CASE,
-    NONE,
-    RIGHT,
-    WRONG,
-    FoundCondition,
-    Score,
-    Trial,
-    drawn,
-    is_named,
-    sentence_of,
-)
+from oracle.power.conditions import OUTCOMES, RIGHT, FoundCondition, Score, Trial, drawn, is_named, sentence_of
 from oracle.settings.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
@@ -69,7 +58,7 @@ def test_what_is_said_of_another_kernel_is_off(trial) -> None:
 
 def test_the_score_counts_what_fails_a_case() -> None:
     defect = defects(OP)[0]
-    score = Score([FoundCondition(defect, outcome) for outcome in (RIGHT, RIGHT, WRONG, NONE, NO_FAILING_CASE)])
+    score = Score([FoundCondition(defect, outcome) for outcome in (RIGHT, *OUTCOMES)])
     assert score.failing == 4
     assert sentence_of(score).startswith("conditions of 4 kernels: right 2 (50.0 %), wrong 1 (25.0 %), none 1 (25.0 %)")
-    assert score.to_json()[NO_FAILING_CASE] == 1
+    assert score.to_json()["no case fails"] == 1

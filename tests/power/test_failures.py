@@ -56,10 +56,8 @@ def test_a_script_fills_an_output_with_what_it_held_when_the_case_failed(stated_
 def test_the_command_prints_the_matrix_and_writes_it(stated_files, tmp_path, capsys):
     file = next(p for p in stated_files if p.stem == "log_sigmoid_backward")
     out = tmp_path / "d.json"
-    assert main(["power", str(file), "--diagnosis", "--per-class", "1", "--only", "layout/", "--json", str(out)]) in (
-        0,
-        1,
-    )
+    words = ["--diagnosis", "--per-class", "1", "--only", "layout/", "--json", str(out)]
+    assert main(["power", str(file), *words]) in (0, 1)
     written = json.loads(out.read_text("utf-8"))
     assert 0 <= written["precision"] <= 1
     assert "class  kernels  failures  layout" in capsys.readouterr().out

@@ -71,7 +71,6 @@ def test_processes_change_nothing(score, tiny):
 
 OUTSIDE = """
 from dataclasses import replace
-from oracle.defects.condition_pairs.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBackward")
 """

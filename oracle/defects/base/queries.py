@@ -104,16 +104,10 @@ def _is_computed(op: Operator, call: Call) -> bool:
 def ranks(op: Operator) -> tuple[int, ...]:
     """Return the ranks of the main operand that are accepted and have a defined result, up to the largest rank in
     catalogues."""
-    every = range(LARGEST_RANK + 1)
-    return tuple(rank for rank in every if any(_is_computed(op, call) for call in _of_rank(op, rank)))
-
-
-def _of_rank(op: Operator, rank: int) -> list[Call]:
-    shape = (2,) * rank
-    result = [call_of(op, shape)]
-    if rank == 1 and op.inputs(CLASS_INDEX):  # a single sample: its class may be a scalar
-        result.append(call_of(op, shape, shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
-    return result
+    calls = {rank: [call_of(op, (2,) * rank)] for rank in range(LARGEST_RANK + 1)}
+    if op.inputs(CLASS_INDEX):  # the class of a single sample may be a scalar
+        calls[1].append(call_of(op, (2,), shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
+    return tuple(rank for rank, some in calls.items() if any(_is_computed(op, call) for call in some))
 
 
 @cache

@@ -50,8 +50,13 @@ def _always(value: Any) -> Change:
 def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
     """Yield (attribute, name, change, what, needs) for the attributes that enter the result, directly or derived."""
     read = op.computes.value_operands if isinstance(op.computes, Formula) and op.scalars is None else None
-    for p in (p for p in op.attributes if p.symbol and (read is None or p.symbol in read)):
-        if p.role == "number":
+    for p in op.attributes:
+        if p.role == "choice":
+            for word, value in zip(p.words, p.choices, strict=True):
+                yield p, f"always {word}", _always(value), f"counts as {word}", f"every {p.name}"
+        elif not p.symbol or (read is not None and p.symbol not in read):
+            continue
+        elif p.role == "number":
             for label, (change, what, needs) in NUMBERS.items():
                 if not (label == "without sign" and not accepted_values(op, p.name, (-1.5,))):
                     yield p, label, change, what, f"{p.name}: {needs}"
@@ -59,12 +64,6 @@ def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str
             for value in accepted_values(op, p.name, (True, False)):
                 yield p, f"always {value}", _always(value), f"counts as {value}", f"every {p.name}"
             yield p, "inverted", lambda v, q: not v, "is inverted", f"every {p.name}"
-
-
-def _choices(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
-    for p in (p for p in op.attributes if p.role == "choice"):
-        for word, value in zip(p.words, p.choices, strict=True):
-            yield p, f"always {word}", _always(value), f"counts as {word}", f"every {p.name}"
 
 
 def _absent(op: Operator, name: str, value: float, a: Arguments, target: Platform) -> Array:
@@ -79,7 +78,7 @@ def _never_given(op: Operator, name: str, a: Arguments, target: Platform) -> Arr
 
 def of_numbers(op: Operator) -> Iterator[Defect]:
     """Yield kernels that misread an attribute or an absent operand."""
-    for p, label, change, what, needs in (*_attributes(op), *_choices(op)):
+    for p, label, change, what, needs in _attributes(op):
         kernel = partial(_misread, op, p, change)
         yield mutant(op, "attribute", f"{p.name} {label}", "NUM", f"{p.name} {what}", needs, kernel)
     for p in (p for p in op.operands if p.optional):

@@ -61,11 +61,7 @@ def test_no_call_of_the_catalogue_meets_what_is_called_impossible(op: str) -> No
         for k, one in enumerate(labels):
             for two in labels[:k]:
                 because = impossible(OPERATORS[op], one, two)
-                assert because in ("", "the result is 0 everywhere"), (
-                    p.case.id,
-                    one,
-                    two,
-                )  # such a call proves nothing
+                assert because in ("", "the result is 0 everywhere"), (p.case.id, one, two)  # 0 proves nothing
 
 
 @pytest.mark.parametrize("op", OPERATORS)

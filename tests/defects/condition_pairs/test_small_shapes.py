@@ -23,13 +23,11 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
         for lost in product((False, True), repeat=len(shape)):
             own = tuple(1 if gone else n for gone, n in zip(lost, shape, strict=True))
             whole = np.empty(shape, np.float32)
-            form = label(
-                Call(op.name, "ascend910b", {op.main: whole, "target": np.empty(own, np.float32)}, {}, {"out": whole})
-            )
+            inputs = {op.main: whole, "target": np.empty(own, np.float32)}
+            call = Call(op.name, "ascend910b", inputs, {}, {"out": whole})
+            form = label(call)
             if own != shape and form in (*ALONG, MIDDLE):
-                held = [
-                    (name, result(Call(op.name, "", {op.main: whole}, {}, {}))) for name, result, _ in class_factors(op)
-                ]
+                held = [(name, result(call)) for name, result, _ in class_factors(op)]
                 assert meet(op, [("target", form), *held]), (shape, own, form)
                 met.add(form)
     assert met == {*ALONG}
