@@ -222,14 +222,10 @@ def _gather(score: Score, answer: Answer, count: int, progress: Progress | None)
         if share.ids:
             what = f"{len(share.ids)} wrong kernels on {share.settings.soc}"
         else:
-            what = f"right kernels, seed {share.settings.seed}, {_flagged(answer)}"
+            cases = sorted({hit.case for hit in answer.hits})  # a long run shows them at once
+            flagged = f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
+            what = f"right kernels, seed {share.settings.seed}, {flagged}"
         progress(f"{share.op}: {what}, {answer.seconds:.1f} s", len(score.answers), count)
-
-
-def _flagged(answer: Answer) -> str:
-    """Return a share's false alarms for the progress line, so that a long run shows them at once."""
-    cases = sorted({hit.case for hit in answer.hits})
-    return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
 
 
 # The score of the huge tier against kernels with places that wrap at 32 bits.

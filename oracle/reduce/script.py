@@ -176,29 +176,22 @@ class Handover:
     outcome: str
 
 
-class Trials:
-    """Run a case repeatedly on a bench; after a crash, each run gets a fresh process."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self.fresh = False
-
-    def run(self, case: Case) -> CaseRecord:
-        """Run a case, as :func:`.shrink.shrink_with` requires."""
-        if self.fresh:
-            self.bench.restart()
-        record = self.bench.run_case(case)
-        self.fresh |= record.status in GONE
-        return record
-
-
 def hand_over(case: Case, bench: Bench) -> Handover:
     """Reduce a failing case and prove its script. Raises OracleError if the case cannot be reduced."""
     if case.before is not None:  # the forward does not run again: its results become literals
         made = State.of(case, bench.settings.seed, bench.operands_after(case))
         case = replace(made.ready(), before=None)
-    trials = Trials(bench)
-    shrunk = shrink_with(trials.run, case, bench.settings)
+    ended = False
+
+    def run(candidate: Case) -> CaseRecord:
+        nonlocal ended
+        if ended:
+            bench.restart()
+        record = bench.run_case(candidate)
+        ended |= record.status in GONE
+        return record
+
+    shrunk = shrink_with(run, case, bench.settings)
     failed, text = _proved(shrunk)
     if not failed:
         shrunk, reduced = replace(shrunk, case=State.of(case, bench.settings.seed).ready()), text
