@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -116,27 +117,16 @@ def _is_progress(text: str) -> bool:
     return BEGINS.startswith("".join(text.split())[: len(BEGINS)])
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some rows of a sweep, sent to another process; ``pairs`` and ``device`` make its objects there."""
-
-    pairs: Callable[[], Pairs]
-    device: Callable[[], Device | None]
-    start: int
-    stop: int
-
-
-def visit(part: Part) -> Progress:
-    """Visit the rows of a part, and return the results of these rows alone."""
-    progress = Progress({}, rows_done=part.stop - part.start)
-    codes = (np.arange(part.start, part.stop) * SCATTER % CODES).astype(np.int64)
-    progress.pairs = len(codes) * CODES
-    device = part.device()
+def visit(pairs: Callable[[], Pairs], device: Callable[[], Device | None], rows: range) -> Progress:
+    """Visit some rows, and return the results of these rows alone. ``pairs`` and ``device`` make the objects of the
+    process that visits them."""
+    codes = (np.array(rows) * SCATTER % CODES).astype(np.int64)
+    progress, asked = Progress({}, rows_done=len(rows), pairs=len(rows) * CODES), device()
     with np.errstate(all="ignore"):
-        if device is None:
-            _prove(part.pairs(), codes, progress)
+        if asked is None:
+            _prove(pairs(), codes, progress)
         else:
-            _judge(part.pairs(), codes, device, progress)
+            _judge(pairs(), codes, asked, progress)
     return progress
 
 
@@ -155,9 +145,9 @@ def run_on(
     Stops early if ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
     """
     starts = range(progress.rows_done, rows, ROWS)
-    parts = (Part(pairs, device, start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
+    parts = (range(start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
     since = time.perf_counter()
-    for result in pool.in_order(visit, parts):
+    for result in pool.in_order(partial(visit, pairs, device), parts):
         progress.add(result)
         now = time.perf_counter()
         progress.seconds += now - since

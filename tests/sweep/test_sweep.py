@@ -161,7 +161,7 @@ def test_progress_that_cannot_be_written_is_told_before_the_sweep(tmp_path, monk
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    monkeypatch.setattr(engine, "visit", lambda part: pytest.fail("the sweep began"))
+    monkeypatch.setattr(engine, "visit", lambda *part: pytest.fail("the sweep began"))
     assert main(["sweep", OPS[2], "--dtype", "float16", "--rows", "1", "--state", state, "--quiet"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"aclnn-oracle: {state}: ")

@@ -43,8 +43,6 @@ def plain(op: Operator) -> Kernel:
     return samples.plain(op) if samples.fits(op) else public(op, "")
 
 
-# A device in six steps: check, read, compute, store, write, side effects.
-
 Store = Callable[[Array, str, Platform], Array]
 Mask = Callable[[tuple[int, ...]], Array | None]
 Read = Callable[[str, Array, Call], Array]
