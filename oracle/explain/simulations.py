@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..defects.base.device import cut, store_result
+from ..defects.base.device import store_result
 from ..defects.base.elementwise import Formula, operands_of, orders, public
 from ..defects.base.queries import broadcasting
 from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..defects.one_change.numbers import NUMBERS
+from ..defects.one_change.numerics import cut
 from ..model.aclnn import platform
 from ..model.call import Array, Call, row_major, strides_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS

@@ -6,39 +6,23 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...model.aclnn import Platform, platform
 from ...model.call import Array
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
+from ...numerics.floats.rounding import quantize
 from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
 from ..base import elementwise, rows, samples
-from ..base.device import (
-    EVERY_SOC,
-    NARROW,
-    WITH_BFLOAT16,
-    WITH_INFINITIES,
-    Defect,
-    Store,
-    cut,
-    flushed,
-    half_away,
-    minus_zero_lost,
-    mutant,
-    of,
-    off,
-    plain,
-    reading,
-    replacing,
-    through,
-    truncated,
-    upwards,
-)
+from ..base.device import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect, Store, mutant, plain, reading, store
 from ..base.elementwise import Arguments, F, public, shaped
 from ..base.queries import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .mutations import is_mere_factor
+
+NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
@@ -48,6 +32,12 @@ def _in(op: Operator, given: str, compute: Any, a: Arguments, target: Platform) 
     if dtype_of(a[op.main].dtype).name != given:
         return plain(op)(a, target)
     return public(op, target.form, compute)(a, target).astype(F)
+
+
+def cut(array: Array, bits: int) -> Array:
+    """Return float32 numbers with only ``bits`` fraction bits, as matrix units read an operand."""
+    keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
 
 
 def _few_digits(op: Operator, bits: int, a: Arguments, target: Platform) -> Array:
@@ -90,6 +80,83 @@ def _digits(op: Operator) -> Iterator[Defect]:
 
 
 # ---- stores ----------------------------------------------------------------------------------------------------------
+
+
+def half_away(values: Array, dtype: str, target: Platform) -> Array:
+    """Store to 16 bits, rounding ties away from zero."""
+    right = store(values, dtype, target)
+    if dtype not in NARROW or values.dtype == right.dtype:
+        return right
+    step = right.view(np.uint16) + np.uint16(1)  # the next number away from zero
+    back, away = right.astype(np.float64), step.view(right.dtype).astype(np.float64)
+    wide = values.astype(np.float64)
+    tie = np.isfinite(wide) & np.isfinite(away) & (np.abs(wide) > np.abs(back)) & (wide - back == away - wide)
+    return np.where(tie, step, right.view(np.uint16)).view(right.dtype)
+
+
+def truncated(values: Array, dtype: str, target: Platform) -> Array:
+    """Store to 16 bits, truncating towards zero."""
+    right = store(values, dtype, target)
+    if dtype not in NARROW or values.dtype == right.dtype:
+        return right
+    over = np.abs(right.astype(np.float64)) > np.abs(values.astype(np.float64))
+    over &= np.isfinite(values)
+    down = right.view(np.uint16) - over.astype(np.uint16)
+    return down.view(right.dtype)
+
+
+def upwards(values: Array, dtype: str, target: Platform) -> Array:
+    """Store to 16 bits, rounding towards +inf."""
+    down = truncated(values, dtype, target)
+    if dtype not in NARROW or values.dtype == down.dtype:
+        return down
+    up = np.isfinite(down.astype(F)) & (values.astype(np.float64) > down.astype(np.float64)) & (values > 0)
+    return (down.view(np.uint16) + up.astype(np.uint16)).view(down.dtype)
+
+
+def saturated(values: Array, dtype: str, target: Platform) -> Array:
+    """Store to float16 with saturation and NaN as 0, on a SoC that must not saturate."""
+    if dtype == "float16":
+        largest = FORMATS[dtype].max
+        values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -largest, largest)
+    return store(values, dtype, target)
+
+
+def minus_zero_lost(values: Array, dtype: str, target: Platform) -> Array:
+    """Store +0 in place of -0."""
+    right = store(values, dtype, target)
+    return np.where(right == 0, np.zeros((), right.dtype), right)
+
+
+def off(error: float, values: Array, dtype: str, target: Platform) -> Array:
+    """Store with a relative error in float32."""
+    return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
+
+
+def through(other: str, values: Array, dtype: str, target: Platform) -> Array:
+    """Store after rounding to another format."""
+    if dtype == other or values.dtype.itemsize < 4:
+        return store(values, dtype, target)
+    return store(quantize(values.astype(np.float64), FORMATS[other]).astype(F), dtype, target)
+
+
+def of(kind: str, other: Store) -> Store:
+    """Return a store that uses ``other`` for one dtype only."""
+    return lambda values, dtype, target: (other if dtype == kind else store)(values, dtype, target)
+
+
+def flushed(kind: str) -> Store:
+    """Return a store that flushes subnormal numbers of one dtype."""
+    return partial(replacing, lambda v, top: np.where(np.abs(v) < FORMATS[kind].tiny, 0.0, v), kind)
+
+
+def replacing(change: Callable[[Array, float], Array], kind: str, values: Array, dtype: str, target: Platform) -> Array:
+    """Store, and change special values of one dtype; ``change`` also gets the largest finite value."""
+    right = store(values, dtype, target)
+    if dtype != kind:
+        return right
+    return np.asarray(change(right.astype(np.float64), FORMATS[kind].max)).astype(right.dtype)
+
 
 SPECIAL: dict[str, tuple[Callable[[Array, float], Array], str, str]] = {
     "nan to zero": (lambda v, top: np.where(np.isnan(v), 0.0, v), "NaN becomes 0", "NaN results"),

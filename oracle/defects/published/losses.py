@@ -33,15 +33,13 @@ from ..base.device import (
     Argument,
     Defect,
     Right,
-    half_away,
     plain,
     published_defect,
-    saturated,
-    truncated,
 )
 from ..base.elementwise import Arguments, F, Formula, Kernel, Operands, Where, changing, computing, gathered
 from ..one_change import formula, numbers, refusals
 from ..one_change.mutations import changes, settled
+from ..one_change.numerics import half_away, saturated, truncated
 
 
 def of_cross_entropy(op: Operator, evidence: str) -> list[Defect]:
