@@ -392,7 +392,7 @@ def _published(op: Operator) -> tuple[Entry, ...]:
         return tuple(op.published())
     if not op.is_built_in:
         return ()
-    from .published import activations, class_losses, equivalent, losses, reductions  # each imports its pages
+    from .published import activations, equivalent, losses, reductions  # each imports its pages
 
-    kinds_of = (activations, class_losses, losses, reductions)
+    kinds_of = (activations, losses, reductions)
     return (*(entry for kind in kinds_of for entry in kind.ROWS.get(op.slug, tuple)()), *equivalent.arguments(op))
