@@ -69,6 +69,8 @@ def _facts(
     outputs: tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, Fact], ...]:  # fmt: skip
     op = OPERATORS.get(name)
+    if op is not None and not {n for n, _ in (*inputs, *outputs)} <= op.by_name.keys():
+        op = None  # the record is of another version of the page
     read = {n: Tensor.of(words) for n, words in (*inputs, *outputs)}
     tensors = {n: t for n, t in read.items() if t is not None}
     main = tensors.get(op.main) if op is not None else None

@@ -103,6 +103,12 @@ def test_operators_that_share_condition_or_cause_are_one_group() -> None:
     assert group.failed == group.inside
 
 
+def test_a_record_of_another_version_of_the_page_has_facts() -> None:
+    """A page of a user renames a parameter; the older record is still read."""
+    old = case(0, True, "float32", (3, 5), inputs={"gradOutput": "float32[3,5]", "was": "float32[3,5]"})
+    assert facts_of(old)["the type"] == "float32"
+
+
 def test_two_bugs_with_different_causes_are_two_groups() -> None:
     def message(each: CaseRecord) -> CaseRecord:
         cause = "wrong sign" if each.dtype == "float16" else "all wrong by the factor 2"
