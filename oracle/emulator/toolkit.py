@@ -293,7 +293,7 @@ def _compile(target: Path, compiler: str, name: str, sources: Mapping[str, str],
         for file, text in sources.items():
             source, made = Path(folder) / file, Path(folder) / f"{file}.o"
             source.write_text(text)
-            command = [*flags, *INCLUDES, "-x", "c++", "-c", str(source), "-o", str(made)]
+            command = [*flags, *INCLUDES, f"-I{toolkit / 'include'}", "-x", "c++", "-c", str(source), "-o", str(made)]
             run_compiler(command, f"the kernel of the custom operators {name!r}")
             objects.append(made)
         link(flags, target / LIBRARY, objects, toolkit / "lib64", ("libnnopbase.so", "libascendcl.so"))

@@ -175,6 +175,11 @@ def test_a_package_is_built_once_per_text_and_toolkit(tree, monkeypatch):
     assert build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree) == first
 
 
+def test_a_kernel_may_include_the_header_of_its_operator(tree, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build_custom("header", {"a.cpp": '#include "aclnnop/aclnn_tanh_backward.h"'}, toolkit=tree).is_dir()
+
+
 def test_what_does_not_compile_is_told_with_the_compiler_s_words(tree, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(OracleError, match=r"(?s)kernel of the custom operators 'broken' did not compile.*cheese"):
