@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gmpy2
@@ -12,7 +13,9 @@ import pytest
 import oracle
 from oracle.backends import load
 from oracle.model.call import Call
-from oracle.model.errors import OracleError
+from oracle.model.errors import OracleError, Unserved
+from oracle.operators import operator
+from oracle.operators.answers import api
 from oracle.verdict import compare
 
 I32, I64 = np.iinfo(np.int32), np.iinfo(np.int64)
@@ -96,3 +99,20 @@ def test_the_cpu_backend_answers_integers():
     out = np.zeros(2, np.int64)
     load("cpu", {}).run(Call("aclnnRelu", "ascend910b", {"self": np.array([2**60 + 1, -1])}, {}, {"out": out}))
     assert out.tolist() == [2**60 + 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [("Relu", np.array([0.5, -2], np.float32), "self has dtype float32 and the kernel's type is int32"),
+     ("Tanh", np.array([1, -2], np.int32), "only a formula of whole numbers has a golden")],
+)  # fmt: skip
+def test_whole_outputs_of_fractions_have_no_golden(monkeypatch, name, given, said):
+    """A count or a comparison of floats: their fraction was lost before the formula."""
+    page = replace(
+        operator(f"aclnn{name}"), dtype="int32", kernel_type=lambda a, platform: "int32", checks=lambda *_: ()
+    )
+    monkeypatch.setattr(api, "operator", lambda _: page)
+    monkeypatch.setattr(api, "served", api.served if name == "Relu" else lambda *_: None)
+    monkeypatch.setattr(api, "_accepted", lambda *_: None)
+    with pytest.raises(Unserved, match=said):
+        api.golden(page.name, self=given, out="int32")

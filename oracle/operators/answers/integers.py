@@ -51,12 +51,13 @@ def require_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
 def result_of(op: Operator, args: Arguments, target: Platform) -> tuple[Array, Array | None]:
     """Return the result of a kernel of an integer type as int64 in the output's shape, and a mask of the elements whose
     result is unspecified."""
-    graph = graph_of(op, args)
-    assert graph is not None
+    graph, kind = graph_of(op, args), op.host_type(args, target)
+    if graph is None:
+        text = f"{op.output} is computed as {kind}; only a formula of whole numbers has a golden there"
+        raise Unserved(f"{op.name}: {text}, one without sums over axes and without a mean")
     assert is_elementwise(op.computes)
     operands, terms, shape = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
     values = integers.evaluate(graph, operands, terms, op.kept_shape(args) if terms != shape else terms)
-    kind = op.host_type(args, target)
     unknown = None if terms != shape else integers.unspecified(op.computes, operands, terms, target.form, kind)
     return values.reshape(shape), unknown
 
