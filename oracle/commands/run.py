@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model.errors import OracleError, closest
+from ..model.errors import OracleError, closest, suggestion
 from ..settings.options import GROUPS, OPTIONS, Invocation, Project, add_options, spell
 from . import INTERRUPTED, Subparsers, note
 
@@ -178,6 +178,8 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
             rest.pop()
             given = values["oracle_where"]
             values["oracle_where"] = shlex.join([*shlex.split(given or ""), f"id:{word}"])
+        elif before == "-o" and "=" not in word:
+            raise OracleError(f"-o {word}: is pytest's option for NAME=VALUE of its configuration; name a report by --report")
         elif before in _TAKE_VALUE or (word.startswith("-") and word != "-"):
             rest.append(word)
         elif word == "-":
@@ -187,7 +189,8 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
         elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
             ids += _ids_in(Path(word).read_text(encoding="utf-8"), word)
         elif not Path(word.partition("::")[0]).exists():
-            hint = f"; {before} is no option that takes a value" if before.startswith("--") else ""
+            alike = suggestion(before, [option.flag for option in OPTIONS])
+            hint = f"; {before} is no option that takes a value{alike}" if before.startswith("--") else ""
             text = f"{word}: no such file or folder, and no case id (an id is as `list --ids` prints it)"
             raise OracleError(f"{text}{hint}")
         else:

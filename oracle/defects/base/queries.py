@@ -55,7 +55,7 @@ def call_of(
         specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
     follows = {n: op.of(n).shape is None for n in op.outputs}
     own_shapes = {n: shape if follows[n] else op.of(n).output_shape({**own, **specs}) for n in op.outputs}
-    outputs = {n: TensorSpec(outer.get(n, own_shapes[n]), kinds.get(n, dtype)) for n in op.outputs}
+    outputs = {n: TensorSpec(outer.get(n, own_shapes[n]), kinds.get(n, op.of(n).dtype or dtype)) for n in op.outputs}
     return Call(op.name, soc, specs, own, outputs)
 
 

@@ -321,9 +321,10 @@ def _call(
         kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]
         own = op.shape_of(p.name, shape, attributes)
         inputs[p.name] = None if p.name in absent else np.ones(own, kind.numpy)
-    outputs = {each.output: TensorSpec(each.output_shape({**attributes, **inputs}), "float32") for each in op.each}
+    given = {**attributes, **inputs}
+    outputs = {each.output: TensorSpec(each.output_shape(given), each.dtype or "float32") for each in op.each}
     described = {name: None if value is None else TensorSpec.of(value) for name, value in inputs.items()}
-    return {**attributes, **inputs}, {**attributes, **described, **outputs}
+    return given, {**attributes, **described, **outputs}
 
 
 def _refusal(op: Operator, described: Mapping[str, Any], target: Platform) -> str:
