@@ -21,8 +21,8 @@ from ..numerics.exact.enclosures import round_constant
 from ..numerics.expressions import LENGTH, Expression
 from ..numerics.orders.formula import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.kernel_orders import graphs_with
-from ..numerics.orders.reducing import Graph, reduces, reducing
-from ..numerics.traversal import names_of, walk
+from ..numerics.orders.reducing import reduces, reducing
+from ..numerics.traversal import Stage, names_of, walk
 from ..operators import OPERATORS
 from ..operators.answers.parts import accepted_dtypes
 from ..operators.definition.operator import Operator
@@ -77,7 +77,7 @@ def _made(op: Operator) -> set[str]:
     assert isinstance(op.computes, Formula)
     graphs = graphs_with(op.computes, mean=op.reduction is not None)
     read = {name for kernel in KERNELS for name in names_of(graphs.form(kernel))}
-    return read - {*_symbols(op), COUNT}
+    return read - {*_arrays(op), *(p.symbol for p in _attributes(op)), COUNT}
 
 
 def source(op: Operator) -> str:
@@ -121,31 +121,15 @@ EMU_FIRST_PHASE({name}, {arguments}) {{
 }}
 EMU_END({name})
 """
-_ELEMENTWISE = """\
+_OUTPUT = """\
       {{
         View to = run.open(t_{out});
-        const Dims& shape = to.shape;
-        const size_t size = static_cast<size_t>(to.count());
-        const float n = {count};
-{read}
-        std::vector<float> values(size);
-        for (size_t i = 0; i < size; i++) {{
-          float v = 0;
-          switch (soc().form) {{
-{choices}
-          }}
-          values[i] = round_to({kind}, v);
-        }}
-        write(to, values);
-      }}"""
-_REDUCING = """\
-      {{
-        View to = run.open(t_{out});
-        const Dims& shape = t_{main}.shape;
+        const Dims& shape = {shape};
         const size_t size = static_cast<size_t>(count_of(shape));
         const Dims terms = {terms};
         const Reduced rows(terms, {over});
         const bool per_row = static_cast<size_t>(to.count()) != size;
+        const float n = {count};
 {read}
         std::vector<float> values;
         if (size == 0) {{
@@ -167,10 +151,11 @@ def _forms(op: Operator) -> str:
             raise OracleError(
                 f"{op.name}: no kernel is made of numbers that the host makes ({', '.join(sorted(made))})"
             )
-        return "\n".join(_form(op, op.computes, kernel) for kernel in KERNELS)
+        graphs = graphs_with(op.computes, mean=op.reduction is not None)
+        return "\n".join(_form(op, (), graphs.form(kernel), kernel) for kernel in KERNELS)
     if reduces(op.computes) and not op.computes.knows_places and not reducing(op.computes).value.sums_rows:
-        graphs = reducing(op.computes)
-        return "\n".join(_reduced(op, graphs.form(kernel), kernel) for kernel in KERNELS)
+        forms = [(reducing(op.computes).form(kernel), kernel) for kernel in KERNELS]
+        return "\n".join(_form(op, form.stages, form.outer, kernel) for form, kernel in forms)
     raise OracleError(
         f"{op.name}: {op.output} is neither elementwise nor a formula with reductions alone, so that it gets no kernel "
         "in the emulated CANN by itself; write one in C++, build it with oracle.emulator.build_custom, and name its "
@@ -186,9 +171,9 @@ def _output(op: Operator) -> str:
     if _asks_for_part(op):
         axis, count = _parts(op)
         reads.append(f"std::vector<float> x_{PART} = part_numbers(shape, {axis}, {count});")
-    return asked + (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
+    return asked + _OUTPUT.format(
         out=op.output,
-        main=op.main,
+        shape=f"t_{op.main}.shape" if reduces(op.computes) else "to.shape",
         over=_over(op),
         terms=_terms(op),
         read="\n".join(f"        {line}" for line in reads),
@@ -211,7 +196,7 @@ _DTYPES = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "bfloat16": "ACL_BF
 def _over(op: Operator) -> str:
     """Return the C++ expression for the axes that a formula reduces."""
     if not reduces(op.computes):
-        return ""
+        return "last_axes(terms, 0)"
     _, but, name = op.computes.over.rpartition("all but ")
     if name == "all":
         return "last_axes(terms, terms.size())"
@@ -238,21 +223,21 @@ def _terms(op: Operator) -> str:
     return f"grouped(shape, a_{groups.name})" if split and groups else "shape"
 
 
-def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
-    """Return a public form with reductions as a C++ function of all operands."""
-    texts = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
+def _form(op: Operator, stages: Iterable[Stage], outer: Expression, kernel: str) -> str:
+    """Return a public form as a C++ function of all operands. ``outer``: the graph of an element after the stages."""
+    texts = {**{symbol: f"x_{symbol}[i]" for symbol in _arrays(op)}, LENGTH: "length", COUNT: COUNT}
     texts |= {p.symbol: f"v_{p.symbol}" for p in _attributes(op)}
-    texts |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
+    texts |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in stages}
     body = []
-    for stage in graph.stages:
+    for stage in stages:
         lines, result = _lines(stage.terms, texts, "    ")
         body += [f"  const auto {_word(stage.name)} = rows.{stage.kind}([&](size_t i) {{"]
         body += [*lines, f"    return {result};", "  });"]
-    lines, result = _lines(graph.outer, texts, "    ")
+    lines, result = _lines(outer, texts, "    ")
     body += ["  std::vector<float> out(per_row ? rows.count() : rows.row.size());"]
     body += ["  for (size_t k = 0; k < out.size(); k++) {", "    const size_t i = per_row ? rows.first[k] : k;"]
     body += [*lines, f"    (void)i;\n    out[k] = {result};", "  }", "  return out;"]
-    parameters = [f"const std::vector<float>& x_{p.symbol}" for p in op.operands]
+    parameters = [f"float {COUNT}", *(f"const std::vector<float>& x_{symbol}" for symbol in _arrays(op))]
     parameters += [f"aclDataType k_{p.symbol}" for p in op.inputs() if p.symbol]
     parameters += [f"float v_{p.symbol}" for p in _attributes(op)]
     unused = " ".join(f"(void){p.rpartition(' ')[2]};" for p in parameters)
@@ -268,11 +253,9 @@ def _word(name: str) -> str:
 
 
 def _case(op: Operator, kernel: str, word: str) -> str:
-    form = f"form_{op.output}_{kernel}"
-    if not reduces(op.computes):
-        return f"            case KernelForm::{word}: v = {form}({_given(op)}); break;"
-    texts = [f"x_{p.symbol}" for p in op.operands] + [_type_of(op, p) for p in op.inputs() if p.symbol]
+    texts = [COUNT, *(f"x_{symbol}" for symbol in _arrays(op)), *(_type_of(op, p) for p in op.inputs() if p.symbol)]
     texts += [f"v_{p.name}" for p in _attributes(op)]
+    form = f"form_{op.output}_{kernel}"
     return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(texts)}); break;"
 
 
@@ -353,16 +336,6 @@ def _attributes(op: Operator) -> list[Parameter]:
     return [p for p in op.attributes if p.symbol]
 
 
-def _symbols(op: Operator) -> list[str]:
-    return _arrays(op) + [p.symbol for p in _attributes(op)]
-
-
-def _given(op: Operator) -> str:
-    values = [f"x_{symbol}[i]" for symbol in _arrays(op)]
-    values += [f"v_{p.name}" for p in _attributes(op)]
-    return ", ".join([*values, "n"])
-
-
 def _kind(op: Operator) -> str:
     """Return the C++ expression for the type that the host computes in: that of the main operand, of the operand named
     by ``like``, or the common type of the operands."""
@@ -385,18 +358,6 @@ def _count(op: Operator) -> str:
     mean = reduction.words.index("mean")
     main = next(p.name for p in op.parameters if p.role is MAIN)
     return f"a_{reduction.name} == {mean} ? static_cast<float>(count_of(t_{main}.shape)) : 1.0f"
-
-
-def _form(op: Operator, scheme: Formula, kernel: str) -> str:
-    """Return a public form as a C++ function of one element."""
-    root = graphs_with(scheme, mean=op.reduction is not None).form(kernel)
-    texts = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
-    lines, result = _lines(root, texts, "  ")
-    parameters = ", ".join([*(f"float s_{s}" for s in _symbols(op)), f"float {COUNT}"])
-    unused = " ".join(f"(void)s_{s};" for s in _symbols(op))
-    body = "\n".join(lines)
-    name = f"form_{op.output}_{kernel}"
-    return f"float {name}({parameters}) {{\n  {unused} (void){COUNT};\n{body}\n  return {result};\n}}"
 
 
 def _lines(root: Expression, texts: Mapping[str, str], indent: str) -> tuple[list[str], str]:
