@@ -1,17 +1,21 @@
-"""Kernels generated from a declaration compute the declared orders in the emulated CANN, bit for bit."""
+"""What is generated from declarations: kernels compute the declared orders, bit for bit; headers are CANN's own."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 import textwrap
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oracle.backends import load
-from oracle.cann.generated import source
-from oracle.emulator import add_custom, build_custom
+from oracle.cann.generated import add_headers, declaration, headers, source
+from oracle.emulator import add_custom, build_custom, served
+from oracle.emulator.toolkit import SOURCES, find_compiler
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
@@ -90,3 +94,44 @@ def test_a_generated_kernel_gives_the_declared_orders_bits(generated, emulator, 
 def test_an_output_that_is_no_formula_of_its_place_or_row_gets_no_kernel_by_itself():
     with pytest.raises(OracleError, match="neither elementwise nor a formula with reductions"):
         source(operator("aclnnPreluBackward"))
+
+
+# headers --------------------------------------------------------------------------------------------------------------
+
+WRITTEN = SOURCES / "include" / "aclnnop"
+DECLARED = re.compile(r"ACL_FUNC_VISIBILITY[^;]*;")
+
+
+def declared(text: str) -> list[str]:
+    """Return the declarations without spaces, and without const: a page declares even an unread buffer as an input."""
+    return [re.sub(r"\s+|const", "", each) for each in DECLARED.findall(text)]
+
+
+def test_a_header_by_hand_and_one_from_a_page_declare_the_same() -> None:
+    made = headers()
+    both = [path for path in WRITTEN.glob("*.h") if path.name in made]
+    assert len(both) == len(list(WRITTEN.glob("*.h"))) - 1  # aclnn_add.h has no page
+    for path in both:
+        assert declared(path.read_text("utf-8")) == declared(made[path.name]), path.name
+
+
+def test_every_operator_that_is_served_and_has_a_page_is_declared_once() -> None:
+    every = "".join(headers().values())
+    for name in set(served()) & set(OPERATORS):
+        assert every.count(declaration(OPERATORS[name])) == 1
+
+
+@pytest.mark.slow
+def test_a_program_includes_them_all_and_links(tree: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "tree"
+    (copy / "include" / "aclnnop").mkdir(parents=True)
+    for folder in ("acl", "aclnn"):
+        (copy / "include" / folder).symlink_to(tree / "include" / folder)
+    add_headers(copy)
+    names = sorted(set(served()) & set(OPERATORS))
+    lines = [f'#include "aclnnop/{name}"' for name in headers()]
+    lines += ["int main() { return !(", *(f"reinterpret_cast<void*>({name}) &&" for name in names), "true); }"]
+    (tmp_path / "all.cpp").write_text("\n".join(lines), "utf-8")
+    libraries = [f"-L{tree}/lib64", "-lascendcl", "-lnnopbase", "-lopapi_nn"]
+    flags = ["-std=c++17", "-Wall", "-Werror", "-Wno-address", f"-I{copy}/include"]
+    subprocess.run([find_compiler(), *flags, "all.cpp", *libraries], cwd=tmp_path, check=True)
