@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from ctypes import byref, c_bool, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from ..model.errors import DeviceFault, OracleError
 from ..operators import operator
 from ..operators.definition.parameters import Parameter
 from . import abi
-from .device import Guarded, Session, Tensors, Workspace
-from .library import Cann, CannError, failures
+from .device import Guarded, Session, Tensors, Workspace, tensors_of
+from .library import Cann, CannError, failures, released
 
 # A call's attributes for a first phase: numbers and strings by value, aclScalars and arrays through handles.
 
@@ -27,59 +26,35 @@ from .library import Cann, CannError, failures
 _OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 
-class Attributes:
-    """The attributes of a call by name, in the form that the C function takes. A context manager: its exit destroys the
-    handles. None is a null pointer for an aclScalar, an array and a string; other types have no null pointer."""
+@contextmanager
+def attributes_of(cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the attributes of a call by name, in the form that the C function takes, and destroy the handles at the
+    exit. None is a null pointer for an aclScalar, an array and a string; other types have no null pointer."""
+    handles: list[tuple[str, c_void_p]] = []  # function that destroys it, handle
+    with released(lambda: failures(cann, handles)):
+        yield {p.name: _passed(cann, handles, p, values[p.name]) for p in parameters if p.kind == "attr"}
 
-    def __init__(self, cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> None:
-        self.cann = cann
-        self.values: dict[str, Any] = {}
-        self._handles: list[tuple[str, c_void_p]] = []  # (function that destroys it, handle)
-        self._given = [(p, values[p.name]) for p in parameters if p.kind == "attr"]
 
-    def __enter__(self) -> Attributes:
-        try:
-            for parameter, value in self._given:
-                self.values[parameter.name] = self._passed(parameter, value)
-        except BaseException as error:
-            self.__exit__(type(error), error, error.__traceback__)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Destroy the handles. Raises CannError unless another error is on its way."""
-        failed = failures(self.cann, self._handles)
-        self._handles, self.values = [], {}
-        if failed and error is None:
-            raise failed[0]
-
-    def _passed(self, parameter: Parameter, value: Any) -> Any:
-        c = abi.c_type(parameter)
-        made = {"aclScalar": self._scalar, "aclIntArray": self._lengths, "aclBoolArray": self._flags}.get(c)
-        if made is None:
-            return by_value(parameter.name, c, value)
-        return None if value is None else made(parameter.name, value)
-
-    def _lengths(self, name: str, value: Any) -> c_void_p:
-        held = (c_int64 * len(value))(*(_int64(n) for n in value))
-        return self._kept("aclCreateIntArray", "aclDestroyIntArray", name, value, held, len(value))
-
-    def _flags(self, name: str, value: Any) -> c_void_p:
-        held = (c_bool * len(value))(*(_flag(v) for v in value))
-        return self._kept("aclCreateBoolArray", "aclDestroyBoolArray", name, value, held, len(value))
-
-    def _kept(self, create: str, destroy: str, name: str, value: Any, *arguments: Any) -> c_void_p:
-        handle = self.cann.function(create)(*arguments)
-        if not handle:
-            raise CannError(create, abi.SUCCESS, f"for {name}={value!r}; {self.cann.message()}")
-        self._handles.append((destroy, c_void_p(handle)))
-        return self._handles[-1][1]
-
-    def _scalar(self, name: str, value: Any) -> c_void_p:
+def _passed(cann: Cann, handles: list[tuple[str, c_void_p]], parameter: Parameter, value: Any) -> Any:
+    name, c = parameter.name, abi.c_type(parameter)
+    kind = c.removeprefix("acl")
+    if kind == c:
+        return by_value(name, c, value)
+    if value is None:
+        return None
+    arguments: tuple[Any, int]
+    if kind == "Scalar":
         stored, enum = scalar(name, value)
-        return self._kept("aclCreateScalar", "aclDestroyScalar", name, value, stored.ctypes.data, enum)
+        arguments = stored.ctypes.data, enum
+    elif kind == "IntArray":
+        arguments = (c_int64 * len(value))(*map(_int64, value)), len(value)
+    else:
+        arguments = (c_bool * len(value))(*map(_flag, value)), len(value)
+    handle = cann.function(f"aclCreate{kind}")(*arguments)
+    if not handle:
+        raise CannError(f"aclCreate{kind}", abi.SUCCESS, f"for {name}={value!r}; {cann.message()}")
+    handles.append((f"aclDestroy{kind}", c_void_p(handle)))
+    return handles[-1][1]
 
 
 def scalar(name: str, value: Any) -> tuple[Array, int]:
@@ -145,15 +120,15 @@ class First:
     ``repeatable``: whether the executor can run more than one second phase.
     """
 
-    def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Attributes) -> None:
+    def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Mapping[str, Any]) -> None:
         self.session, self.call, self.tensors = session, call, tensors
         self._size, self._executor, self.repeatable = c_uint64(), c_void_p(), False
         self._declared = session.cann.function(call.op)  # an error here leaves no executor to destroy
         name = f"{call.op}GetWorkspaceSize"
         self.status = self._status("", session.cann.status(name, *self._arguments(attributes)))
 
-    def _arguments(self, attributes: Attributes) -> list[Any]:
-        passed = {**self.tensors.handles, **attributes.values}
+    def _arguments(self, attributes: Mapping[str, Any]) -> list[Any]:
+        passed = {**self.tensors.handles, **attributes}
         given = [passed[p.name] for p in operator(self.call.op).parameters]
         out = {"workspaceSize": byref(self._size), "executor": byref(self._executor)}
         return [*given, *(None if name in self.call.null else pointer for name, pointer in out.items())]
@@ -339,8 +314,8 @@ def execute(session: Session, call: Call, rerun: ConcurrentRerun | None = None) 
     """
     parameters = operator(call.op).parameters
     with ExitStack() as held:
-        tensors = held.enter_context(Tensors(session, call))
-        attributes = held.enter_context(Attributes(session.cann, parameters, call.attrs))
+        tensors = held.enter_context(tensors_of(session, call))
+        attributes = held.enter_context(attributes_of(session.cann, parameters, call.attrs))
         first = held.enter_context(closing(First(session, call, tensors, attributes)))
         runs = first.status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null
         if not runs:

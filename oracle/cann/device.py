@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_int64, c_void_p
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, address, memory_o
 from ..model.dtypes import find
 from ..model.errors import DeviceFault
 from . import abi
-from .library import Cann, CannError, failures
+from .library import Cann, CannError, failures, released
 
 
 class _Health:
@@ -276,7 +277,7 @@ class Mirror:
 
 
 class Tensors:
-    """The aclTensors of a call, by parameter name (None: a null pointer). A context manager: its exit frees them.
+    """The aclTensors of a call, by parameter name (None: a null pointer).
 
     ``complete``: every tensor has data. Only then is a kernel allowed to run.
     """
@@ -291,18 +292,8 @@ class Tensors:
         self._placed = {n: Placed(v, call.specs.get(n)) for n, v in values.items() if isinstance(v, np.ndarray)}
         self._specs = {n: v for n, v in values.items() if not isinstance(v, np.ndarray)}
 
-    def __enter__(self) -> Tensors:
-        try:
-            self._make()
-        except BaseException as error:
-            self.__exit__(type(error), error, error.__traceback__)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Destroy the tensors, then free their memory. Raises CannError unless another error is on its way."""
+    def release(self) -> list[CannError]:
+        """Destroy the tensors, then free their memory, and return the errors."""
         made = [("aclDestroyTensor", handle) for handle in self.handles.values() if handle is not None]
         failed = failures(self.session.cann, made)
         for block in self._blocks:
@@ -311,10 +302,10 @@ class Tensors:
             except CannError as failure:
                 failed.append(failure)
         self.handles, self.mirrors, self._blocks = {}, {}, []
-        if failed and error is None:
-            raise failed[0]
+        return failed
 
-    def _make(self) -> None:
+    def make(self) -> None:
+        """Copy the memories to the device, and create the tensors. Raises DeviceFault."""
         sizes: dict[int, int] = {}
         for placed in self._placed.values():
             sizes[placed.key] = max(sizes.get(placed.key, 0), placed.end)
@@ -377,6 +368,15 @@ class Tensors:
         """Copy every memory back, inputs too: a kernel can write to a wrong place."""
         for mirror in self.mirrors.values():
             mirror.download()
+
+
+@contextmanager
+def tensors_of(session: Session, call: Call) -> Iterator[Tensors]:
+    """Yield the aclTensors of a call, and release them at the exit."""
+    made = Tensors(session, call)
+    with released(made.release):
+        made.make()
+        yield made
 
 
 class Placed:

@@ -8,7 +8,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint32
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,18 @@ class CannError(DeviceFault):
 def failures(cann: Cann, calls: Iterable[tuple[str, object]]) -> list[CannError]:
     """Make all the calls, which release resources, and return the errors."""
     return [CannError(name, code, cann.message()) for name, given in calls if (code := cann.status(name, given))]
+
+
+@contextmanager
+def released(release: Callable[[], list[CannError]]) -> Iterator[None]:
+    """Call ``release`` at the exit, which returns its errors. Raises the first unless another error is on its way."""
+    try:
+        yield
+    except BaseException:
+        release()
+        raise
+    for error in release():
+        raise error
 
 
 class Cann:

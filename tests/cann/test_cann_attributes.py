@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oracle.cann import CannError, abi
-from oracle.cann.calls import Attributes, by_value, scalar
+from oracle.cann.calls import attributes_of, by_value, scalar
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
@@ -113,8 +113,8 @@ def test_every_c_type_is_declared_and_passed_as_itself():
     function = ctypes.CFUNCTYPE(restype, *arguments)(lambda *given: (seen.append(given), 0)[1])
     given = {"int64": -(2**63), "float": 0.1, "double": 0.1, "bool": True, "char*": "tanh"}
     given |= {"aclScalar": None, "aclIntArray": None, "aclBoolArray": None}
-    with Attributes(None, parameters, given) as attributes:
-        function(*attributes.values.values(), None, None)
+    with attributes_of(None, parameters, given) as attributes:
+        function(*attributes.values(), None, None)
     passed = dict(zip(given, seen[0][:-2], strict=True))
     assert passed == {**given, "float": float(np.float32(0.1)), "char*": b"tanh"}
 
