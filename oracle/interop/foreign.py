@@ -53,19 +53,19 @@ class Foreign:
 
 @dataclass
 class Loaded:
-    """The cases of a foreign file. ``skipped``: counts by reason; ``first``: each reason's first case. ``rows``: reason
-    and place of each row that is not a case here."""
+    """The cases of a foreign file. ``rows``: reason and place of each row that is not a case here."""
 
     cases: list[Case] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def skip(self, reason: str, where: str, detail: str = "") -> None:
-        """Count a skipped case."""
-        self.skipped[reason] += 1
-        self.first.setdefault(reason, f"{where}: {detail}" if detail else where)
+        """Add a row that is not a case."""
         self.rows.append((reason, f"{where}: {detail}" if detail else where))
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """The number of these rows by reason."""
+        return Counter(reason for reason, _ in self.rows)
 
     def unrun(self, soc: str) -> list[str]:
         """Return a line for each reason, with the places of all rows that a run on a SoC does not include."""
@@ -80,7 +80,7 @@ class Loaded:
     @property
     def summary(self) -> str:
         """One line: the number of cases, and the reasons for the skipped ones."""
-        total = len(self.cases) + self.skipped.total()
+        total = len(self.cases) + len(self.rows)
         reasons = "; ".join(f"{n} {reason}" for reason, n in self.skipped.most_common())
         return f"{len(self.cases)} of {total} cases" + (f" ({reasons})" if reasons else "")
 
@@ -119,9 +119,9 @@ class Collector:
             reason = f"with {foreign.operator.class_index}s outside [0, C): the result is unspecified"
             return self.loaded.skip(reason, foreign.place, text)
         expect = {soc: statuses[soc].name for soc in good} if foreign.refused else {}
-        self.loaded.cases.append(
-            replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=_merged(expect))
-        )
+        if len(names := set(expect.values())) == 1:
+            expect = {"default": names.pop()}
+        self.loaded.cases.append(replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=expect))
         return None
 
     def _case(self, foreign: Foreign) -> Case:
@@ -201,12 +201,6 @@ def _unserved(case: Case, op: Operator) -> str:
     except Unserved as error:
         return str(error)
     return ""
-
-
-def _merged(expect: dict[str, str]) -> dict[str, str]:
-    """Return one ``default`` if all statuses are equal."""
-    names = set(expect.values())
-    return {"default": names.pop()} if len(names) == 1 else expect
 
 
 def _unspecified(case: Case, op: Operator) -> str:

@@ -269,8 +269,8 @@ def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None =
     seed 0, with infinities and NaN as ``must``. ``ignored`` (a class index of no class) is then treated like them.
     """
     data = plan.data or {}
-    if data.get("gen") in _EXACT and not set(data) & _MODIFIED:
-        exact = _EXACT[data["gen"]](data)
+    exact = None if set(data) & _MODIFIED else _exact(data)
+    if exact is not None:
         largest = FORMATS[plan.dtype].max if plan.dtype in FORMATS else math.inf
         if not any(largest < abs(end) < math.inf for end in (exact.low, exact.high)):
             return exact
@@ -288,23 +288,20 @@ def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None =
     return Range(low, high, tuple(special), low == high and not special)
 
 
-def _constant(data: Mapping[str, Any]) -> Range:
-    return Range(data["value"], data["value"])
+def _exact(data: Mapping[str, Any]) -> Range | None:
+    """Return the range that means the same data as a generator, None if there is none."""
+    gen = data.get("gen")
+    if gen == "constant":
+        return Range(data["value"], data["value"])
+    if gen == "uniform":
+        return Range(data.get("low", -1.0), data.get("high", 1.0))
+    if gen == "probabilities":
+        margin = data.get("margin", 0.05)
+        return Range(margin, 1.0 - margin)
+    if gen == "within":
+        ends = (data["low"], data["high"])
+        return Range(*ends, tuple(v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)))
+    return None
 
 
-def _uniform(data: Mapping[str, Any]) -> Range:
-    return Range(data.get("low", -1.0), data.get("high", 1.0))
-
-
-def _within(data: Mapping[str, Any]) -> Range:
-    ends = (data["low"], data["high"])
-    return Range(*ends, tuple(v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)))
-
-
-def _probabilities(data: Mapping[str, Any]) -> Range:
-    margin = data.get("margin", 0.05)
-    return Range(margin, 1.0 - margin)
-
-
-_EXACT = {"constant": _constant, "uniform": _uniform, "within": _within, "probabilities": _probabilities}
 _MODIFIED = {"scale", "spots", "stream", "decades", "share"}  # not expressible as a range

@@ -115,7 +115,7 @@ def _plainer(case: Case, ranges: Mapping[str, Range], form: Format) -> set[str]:
 # limits of the formats ------------------------------------------------------------------------------------------------
 
 
-def _refused(case: Case) -> str:
+def _refused(case: Case, op: Operator) -> str:
     """Return why a case is no plain valid call, or "". Only ATK has a field for a call that must be refused, and no
     format names the status."""
     if case.null:
@@ -127,7 +127,7 @@ def _refused(case: Case) -> str:
 
 def _no_layout(case: Case, op: Operator) -> str:
     """Return why neither ATK nor the kernel form can describe a case."""
-    if reason := _refused(case):
+    if reason := _refused(case, op):
         return reason
     if any(p.view != "contiguous" for p in case.plans.values()):
         return "with a tensor that is not contiguous"
@@ -168,23 +168,16 @@ def _not_kernel(case: Case, op: Operator) -> str:
     return ""
 
 
-def _not_aclnn(case: Case, op: Operator) -> str:
-    return _refused(case)
-
-
 # ATK ------------------------------------------------------------------------------------------------------------------
 
 
 def _atk(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> dict[str, Any]:
     inputs = []
-    for parameter in op.parameters:
-        if parameter.kind == "input":
-            if case.inputs[parameter.name] is not None or not parameter.optional:
-                inputs.append(
-                    _atk_tensor(parameter.name, case.inputs[parameter.name], ranges[parameter.name], parameter.optional)
-                )
-        elif parameter.kind == "attr":
-            inputs.append(_atk_attribute(parameter, case.attrs[parameter.name]))
+    for p in op.parameters:
+        if p.kind == "attr":
+            inputs.append(_atk_attribute(p, case.attrs[p.name]))
+        elif p.kind == "input" and (plan := case.inputs[p.name]) is not None:  # a null pointer is an optional tensor
+            inputs.append(_atk_tensor(p, plan, ranges[p.name]))
     return {
         "id": number,
         "name": case.id,
@@ -195,13 +188,10 @@ def _atk(case: Case, op: Operator, number: int, ranges: Mapping[str, Range]) -> 
     }
 
 
-def _atk_tensor(name: str, plan: TensorPlan | None, span: Range, optional: bool) -> dict[str, Any]:
-    assert plan is not None  # a required tensor that is a null pointer is a case that must be refused
+def _atk_tensor(parameter: Parameter, plan: TensorPlan, span: Range) -> dict[str, Any]:
     low, high = finite(span.low), finite(span.high)
     values = low if span.low == span.high or span.low != span.low else [low, high]
-    return _atk_item(
-        name, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values, required=not optional
-    )
+    return _atk_item(parameter, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values)
 
 
 _ATK_ATTRIBUTES = {
@@ -216,7 +206,7 @@ def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
     if parameter.c == "aclScalar":
         kind, dtype = "scalar", ATK_DTYPES.get(scalar_dtype(value), scalar_dtype(value))
     shown = finite(value) if isinstance(value, float) else value
-    return _atk_item(parameter.name, kind, dtype, None, shown, required=not parameter.optional)
+    return _atk_item(parameter, kind, dtype, None, shown)
 
 
 def scalar_dtype(value: Any) -> str:
@@ -224,13 +214,11 @@ def scalar_dtype(value: Any) -> str:
     return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
 
 
-def _atk_item(
-    name: str, kind: str, dtype: str, shape: list[int] | None, values: Any, *, required: bool
-) -> dict[str, Any]:
+def _atk_item(parameter: Parameter, kind: str, dtype: str, shape: list[int] | None, values: Any) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": parameter.name,
         "type": kind,
-        "required": required,
+        "required": not parameter.optional,
         "dtype": dtype,
         "shape": shape,
         "range_values": values,
@@ -347,5 +335,5 @@ def _csv(columns: Sequence[str]) -> Callable[[list[Any]], str]:
 FORMATS: dict[str, Format] = {
     "atk": Format(lambda op: f"atk_{op.name}.json", _not_atk, _atk, _atk_text, False),
     "ttk": Format(lambda op: f"ttk_kernel_{_kernel_name(op)}.csv", _not_kernel, _kernel, _csv(KERNEL_COLUMNS), True),
-    "ttk-aclnn": Format(lambda op: f"ttk_aclnn_{op.name}.csv", _not_aclnn, _aclnn, _csv(ACLNN_COLUMNS), True),
+    "ttk-aclnn": Format(lambda op: f"ttk_aclnn_{op.name}.csv", _refused, _aclnn, _csv(ACLNN_COLUMNS), True),
 }
