@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "is_foreign_catalogue", "load"]
 
 
-# Recognition of other tools' catalogues by their first bytes, with the standard library only.
-
+# An ATK file is a JSON list of objects with an aclnn name. A TTK file is a CSV whose header has the columns of a form.
 HEAD = 1 << 16  # bytes: the whole first case of an ATK file, the whole header of a TTK one
 HEADERS = (("op_name", "input_shapes"), ("api_name", "tensor_view_shapes"))  # TTK kernel CSV, TTK aclnn CSV
 _BOM = b"\xef\xbb\xbf"
@@ -31,20 +30,12 @@ def kind_of(path: Path) -> Literal["atk", "ttk"] | None:
             head = file.read(HEAD).removeprefix(_BOM)
     except OSError:
         return None
-    return "atk" if _is_atk(head) else "ttk" if _is_ttk(head) else None
-
-
-def _is_atk(head: bytes) -> bool:
-    """Return whether the content is a JSON list of objects with an aclnn name."""
     text = head.lstrip()
-    return text.startswith(b"[") and text[1:].lstrip().startswith(b"{") and b'"aclnn_name"' in text
-
-
-def _is_ttk(head: bytes) -> bool:
-    """Return whether the content is a CSV whose header has the columns of either form."""
+    if text.startswith(b"[") and text[1:].lstrip().startswith(b"{") and b'"aclnn_name"' in text:
+        return "atk"
     line = head.partition(b"\n")[0].decode("utf-8", "replace")
     names = {name.strip().strip('"') for name in line.split(",")}
-    return any(names.issuperset(header) for header in HEADERS)
+    return "ttk" if any(names.issuperset(header) for header in HEADERS) else None
 
 
 SUFFIXES = (".json", ".csv")

@@ -219,7 +219,8 @@ class Standard:
                     f" at most 2^53; the golden of a {kind.name} output must be an integer array"
                 )
             values = values.astype(np.int64)
-        low, high = (0, 1) if kind.kind == "bool" else _limits(kind.numpy)
+        info = ml_dtypes.iinfo(np.uint8 if kind.kind == "bool" else kind.numpy)
+        low, high = int(info.min), 1 if kind.kind == "bool" else int(info.max)
         least, most = (int(values.min()), int(values.max())) if values.size else (low, high)
         if least < low or most > high:
             raise OracleError(
@@ -261,11 +262,6 @@ def _array(standard: str, name: str, value: Any) -> Array:
     return array
 
 
-def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    info = ml_dtypes.iinfo(dtype)
-    return int(info.min), int(info.max)
-
-
 def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("=") if dtype.byteorder in "<>" else dtype
 
@@ -285,11 +281,6 @@ def _output_type(dtype: Any) -> OutputType | None:
 
 BLOCK = 1 << 15  # elements: the scratch of a block stays in the L2 cache
 Row = TypeVar("Row")
-
-
-def overflow_is_nan(form: FloatFormat) -> bool:
-    """Return whether the format has no infinity, so that an overflow gives NaN."""
-    return form.name == "float8_e4m3fn"
 
 
 def ulp(value: float, form: FloatFormat) -> float:
@@ -366,19 +357,18 @@ def flat(array: Array) -> Any:
 FINITE, INF, NEG_INF, NAN = 0, 1, 2, 3
 
 
-def states(values: Array, overflow: float = math.inf, overflow_nan: bool = False) -> Array:
-    """Return each element's state as uint8: FINITE, INF, NEG_INF or NAN.
-
-    With ``overflow`` (``FloatFormat.overflow``) an element has its state after narrowing. A format without infinity has
-    NaN for infinities too (``overflow_nan``).
-    """
+def states(values: Array, form: FloatFormat | None = None) -> Array:
+    """Return each element's state as uint8: FINITE, INF, NEG_INF or NAN. With a format: the state after rounding to it;
+    a format without infinity has NaN in its place."""
+    overflow = math.inf if form is None else form.overflow
+    no_infinity = form is not None and form.name == "float8_e4m3fn"
     state = np.zeros(values.shape, np.uint8)
-    state[values >= overflow] = NAN if overflow_nan else INF
-    state[values <= -overflow] = NAN if overflow_nan else NEG_INF
+    state[values >= overflow] = NAN if no_infinity else INF
+    state[values <= -overflow] = NAN if no_infinity else NEG_INF
     state[np.isnan(values)] = NAN
     return state
 
 
 def golden_states(values: Array, form: FloatFormat, inf_narrow: bool) -> Array:
     """Return the golden's states, after rounding to the output's format if ``inf_narrow``."""
-    return states(values, form.overflow, overflow_is_nan(form)) if inf_narrow else states(values)
+    return states(values, form if inf_narrow else None)

@@ -131,7 +131,10 @@ def make_inputs(
         raise OracleError(f"{case.id}: its operands are what a device gives: only run and replay have one")
     for name, plan in case.inputs.items():
         try:
-            inputs[name] = None if plan is None else _input(case, name, plan, seed, (given or {}).get(name))
+            if plan is None or plan.spec_only or plan.data is None:
+                inputs[name] = plan and spec_of_plan(plan)
+            else:
+                inputs[name] = _made(plan, case.id, name, seed, (given or {}).get(name)).view
         except OracleError as error:
             raise OracleError(f"{case.source}: {case.id}: {name}: {error}") from None
     return inputs, specs_of(case)
@@ -162,12 +165,6 @@ def arguments_of(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None
 def arguments(case: Case) -> dict[str, Any]:
     """Return the arguments of ``oracle.validate`` for a case."""
     return {**arguments_of(case.attrs, {**case.inputs, **case.outputs}), **dict.fromkeys(case.null)}
-
-
-def _input(case: Case, name: str, plan: TensorPlan, seed: int, given: Array | None) -> Any:
-    if plan.spec_only or plan.data is None:
-        return spec_of_plan(plan)
-    return _made(plan, case.id, name, seed, given).view
 
 
 def _made(plan: TensorPlan, case_id: str, name: str, seed: int, given: Array | None = None) -> Buffer:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -73,27 +73,23 @@ WORDS = ("same", "leading", "last")
 def main_shapes(axis: list[Any]) -> Iterator[Shape]:
     """Expand the ``shape`` axis of a family in the order it is written."""
     for item in axis:
-        if isinstance(item, dict) and "sizes" in item:
-            yield from shapes(item["sizes"])
-        elif isinstance(item, dict) and "classes" in item:
-            yield from _of_classes(item)
-        elif isinstance(item, dict):
-            yield from product(*(_lengths(entry) for entry in item["product"]))
-        else:
-            yield tuple(item)
+        yield from map(tuple, map(chain.from_iterable, product(*_factors(item))))
 
 
 def shapes_in(axis: list[Any]) -> int:
-    """Return the number of shapes of the axis without making them."""
-    return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
+    """Return the number of shapes of the axis without making the products."""
+    return sum(math.prod(map(len, _factors(item))) for item in axis)
 
 
-def _shapes_of(item: Any) -> int:
+def _factors(item: Any) -> list[Sequence[Shape]]:
+    """Return lists of shapes. The item means each shape made of one shape of every list, joined."""
+    if not isinstance(item, dict):
+        return [[tuple(item)]]
     if "sizes" in item:
-        return len(shapes(item["sizes"]))
+        return [shapes(item["sizes"])]
     if "classes" in item:
-        return len(_of_classes(item))
-    return math.prod(len(_lengths(entry)) for entry in item["product"])
+        return [_of_classes(item)]
+    return [[(n,) for n in _lengths(entry)] for entry in item["product"]]
 
 
 def _of_classes(item: dict[str, Any]) -> tuple[Shape, ...]:
