@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -51,15 +50,10 @@ class Toolkit:
     def library(self, *names: str) -> Path | None:
         """Return the first of the named libraries that exists."""
         for name in names:
-            for folder in self._folders():
-                if (folder / name).is_file():
-                    return folder / name
+            for folder in ("lib64", f"{platform.machine()}-linux/lib64", "runtime/lib64"):
+                if (self.root / folder / name).is_file():
+                    return self.root / folder / name
         return None
-
-    def _folders(self) -> Iterator[Path]:
-        yield self.root / "lib64"
-        yield self.root / f"{platform.machine()}-linux" / "lib64"
-        yield self.root / "runtime" / "lib64"
 
     @property
     def emulated(self) -> bool:

@@ -7,7 +7,7 @@ import io
 import os
 import pickle
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -48,31 +48,27 @@ MOST = 600  # entries; the built-in catalogue has one per operator and requested
 _CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, TensorPlan, frozenset)}
 
 
-def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]) -> list[Case]:
-    """Return the cases of the file with the display name ``name``: from the cache entry of ``decides``, or expanded."""
-    path = place_of(decides)
+def _cached(content: bytes, name: str, tier: str | None) -> list[Case]:
+    """Return the cases of a file with the display name ``name``: from the cache, or expanded."""
+    path = _place_of(content, tier)
     kept = _read(path, name)
     if kept is not None:
         return kept
-    cases = expand()
+    cases = _expanded(content, name, None, tier)
     if len(cases) >= WORTH and code_is_as_loaded():
+        # sources lose the file name, because it depends on the current directory
+        bare = [replace(case, source=case.source.removeprefix(name)) for case in cases]
         with suppress(OSError):  # read-only, full or missing cache: everything works without it
             make_private(path.parent)
-            store(path, _packed(cases, name))
+            store(path, sealed(pickle.dumps(bare, 5)))
             shrink(path.parent.glob("*.cases"), MOST, cost=lambda status: 1)
     return cases
 
 
-def place_of(decides: Sequence[str]) -> Path:
-    """Return the path of the cache entry for ``decides``, which may not exist."""
-    key = hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest()
-    return user_cache() / "catalogue" / f"{key}.cases"
-
-
-def _packed(cases: Sequence[Case], name: str) -> bytes:
-    """Return the cases as bytes. Sources lose the file name, because it depends on the current directory."""
-    bare = [replace(case, source=case.source.removeprefix(name)) for case in cases]
-    return sealed(pickle.dumps(bare, 5))
+def _place_of(content: bytes, tier: str | None) -> Path:
+    """Return the path of a file's cache entry, which may not exist."""
+    decides = "\n".join((hashlib.sha256(content).hexdigest(), str(tier), code_digest(rooms=ROOMS)))
+    return user_cache() / "catalogue" / f"{hashlib.sha256(decides.encode()).hexdigest()}.cases"
 
 
 def _read(path: Path, name: str) -> list[Case] | None:
@@ -153,7 +149,7 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
     content = errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
     with collector_paused():
         if volume is None and _is_built_in(content):
-            return cases_of(name, _decides(content, tier), lambda: _expanded(content, name, volume, tier))
+            return _cached(content, name, tier)
         return list(_of_own(content, name, OPERATORS.get(_operator_in(content[:4096])), volume, tier))
 
 
@@ -179,14 +175,10 @@ def _is_built_in(content: bytes) -> bool:
     return operator in OPERATORS and operator not in OPERATORS.folders()
 
 
-def _decides(content: bytes, tier: str | None) -> tuple[str, str]:
-    return hashlib.sha256(content).hexdigest(), str(tier)
-
-
 def is_kept(path: PathLike, tier: str | None = None) -> bool:
     """Return whether the cache contains the cases that ``load(path, tier=tier)`` returns."""
     content = errors.read_bytes(path, errors.CATALOGUE_BYTES, display(path))
-    return _is_built_in(content) and place_of(_decides(content, tier)).is_file()
+    return _is_built_in(content) and _place_of(content, tier).is_file()
 
 
 def default_dir() -> Path:
