@@ -15,15 +15,13 @@ from ..model.call import Array, Call
 from ..model.dtypes import find
 from ..model.errors import DeviceFault, OracleError
 from ..operators import operator
+from ..operators.definition.checks import OF_PYTHON
 from ..operators.definition.parameters import Parameter
 from . import abi
 from .device import Guarded, Session, Tensors, Workspace, tensors_of
 from .library import Cann, CannError, failures, released
 
 # A call's attributes for a first phase: numbers and strings by value, aclScalars and arrays through handles.
-
-# The dtype of an aclScalar made from a Python number, as in torch_npu. A NumPy scalar keeps its own dtype.
-_OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 
 @contextmanager
@@ -59,7 +57,7 @@ def _passed(cann: Cann, handles: list[tuple[str, c_void_p]], parameter: Paramete
 
 def scalar(name: str, value: Any) -> tuple[Array, int]:
     """Return the memory that an aclScalar is read from, and its aclDataType. Raises OracleError if it is no number."""
-    dtype = find(value.dtype if isinstance(value, np.generic) else _OF_PYTHON.get(type(value), "str"))
+    dtype = find(value.dtype if isinstance(value, np.generic) else OF_PYTHON.get(type(value), "str"))
     if dtype is None or dtype.kind == "string":
         raise OracleError(f"{name} is {value!r}, and no aclScalar holds that: give a number or a bool")
     try:

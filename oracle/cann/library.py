@@ -22,6 +22,7 @@ from ..model.call import FORMAT_ENUM, Call, TensorSpec
 from ..model.dtypes import DTYPES
 from ..model.errors import DeviceFault, OracleError
 from ..operators import operator, validate, writes
+from ..operators.definition.checks import OF_PYTHON
 from . import abi
 from .abi import Messages, remedy
 from .discovery import (
@@ -43,7 +44,7 @@ from .generated import add_missing
 _ANSWER = CFUNCTYPE(c_int32, c_char_p, POINTER(c_char), c_size_t, POINTER(c_int32))
 _DTYPES = {dtype.enum: dtype for dtype in DTYPES.values()}
 _FORMATS = {enum: name for name, enum in FORMAT_ENUM.items()}
-_PYTHON: dict[str, type] = {"bool": bool, "int64": int, "float64": float, "complex128": complex}
+_PYTHON = {dtype: kind for kind, dtype in OF_PYTHON.items()}
 
 
 def offer_checks(objects: ctypes.CDLL) -> None:

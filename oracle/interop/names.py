@@ -22,7 +22,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter, attribute_value
+from ..operators.definition.parameters import NUMBERS, Parameter, attribute_value
 
 _DTYPE_ALIASES = {
     "fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "fp64": "float64",
@@ -130,13 +130,12 @@ class UnrepresentableValue(OracleError):
 TTK_DEFAULT = (-2, 2)
 TTK_MIXED = 10_000_000  # elements; larger tensors do not get their must values
 _COVERS = 0.99  # of the dtype's largest number: decimal exponents instead of a uniform draw
-_WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def number(value: Any) -> Number:
     """Return a number written as a number or as ``inf``, ``-inf``, ``nan``. Raise OracleError for other values."""
-    if isinstance(value, str) and value.strip().lower() in _WORDS:
-        return _WORDS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in NUMBERS:
+        return NUMBERS[value.strip().lower()]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise OracleError(f"{value!r} is not a number; write a number, 'inf', '-inf' or 'nan'")
     if isinstance(value, int) and abs(value) > LARGEST:

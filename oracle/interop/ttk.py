@@ -12,6 +12,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..model import errors
 from ..model.call import FORMAT_ENUM, row_major
 from ..model.errors import OracleError
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import Parameter, attribute_value
+from ..operators.definition.parameters import NUMBERS, Parameter, attribute_value
 from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
 from .names import (
     TTK_DEFAULT,
@@ -42,7 +43,6 @@ from .names import (
 )
 
 KIND = "ttk"
-_NUMBERS = {"nan": math.nan, "inf": math.inf}
 _BINARIES = ("manual_input_binaries", "manual_tensor_binaries")
 
 
@@ -50,7 +50,7 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
     """Return the cases of a TTK CSV. Raise OracleError with ``file:line: case NAME`` and the cell if malformed."""
     collector = Collector(KIND, limit)
     for row in _rows(path):
-        if row.skip_empty():
+        if not any(map(row.text, row.cells)):
             continue
         read = _aclnn if "api_name" in row.cells else _kernel
         try:
@@ -83,11 +83,18 @@ class Row:
     def place(self) -> str:
         return f"{self.where}: case {self.name}" if self.name else self.where
 
-    def skip_empty(self) -> bool:
-        return not any(cell.strip() for cell in self.cells.values())
-
     def error(self, column: str, message: str) -> OracleError:
         return OracleError(f"{self.place}: {column}: {message}")
+
+    @contextmanager
+    def at(self, column: str) -> Iterator[None]:
+        """Give the errors of a block the place of a cell."""
+        try:
+            yield
+        except UnrepresentableValue:
+            raise
+        except OracleError as error:
+            raise self.error(column, str(error)) from None
 
     def text(self, column: str) -> str:
         return self.cells.get(column, "").strip()
@@ -136,7 +143,7 @@ class _Numbers(ast.NodeTransformer):
     """Replaces the bare names nan and inf by numbers; other names stay, and are refused."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.copy_location(ast.Constant(_NUMBERS[node.id]), node) if node.id in _NUMBERS else node
+        return ast.copy_location(ast.Constant(NUMBERS[node.id]), node) if node.id in NUMBERS else node
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -326,10 +333,8 @@ def _attribute(row: Row, parameter: Parameter, value: Any) -> Any:
     """Return an attribute's value; ``axes`` can be a list of one."""
     if isinstance(value, (tuple, list)) and len(value) == 1:
         value = value[0]
-    try:
+    with row.at("attributes"):
         return attribute_value(parameter, value)
-    except OracleError as error:
-        raise row.error("attributes", str(error)) from None
 
 
 def _given(values: Mapping[str, Any], name: str) -> Any:
@@ -345,10 +350,8 @@ def _plan(row: Row, column: str, shape: Any, dtype: Any, form: Any, stored: Any)
     form = "ND" if form is None else str(form).upper().removeprefix("ACL_FORMAT_")
     if form not in FORMAT_ENUM:
         raise row.error(column.rpartition("_")[0] + "_formats", f"unknown format {form!r}")
-    try:
+    with row.at(column.partition("_")[0] + "_dtypes"):
         name = dtype_named(dtype)
-    except OracleError as error:
-        raise row.error(column.partition("_")[0] + "_dtypes", str(error)) from None
     storage = None if stored is None else _dims(row, column, stored)
     return TensorPlan(shape, name, None, "contiguous", form, None if storage == shape else storage)
 
@@ -388,20 +391,14 @@ def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -
         values = list(_flat(given))
         if len(values) not in (1, math.prod(plan.shape)):
             raise row.error("attributes", f"{len(values)} values for a tensor of shape {plan.shape}")
-        try:
+        with row.at("attributes"):
             values = [number(value) for value in values]
-        except OracleError as error:
-            raise row.error("attributes", str(error)) from None
         one = len(values) == 1 and math.prod(plan.shape) != 1
         return replace(plan, data=constant(values[0]) if one else {"gen": "literal", "values": values})
     ranges = row.ranges("input_data_ranges")
     ranges = ranges * count if len(ranges) == 1 else ranges
-    try:
+    with row.at("input_data_ranges"):
         return replace(plan, data=from_ttk(ranges[index] if index < len(ranges) else None, plan))
-    except UnrepresentableValue:
-        raise
-    except OracleError as error:
-        raise row.error("input_data_ranges", str(error)) from None
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -418,7 +415,5 @@ def _socs(row: Row) -> tuple[str, ...] | None:
     names = [value] if isinstance(value, str) else [str(name).strip() for name in value]
     if not any(names):
         return None
-    try:
+    with row.at("soc_series"):
         return socs_named(names)
-    except OracleError as error:
-        raise row.error("soc_series", str(error)) from None

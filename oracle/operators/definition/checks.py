@@ -270,12 +270,15 @@ def scalar_casts(a: Args, name: str, target: str = "float32") -> Check:
     return check(f"{name} casts to {target}", None if fits else problem)
 
 
+# The dtype of an aclScalar made from a Python number, as in torch_npu.
+OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+
+
 def scalar_type(value: Any) -> str:
     """Return the dtype of the aclScalar that a Python or NumPy number becomes."""
     if isinstance(value, np.generic):
         return str(value.dtype.name)
-    kinds = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-    return kinds[type(value)]
+    return OF_PYTHON[type(value)]
 
 
 def same_shape(a: Args, name: str, other: str) -> Check:

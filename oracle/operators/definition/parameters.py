@@ -170,7 +170,7 @@ def choice(name: str, words: tuple[str, ...], symbol: str = "", *, c: CType = "c
 
 # An attribute's value in files and on command lines: a number, a word, yes or no, null.
 
-_WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+NUMBERS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def attribute_value(parameter: Parameter, value: Any) -> Any:
@@ -197,8 +197,8 @@ def attribute_value(parameter: Parameter, value: Any) -> Any:
         raise OracleError(f"{parameter.name} is {value!r}; it must be a list of {words}, or null for a null pointer")
     if parameter.c == "int64":
         return _integer(parameter, value)
-    if isinstance(value, str) and value.strip().lower() in _WORDS:
-        return _WORDS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in NUMBERS:
+        return NUMBERS[value.strip().lower()]
     if isinstance(value, (bool, int, float)):
         return value
     raise OracleError(f"{parameter.name} is {value!r}; it must be a number, inf, -inf or nan")
