@@ -96,6 +96,9 @@ def source(op: Operator) -> str:
 
 _TEMPLATE = """\
 // {name}: written from the operator's declaration.
+#include <algorithm>
+#include <string>
+
 #include "ops/checks.h"
 #include "ops/parts.h"
 #include "ops/reduced.h"
@@ -107,6 +110,10 @@ namespace {{
 [[maybe_unused]] float sign(float x) {{ return std::isnan(x) ? x : static_cast<float>((x > 0) - (x < 0)); }}
 [[maybe_unused]] float smaller(float a, float b) {{ return std::isnan(a) || a < b ? a : b; }}
 [[maybe_unused]] float larger(float a, float b) {{ return std::isnan(a) || a > b ? a : b; }}
+[[maybe_unused]] float place(const char* word, const std::vector<std::string>& words) {{
+  const auto found = std::find(words.begin(), words.end(), word == nullptr ? "" : word);
+  return found == words.end() ? 0 : static_cast<float>(found - words.begin());
+}}
 
 {forms}
 
@@ -283,7 +290,9 @@ def _declared(p: Parameter) -> str:
     if p.c in ("aclIntArray", "aclBoolArray"):
         return f"const auto v_{p.name} = op.array({name}, a_{p.name});"
     if p.c == "char*":
-        return f"op.attribute({name}, static_cast<const char*>(a_{p.name}));"
+        words = ", ".join(f'"{word}"' for word in p.words)
+        word = f"op.attribute({name}, static_cast<const char*>(a_{p.name}))"
+        return f"float v_{p.name} = place({word}, {{{words}}}); (void)v_{p.name};"
     number = f"const float n_{p.name} = static_cast<float>(op.attribute({name}, a_{p.name}));"
     known = f"n_{p.name} > 0 && n_{p.name} < {len(p.choices)} ? n_{p.name} : 0.0f"  # any other number means the first
     return f"{number} float v_{p.name} = {known if p.role == 'choice' else f'n_{p.name}'}; (void)v_{p.name};"

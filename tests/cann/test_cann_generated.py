@@ -25,18 +25,18 @@ from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
 from oracle.operators.definition.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
-from oracle.operators.definition.parameters import flag, number, output, reduction, tensor
+from oracle.operators.definition.parameters import choice, flag, number, output, reduction, tensor
 from oracle.operators.definition.roles import BROADCAST, MAIN
 
 
-def formula(g, x, w, b, f):
+def formula(g, x, w, b, f, m):
     inside = (x > -1) & ~(x >= 2) | equal(x, 3)
-    return where(inside, g * w * (x * ratio(1, 3) + b), maximum(minimum(g, x), sign(x) * f)) - abs(x)
+    return where(inside, g * w * (x * ratio(1, 3) + b), maximum(minimum(g, x), sign(x) * f)) - abs(x) + m
 
 
-def other_order(g, x, w, b, f):
+def other_order(g, x, w, b, f, m):
     inside = (x > -1) & ~(x >= 2) | equal(x, 3)
-    return where(inside, w * (x * ratio(1, 3) + b) * g, maximum(minimum(g, x), f * sign(x))) - abs(x)
+    return where(inside, w * (x * ratio(1, 3) + b) * g, maximum(minimum(g, x), f * sign(x))) - abs(x) + m
 
 
 def checks(a, platform):
@@ -53,6 +53,7 @@ OPERATOR = Operator(
         tensor("scale", "w", BROADCAST, optional=True),
         number("beta", "b", optional=True, plain=0.5),
         flag("keep", "f"),
+        choice("mode", ("plain", "raised"), "m"),
         reduction("reduction"),
         output("out"),
     ),
@@ -84,7 +85,12 @@ def test_a_generated_kernel_gives_the_declared_orders_bits(generated, emulator, 
     x[0, :6] = [3, 2, -1, 0, -0.0, np.nan]
     inputs = {"grad": rng.normal(size=7).astype(dtype), "self": x, "scale": rng.normal(size=(5, 1)).astype(dtype)}
     inputs["scale"] = inputs["scale"] if given else None
-    attrs = {"beta": 0.3 if given else None, "keep": given, "reduction": 1 if given else 0}
+    attrs = {
+        "beta": 0.3 if given else None,
+        "keep": given,
+        "mode": "raised" if given else None,
+        "reduction": 1 if given else 0,
+    }
     call = Call(generated.name, "ascend910b", inputs, attrs, {"out": np.zeros_like(x)})
     with closing(load("aclnn", {"timeout": "20"})) as device:
         assert device.run(call).ok
