@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,18 @@ _LABEL = {"g": "gradient"}  # the label of the operand with the formula symbol g
 
 
 @dataclass(frozen=True)
-class Template:
-    """A family of a class made for an operator: as written in a catalogue file, and the class file of its origin."""
+class SelectedFamily:
+    """One family of an operator: its written keys and their document.
+
+    ``from_class``: only the calls that the operator accepts are planned. ``source``: the place in an operator's file
+    that requests it.
+    """
 
     document: Document
     name: str
-    written: Mapping[str, Any]
+    keys: Mapping[str, Any]
+    from_class: bool
+    source: str = ""
 
 
 @cache
@@ -60,9 +66,9 @@ def templates() -> tuple[Document, ...]:
 
 
 @cache
-def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
+def made_for(operator: Operator, lean: bool = False) -> Mapping[str, SelectedFamily]:
     """Return the families of the operator's classes by name; at their lean level if ``lean``."""
-    result: dict[str, Template] = {}
+    result: dict[str, SelectedFamily] = {}
     for document in templates():
         if not CLASSES[document.data["class"]](operator):
             continue
@@ -75,7 +81,7 @@ def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
             except OracleError as error:
                 raise document.error(f"{operator.name}: family {name}: {error}", ("families", name)) from None
             if made is not None:
-                result[name] = Template(document, name, made)
+                result[name] = SelectedFamily(document, name, made, True)
     return result
 
 
@@ -324,21 +330,6 @@ LEAN = "lean"  # classes: lean
 _MERGED = ("inputs", "attrs", "output")
 
 
-@dataclass(frozen=True)
-class SelectedFamily:
-    """One family of an operator: its written keys and their document.
-
-    ``from_class``: only the calls that the operator accepts are planned. ``source``: the place in an operator's file
-    that requests it.
-    """
-
-    document: Document
-    name: str
-    keys: Mapping[str, Any]
-    from_class: bool
-    source: str = ""
-
-
 def chosen(document: Document, operator: Operator) -> Iterator[SelectedFamily]:
     """Yield a document's own families, then the class families that it selects and does not replace.
 
@@ -351,7 +342,7 @@ def chosen(document: Document, operator: Operator) -> Iterator[SelectedFamily]:
         if "why" in written:
             yield SelectedFamily(document, name, _resolved_like(document, name, written), False)
         elif name in ofclass and not (isinstance(rule, dict) and name in rule.get("without", ())):
-            yield SelectedFamily(document, name, _over(written, ofclass[name].written), True)
+            yield SelectedFamily(document, name, _over(written, ofclass[name].keys), True)
         elif name in ofclass:
             text = f"family {name}: `without` of classes leaves it out, and here its keys change; remove one of the two"
             raise document.error(text, ("families", name))
@@ -361,12 +352,10 @@ def chosen(document: Document, operator: Operator) -> Iterator[SelectedFamily]:
             raise document.error(text, ("families", name))
     for name in taken:
         if name not in families:
-            yield SelectedFamily(
-                ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",))
-            )
+            yield replace(ofclass[name], source=document.where(("classes",)))
 
 
-def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
+def _taken(document: Document, ofclass: Mapping[str, SelectedFamily]) -> list[str]:
     """Return the class families that a document selects: none (no key), all, ``only`` some, or ``without`` some."""
     rule = document.data.get("classes", {})
     rule = {} if rule in ("all", LEAN) else rule
