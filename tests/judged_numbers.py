@@ -15,6 +15,6 @@ def judged(
 ) -> Verdict:
     """Return a verdict. The device's and the third party's numbers are rounded to the output's dtype."""
     kind = OUTPUT_TYPES[dtype]
-    golden = np.asarray(golden, np.float64 if kind.format else kind.numpy)
+    golden = np.asarray(golden, kind.numpy if kind.is_whole else np.float64)
     stored = [None if numbers is None else np.asarray(numbers).astype(kind.numpy) for numbers in (actual, third)]
     return judge(standard, golden=golden, actual=stored[0], third=stored[1], dtype=dtype, **options)

@@ -18,6 +18,7 @@ from ..catalogue.data.generators.streams import SCHEME
 from ..explain.groups import groups
 from ..fixtures.verifying import Results, cases_of, changed, read_manifest
 from ..model import errors
+from ..model.dtypes import DType
 from ..model.errors import OracleError
 from ..record.writer import RecordWriter, dumps
 from ..reporting.language.translate import ENGLISH
@@ -26,7 +27,7 @@ from ..run.session import header_of, versions
 from ..run.terminal import failures
 from ..settings.settings import settings_of
 from ..standards import STANDARDS, Verdict, judge
-from ..standards.base import OUTPUT_TYPES, Array, OutputType
+from ..standards.base import OUTPUT_TYPES, Array
 from ..system import npy
 from . import Subparsers
 
@@ -145,7 +146,7 @@ def _judge_folder(args: argparse.Namespace) -> int:
 
 def _coarser(golden: np.dtype[Any], actual: np.dtype[Any]) -> bool:
     """Return whether both are floats, and the golden's have fewer bytes than the actual's."""
-    floats = {kind.numpy for kind in OUTPUT_TYPES.values() if kind.format}
+    floats = {kind.numpy for kind in OUTPUT_TYPES.values() if not kind.is_whole}
     return {golden.newbyteorder("="), actual.newbyteorder("=")} <= floats and golden.itemsize < actual.itemsize
 
 
@@ -173,12 +174,12 @@ def _load(path: Path) -> Array:
         raise OracleError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _named(path: Path) -> OutputType | None:
+def _named(path: Path) -> DType | None:
     """Return the dtype in a file's name, after a double underscore; None if there is none."""
     return next((OUTPUT_TYPES[part] for part in path.stem.split("__")[1:] if part in OUTPUT_TYPES), None)
 
 
-def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
+def _dtype(name: str | None, path: Path, stored: Array) -> DType:
     if name is not None:
         if name not in OUTPUT_TYPES:
             raise OracleError(f"--dtype {name!r} is unknown; known: {', '.join(OUTPUT_TYPES)}")
@@ -190,14 +191,14 @@ def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
     return result
 
 
-def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
+def _typed(stored: Array, kind: DType, path: Path) -> Array:
     """Return stored bits (uint16, uint8 or void) with their ml_dtypes type; int8 stores int4 by value. Return any other
     array unchanged."""
     if kind.numpy.isbuiltin == 1:  # a NumPy type: the file names it
         return stored
     if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
         typed = stored.view(kind.numpy)
-        foreign = stored.reshape(-1)[:0] if kind.format else _no_values(stored.view(np.uint8), kind)
+        foreign = _no_values(stored.view(np.uint8), kind) if kind.is_whole else stored.reshape(-1)[:0]
     elif stored.dtype == np.int8 and kind.name == "int4":
         typed = stored.astype(kind.numpy)
         foreign = stored[typed != stored]
@@ -210,7 +211,7 @@ def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
     return typed
 
 
-def _no_values(bits: Array, kind: OutputType) -> Array:
+def _no_values(bits: Array, kind: DType) -> Array:
     """Return the bytes that are no integer of fewer bits, neither as plain bits nor with the sign extended."""
     width = ml_dtypes.iinfo(kind.numpy).bits
     extended = 0x100 - (1 << (width - 1)) if kind.kind == "int" else 0x100

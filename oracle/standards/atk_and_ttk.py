@@ -83,7 +83,7 @@ def judge_single_bm(
     sample: Sample, *, type: str, specials: str, inf_narrow: bool, operations: int | None, **overrides: Any
 ) -> Verdict:
     """Judge every error against err, and the balance of the errors' signs against eb."""
-    if sample.dtype.format is None:
+    if sample.dtype.is_whole:
         return judge_integer(sample, limit=1)
     err, eb_limit = _limits(sample, type, operations, overrides)
     matched, balance, worst, mismatch = 0, 0.0, 0.0, 0
@@ -152,7 +152,7 @@ def judge_close(sample: Sample, *, rtol: float | None, ptol: float | None, atol:
     default = DEFAULT.get(sample.dtype.name, OTHERS)
     rtol = default if rtol is None else rtol
     ptol = default if ptol is None else ptol
-    runs = _floats(sample, inf_narrow, rtol, atol) if sample.dtype.format else _integers(sample, rtol, atol)
+    runs = _integers(sample, rtol, atol) if sample.dtype.is_whole else _floats(sample, inf_narrow, rtol, atol)
     bad = sum(int(np.count_nonzero(~close)) for close in runs)
     precision = (sample.size - bad) / sample.size if sample.size else 1.0
     passed = not (1 - precision) > ptol

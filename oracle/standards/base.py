@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import ml_dtypes
 import numpy as np
 
 from ..model.call import IS_MASKED
-from ..model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from ..model.dtypes import DTYPES, FORMATS, DType, FloatFormat, find
 from ..model.errors import OracleError, unknown
 
 Array = np.ndarray[Any, Any]
@@ -96,20 +96,11 @@ def count(default: int | None) -> Option:
     return Option(default, "an integer not below 0", convert)
 
 
-@dataclass(frozen=True)
-class OutputType:
-    """The dtype of an output: its name, the NumPy dtype of its arrays, and its float format (None for integers)."""
-
-    name: str
-    numpy: np.dtype[Any]
-    kind: str  # float, int, uint or bool
-    format: FloatFormat | None
-
-
-OUTPUT_TYPES: dict[str, OutputType] = {
-    **{n: OutputType(n, DTYPES[n].numpy, "float", form) for n, form in FORMATS.items() if n in DTYPES},
-    "hifloat32": OutputType("hifloat32", np.dtype(np.float32), "float", FORMATS["hifloat32"]),
-    **{d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.is_whole},
+# The dtypes of outputs: their kind is float, int, uint or bool.
+OUTPUT_TYPES: dict[str, DType] = {
+    **{name: replace(DTYPES[name], kind="float") for name in FORMATS if name in DTYPES},
+    "hifloat32": replace(DTYPES["float32"], name="hifloat32"),
+    **{name: dtype for name, dtype in DTYPES.items() if dtype.is_whole},
 }
 
 
@@ -121,7 +112,7 @@ class Sample:
     golden of an integer output contains integers.
     """
 
-    dtype: OutputType
+    dtype: DType
     golden: Array
     actual: Array
     third: Array | None
@@ -136,8 +127,6 @@ class Sample:
 
     @property
     def format(self) -> FloatFormat:
-        if self.dtype.format is None:
-            raise OracleError(f"dtype {self.dtype.name} is not a floating-point type")
         return self.dtype.format
 
     def index(self, flat: int) -> list[int]:
@@ -173,13 +162,13 @@ class Standard:
             return Verdict(False, {}, f"actual is {actual.dtype}, the output's dtype {kind.name}{_container(kind)}")
         return self.rule(Sample(kind, golden, actual, third), **settings)
 
-    def _output_type(self, dtype: Any) -> OutputType:
+    def _output_type(self, dtype: Any) -> DType:
         kind = _output_type(dtype)
         if kind is None:
             raise unknown(f"dtype for standard {self.name!r}:", dtype, OUTPUT_TYPES)
         if kind.kind not in self.kinds or (self.dtypes and kind.name not in self.dtypes):
             known = self.dtypes or [t.name for t in OUTPUT_TYPES.values() if t.kind in self.kinds]
-            hint = "" if kind.format else "; integers are judged by binary, integer or quantized"
+            hint = "; integers are judged by binary, integer or quantized" if kind.is_whole else ""
             raise OracleError(
                 f"standard {self.name!r}: dtype {kind.name!r} is outside its rule, which is defined for"
                 f" {', '.join(known)}{hint}"
@@ -199,7 +188,7 @@ class Standard:
                 raise OracleError(f"standard {self.name!r}: option {name}={value!r} must be {rule}") from None
         return settings
 
-    def _golden(self, value: Any, kind: OutputType) -> Array:
+    def _golden(self, value: Any, kind: DType) -> Array:
         golden = _array(self.name, "golden", value)
         source = _output_type(golden.dtype)
         if source is None:
@@ -207,9 +196,9 @@ class Standard:
                 f"standard {self.name!r}: golden is {golden.dtype}; it must be float64 for a float output and an"
                 " integer or bool array for an integer one"
             )
-        return golden if kind.format or golden.dtype == kind.numpy else self._integral(golden, kind)
+        return golden if not kind.is_whole or golden.dtype == kind.numpy else self._integral(golden, kind)
 
-    def _integral(self, golden: Array, kind: OutputType) -> Array:
+    def _integral(self, golden: Array, kind: DType) -> Array:
         """Convert the golden of an integer output to that type; OracleError if a value changes or may be rounded."""
         values = golden.astype(np.float64) if golden.dtype.kind not in "iub" else golden
         if values.dtype.kind == "f":
@@ -229,7 +218,7 @@ class Standard:
             )
         return values.astype(kind.numpy)
 
-    def _third(self, value: Any, shape: tuple[int, ...], kind: OutputType) -> Array | None:
+    def _third(self, value: Any, shape: tuple[int, ...], kind: DType) -> Array | None:
         if not self.third:
             if value is not None:
                 raise OracleError(f"standard {self.name!r} has no third party: leave third= out")
@@ -266,11 +255,11 @@ def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("=") if dtype.byteorder in "<>" else dtype
 
 
-def _container(kind: OutputType) -> str:
+def _container(kind: DType) -> str:
     return "" if kind.name == str(kind.numpy) else f" (in {kind.numpy} arrays)"
 
 
-def _output_type(dtype: Any) -> OutputType | None:
+def _output_type(dtype: Any) -> DType | None:
     if isinstance(dtype, str):
         return OUTPUT_TYPES.get(dtype)
     result = None if dtype is None else find(dtype)

@@ -335,8 +335,8 @@ def judge_binary(sample: Sample, *, nan_equal: bool) -> Verdict:
     bad, first = 0, -1
     for start, golden, actual in stored_blocks(sample):
         g, a = _stored(golden, sample), actual.astype(sample.dtype.numpy, copy=False)  # native byte order
-        differ = _bits(g) != _bits(a) if sample.dtype.format else np.asarray(g != a)
-        if nan_equal and sample.dtype.format:
+        differ = np.asarray(g != a) if sample.dtype.is_whole else _bits(g) != _bits(a)
+        if nan_equal and not sample.dtype.is_whole:
             differ &= ~(np.isnan(g) & np.isnan(a))
         if first < 0 and differ.any():
             first = start + int(differ.argmax())

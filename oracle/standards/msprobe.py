@@ -177,7 +177,7 @@ def judge_stage1(sample: Sample, *, version: str, exclude_specials: bool) -> Ver
     """Judge the device against the golden alone, msprobe's stage 1."""
     if not sample.size:
         return _empty(version)
-    if sample.dtype.format is None:
+    if sample.dtype.is_whole:
         return _mismatch_rate(sample)
     result = Shares()
     with np.errstate(all="ignore"):
@@ -237,7 +237,7 @@ STANDARDS = (
         "msprobe-stage1",
         judge_stage1,
         ("float", "int", "uint", "bool"),
-        dtypes=(*TABLE, *(t.name for t in OUTPUT_TYPES.values() if t.format is None)),
+        dtypes=(*TABLE, *(t.name for t in OUTPUT_TYPES.values() if t.is_whole)),
         options={"version": VERSION, "exclude_specials": flag(False)},
     ),
 )

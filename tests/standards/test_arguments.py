@@ -79,7 +79,7 @@ def test_every_dtype_is_judged_or_refused_by_name(standard, dtype):
     kind = OUTPUT_TYPES[dtype]
     values = np.ones(3, kind.numpy)
     arguments = {"actual": values, "dtype": dtype, "third": values if STANDARDS[standard].third else None}
-    golden = np.ones(3, np.float64 if kind.format else np.int64)
+    golden = np.ones(3, np.int64 if kind.is_whole else np.float64)
     rule = STANDARDS[standard]
     if kind.kind in rule.kinds and dtype in (rule.dtypes or OUTPUT_TYPES):
         assert judge(standard, golden=golden, **arguments).passed

@@ -52,7 +52,7 @@ def array(vector: dict[str, Any], name: str) -> np.ndarray[Any, Any] | None:
             elements[int(at)] = value
         values = elements
     kind = OUTPUT_TYPES[vector["dtype"]]
-    if kind.format is None:
+    if kind.is_whole:
         return np.array(values, dtype=kind.numpy)
     golden = np.array([float(v) for v in values], dtype=np.float64)
     if name == "golden":
