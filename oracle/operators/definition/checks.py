@@ -58,34 +58,24 @@ def _of_two(a: str, b: str) -> str | None:
     if (a, b) in _ONE_WAY:
         return _ONE_WAY[a, b]
     known = (*FLOATING, *INTEGERS, *_COMPLEX)
-    if (a in _BEYOND and b in (*known, *_BEYOND)) or (b in _BEYOND and a in known):
-        return "float32"
-    if a not in known or b not in known:
+    if not {a, b} <= {*known, *_BEYOND}:
         return None
+    if a in _BEYOND or b in _BEYOND:
+        return "float32"
     if a in _COMPLEX or b in _COMPLEX:
         return _of_complex(a, b)
     if a in FLOATING and b in FLOATING:
         return "float64" if "float64" in (a, b) else "float32"  # float16 and bfloat16 have float32 in common
     if a in FLOATING or b in FLOATING:
         return a if a in FLOATING else b
-    if "bool" in (a, b):
-        return b if a == "bool" else a
     if {a, b} == {"uint8", "int8"}:
         return "int16"
     return max(a, b, key=INTEGERS.index)
 
 
-def _of_complex(a: str, b: str) -> str | None:
-    """Return the common complex type: complex32 for float16, complex64 for float32, complex128 for float64; integers
-    have no effect on it."""
-    parts = [_COMPLEX.get(name, name) for name in (a, b)]
-    floats = [p for p in parts if p in FLOATING]
-    if len(floats) == 1:
-        real = floats[0]
-    elif "float64" in floats:
-        real = "float64"
-    else:
-        real = "float16" if set(floats) == {"float16"} else "float32"
+def _of_complex(a: str, b: str) -> str:
+    """Return the common complex type: that of the common float type. Integers have no effect on it."""
+    real = promoted(*(part for part in (_COMPLEX.get(a, a), _COMPLEX.get(b, b)) if part in FLOATING))
     return next(name for name, part in _COMPLEX.items() if part == real)
 
 
