@@ -11,7 +11,7 @@ import numpy as np
 from ....model.call import Array
 from ....model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from ....model.errors import VALUES, OracleError, bounded
-from ....numerics.floats.codes import highest_of_rows
+from ....numerics.floats.codes import codes, highest_of_rows
 from ....numerics.floats.rounding import round_to
 from .registry import Shape, generator
 from .streams import Stream, exp, fold_sum
@@ -263,13 +263,11 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
         raise OracleError(
             f"around: {len(points)} points and {steps} steps; at most {VALUES} values in all, none negative"
         )
-    row = DTYPES[dtype]
-    table: list[float] = []
-    for point in _table(points):
-        centre = _ordered(np.asarray(point, np.float64), dtype)
-        for step in range(-steps, steps + 1):
-            table.append(_from_ordered(centre + step, row.numpy))
-    return _cycle(np.asarray(table), math.prod(shape), repeat)
+    stored = round_to(_table(points).astype(np.float64), dtype)
+    places = _in_order(codes(stored))
+    places = places[:, None] + np.arange(-steps, steps + 1, dtype=places.dtype)
+    table = _in_order(places.reshape(-1)).view(stored.dtype).astype(np.float64)
+    return _cycle(table, math.prod(shape), repeat)
 
 
 @generator
@@ -400,15 +398,7 @@ def _cycle(table: Array, n: int, repeat: int) -> Array:
     return np.asarray(table[np.arange(n) // repeat % len(table)])
 
 
-def _ordered(value: Array, dtype: str) -> int:
-    """Return the place of a value among all numbers of its dtype, in order; +0 is 0, -0 is -1."""
-    stored = round_to(value, dtype).reshape(1)
-    bits = int(stored.view(f"u{stored.itemsize}")[0])
-    top = 1 << (8 * stored.itemsize - 1)
-    return bits if bits < top else top - 1 - bits
-
-
-def _from_ordered(place: int, numpy_type: Any) -> float:
-    top = 1 << (8 * numpy_type.itemsize - 1)
-    bits = place if place >= 0 else top - 1 - place
-    return float(np.array([bits], f"u{numpy_type.itemsize}").view(numpy_type)[0])
+def _in_order(codes: Array) -> Array:
+    """Return the places of numbers among all of their type, from their codes, or the codes from the places. The place
+    of +0 is 0, of -0 is -1."""
+    return np.where(codes < 0, ~codes + np.iinfo(codes.dtype).min, codes)
