@@ -209,7 +209,7 @@ def test_a_kernel_of_its_own_comes_before_the_one_that_is_written(
 ) -> None:
     monkeypatch.syspath_prepend(str(written))
     try:
-        wrong = source(OPERATORS.add(BROUGHT[1])).replace("return t3;", "return -t3;")
+        wrong = source(OPERATORS.add(BROUGHT[1])).replace("out[k] = t3;", "out[k] = -t3;")
     finally:
         OPERATORS.remove(NAME)
     package = build_custom(SLUG, {f"{SLUG}.cpp": wrong}, toolkit=tree)
