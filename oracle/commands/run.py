@@ -179,7 +179,9 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
             given = values["oracle_where"]
             values["oracle_where"] = shlex.join([*shlex.split(given or ""), f"id:{word}"])
         elif before == "-o" and "=" not in word:
-            raise OracleError(f"-o {word}: is pytest's option for NAME=VALUE of its configuration; name a report by --report")
+            raise OracleError(
+                f"-o {word}: is pytest's option for NAME=VALUE of its configuration; name a report by --report"
+            )
         elif before in _TAKE_VALUE or (word.startswith("-") and word != "-"):
             rest.append(word)
         elif word == "-":
