@@ -267,6 +267,7 @@ ERRORS: list[tuple[dict[str, Any], tuple[int, ...], str, str]] = [
     ({"gen": "classes", "count": 2, "low": 2}, (2,), "int64", "no class"),
     ({"gen": "softmax", "dim": 2}, (2, 3), "float32", "no axis 2"),
     ({"gen": "subnormals"}, (2,), "int32", "needs a floating-point dtype"),
+    ({"gen": "around", "points": [0]}, (2,), "int32", "needs a floating-point dtype"),
     ({"gen": "uniform", "spots": [[7, 1.0]]}, (2,), "float32", "spot 7 lies outside"),
     ({"gen": "cycle", "values": []}, (2,), "float32", "at least one value"),
 ]

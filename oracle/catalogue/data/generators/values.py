@@ -263,7 +263,7 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
         raise OracleError(
             f"around: {len(points)} points and {steps} steps; at most {VALUES} values in all, none negative"
         )
-    stored = round_to(_table(points).astype(np.float64), dtype)
+    stored = round_to(_table(points).astype(np.float64), _format(dtype).name)
     places = _in_order(codes(stored))
     places = places[:, None] + np.arange(-steps, steps + 1, dtype=places.dtype)
     table = _in_order(places.reshape(-1)).view(stored.dtype).astype(np.float64)
