@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from oracle.cann import library
+from oracle.cann.generated import add_headers
 from oracle.emulator import add_custom, build_custom
 from oracle.model.aclnn import SUCCESS, Status
 from oracle.model.call import Call, TensorSpec
@@ -177,7 +179,9 @@ def test_a_package_is_built_once_per_text_and_toolkit(tree, monkeypatch):
 
 def test_a_kernel_may_include_the_header_of_its_operator(tree, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert build_custom("header", {"a.cpp": '#include "aclnnop/aclnn_tanh_backward.h"'}, toolkit=tree).is_dir()
+    copy = shutil.copytree(tree, tmp_path / "tree")
+    add_headers(copy)  # as `aclnn-oracle emulator build` does
+    assert build_custom("header", {"a.cpp": '#include "aclnnop/aclnn_tanh_backward.h"'}, toolkit=copy).is_dir()
 
 
 def test_what_does_not_compile_is_told_with_the_compiler_s_words(tree, monkeypatch, tmp_path):
