@@ -21,7 +21,7 @@ from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .exact.enclosures import Ends
 from .floats.blocks import axis_last, convert, empty_with_margin, scratch
 from .floats.codes import has_nan, highest, lowest
-from .floats.rounding import classes_differ, half_ulp, quantize, round_rational, unify_nans, widen
+from .floats.rounding import classes_differ, float32, half_ulp, quantize, round_rational, unify_nans, widen
 
 U = 2.0**-53  # float64's unit roundoff
 ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, with its sign
@@ -219,11 +219,21 @@ class Sink:
     ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
     ``bound``, ``unspecified``: a verdict's data in addition to the golden, filled only when ``judged``; ``lost``: the
     kernel's part of the bound, the rest is the host's rounding. ``filled``: whether the evaluation writes every element
-    of these, so that they need not be zero before.
+    of these, so that they need not be zero before. ``soc``: the SoC of the judged kernel, by the name of its form.
+    ``flushes``: its operations that may return 0 for subnormal results.
     """
 
-    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False, filled: bool = False) -> None:
-        self.out = out
+    def __init__(
+        self,
+        out: Array,
+        kernel_type: str,
+        *,
+        judged: bool = False,
+        filled: bool = False,
+        soc: str = "",
+        flushes: frozenset[str] = frozenset(),
+    ) -> None:
+        self.out, self.soc, self.device = out, soc, float32(flushes)
         self.kernel = DTYPES[kernel_type].numpy
         self.direct = out.dtype == self.kernel
         self.judged = judged

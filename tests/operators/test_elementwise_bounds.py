@@ -63,7 +63,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                     continue  # these belong to another SoC's kernel
                 for flushing in dict.fromkeys((frozenset[str](), PLATFORMS[soc].flushes)):
                     with np.errstate(all="ignore"):
-                        values = strict.kernel(op.computes, operands, name, np.float32, flushing)
+                        values = strict.kernel(op.computes, operands, strict.Device(name, np.float32, flushing))
                         actual = values.astype(TYPES[dtype])
                     wrong = violations(judged, actual)
                     assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {summary(judged, given, actual, wrong)}"

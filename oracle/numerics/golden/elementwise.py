@@ -27,7 +27,7 @@ from ..exact.rationals import Undefined
 from ..expressions import IRRATIONAL, ZERO, Expression, constant, symbol
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks, scratch
 from ..floats.codes import castable, code, highest, lowest
-from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, float32, widen
+from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, widen
 from ..orders.formula import Formula
 from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
@@ -157,21 +157,12 @@ ALONE = 16  # up to this number all are settled exactly: a second check costs 1 
 # ---- the golden ------------------------------------------------------------------------------------------------------
 
 
-def evaluate(
-    scheme: Formula,
-    operands: Operands,
-    sink: Sink,
-    *,
-    rank: int = 0,
-    soc: str = "",
-    flushes: frozenset[str] = frozenset(),
-) -> None:
-    """Fill the sink. ``rank``: of the output; a mean's divisor may be computed from it dim by dim. ``soc``: the SoC of
-    the judged kernel. ``flushes``: operations of the device that may return 0 for subnormal results."""
-    graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
+def evaluate(scheme: Formula, operands: Operands, sink: Sink, *, rank: int = 0) -> None:
+    """Fill the sink. ``rank``: of the output; a mean's divisor may be computed from it dim by dim."""
+    graphs = graphs_of(scheme, operands, sink.soc, dtype_of(sink.kernel).name)
     compiles = not graphs.is_fragile and is_compiled(sink)
     mean = mean_loss(operands, rank)
-    work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, programs.narrow_of(operands, sink.out.size))
+    work = _Work(graphs, operands, sink.kernel, sink.device, mean, programs.narrow_of(operands, sink.out.size))
     wide = compiles or sink.judged or graphs.is_fragile
     plan = None if wide else plan_of(graphs, operands, sink.kernel, sink.out.size)
     doubts: list[Array] = []  # unproven elements of compiled passes and float32: settled together if possible

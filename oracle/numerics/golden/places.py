@@ -20,6 +20,7 @@ from ..floats.blocks import axis_last
 from ..orders import strict
 from ..orders.formula import Formula, PlaceFormula
 from ..orders.kernel_orders import Graphs, graphs_of
+from ..orders.strict import Device
 from ..programs import Operands, simulate
 from ..proof import Sink
 from . import elementwise, reductions
@@ -27,19 +28,17 @@ from . import elementwise, reductions
 ROWS = 1 << 18  # rows that are processed together
 
 
-def evaluate(
-    formula: Formula, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset(), soc: str = ""
-) -> None:
+def evaluate(formula: Formula, operands: Operands, axis: int, sink: Sink) -> None:
     """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers can have
     any size. ``axis``: the axis of an element's place."""
     rows = _Rows.of(formula.at_place, operands, sink.out.shape, axis)
-    graphs = graphs_of(rows.value, rows.operands, soc, dtype_of(sink.kernel).name)
+    graphs = graphs_of(rows.value, rows.operands, sink.soc, dtype_of(sink.kernel).name)
     whole = rows.chosen.place.op == "symbol" and all(v.dtype.kind in "iu" for v in rows.deciding.values())
     compiles = sink.moved(axis).is_in_place and whole and not graphs.is_fragile and is_compiled(sink)
 
     def values(few: Operands, count: int) -> Sink:
         table = sink.vector(count)
-        elementwise.evaluate(rows.value, few, table, soc=soc, flushes=flushes)
+        elementwise.evaluate(rows.value, few, table)
         return table
 
     if compiles:
@@ -62,22 +61,15 @@ def evaluate(
 
 
 def kernel(
-    formula: Formula,
-    operands: Operands,
-    shape: tuple[int, ...],
-    axis: int,
-    form: str,
-    compute: Any,
-    flushing: frozenset[str] = frozenset(),
-    stored: str = "",
+    formula: Formula, operands: Operands, shape: tuple[int, ...], axis: int, device: Device, stored: str = ""
 ) -> Array:
-    """Return the result of a SoC's public kernel, with every intermediate in ``compute``. ``shape``: of the output."""
-    rows, out = _Rows.of(formula.at_place, operands, shape, axis), np.zeros(shape, compute)
+    """Return a device's answer. ``shape``: of the output. ``stored``: the dtype that the kernel stores."""
+    rows, out = _Rows.of(formula.at_place, operands, shape, axis), np.zeros(shape, device.compute)
     lines = np.atleast_2d(axis_last(out, axis))
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
         own, where = places[where], where + start
-        result = strict.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
+        result = strict.kernel(rows.value, rows.at(where, own), device, stored)
         at = *np.unravel_index(where, lines.shape[:-1]), own
         lines[at] = result
     return out
@@ -87,15 +79,7 @@ def kernel(
 
 
 def evaluate_sums(
-    formula: Formula,
-    operands: Operands,
-    shape: tuple[int, ...],
-    axis: int,
-    sink: Sink,
-    flushes: frozenset[str] = frozenset(),
-    soc: str = "",
-    *,
-    per_row: bool,
+    formula: Formula, operands: Operands, shape: tuple[int, ...], axis: int, sink: Sink, *, per_row: bool
 ) -> None:
     """Fill a sink with sums of values that are zero except at one place of each row: one element for each row
     (``per_row``), or one of all rows. ``shape``: of all values."""
@@ -105,36 +89,27 @@ def evaluate_sums(
         sink.clear()
         if where.size:
             table = sink.vector(where.size)
-            elementwise.evaluate(formula.of_one_row, few, table, soc=soc, flushes=flushes)
+            elementwise.evaluate(formula.of_one_row, few, table)
             lines = sink.viewed(lambda array: array.reshape(-1, 1))
             lines.scatter(where, np.zeros_like(where), table, slice(None))
         return
-    reductions.evaluate(rows.value, few or rows.nothing(), (0,), sink, flushes, soc)
+    reductions.evaluate(rows.value, few or rows.nothing(), (0,), sink)
     if not where.size:  # a sum of no terms is +0
         sink.out[sink.out == 0] = 0
 
 
 def kernel_sums(
-    formula: Formula,
-    operands: Operands,
-    shape: tuple[int, ...],
-    axis: int,
-    form: str,
-    compute: Any,
-    flushing: frozenset[str] = frozenset(),
-    *,
-    per_row: bool,
+    formula: Formula, operands: Operands, shape: tuple[int, ...], axis: int, device: Device, *, per_row: bool
 ) -> Array:
-    """Return the result of a SoC's public kernel for such a sum, with every intermediate in ``compute``."""
+    """Return a device's answer for such a sum."""
     rows = _Rows.of(formula.picked, operands, shape, axis)
     where, few = rows.counting()
     if not per_row:
-        of_all = few or rows.nothing()
-        result = reductions.kernel(rows.value, of_all, (0,), form, compute, flushing, per_row=True)
-        return np.asarray(result + np.zeros((), compute))
-    out = np.zeros(math.prod(rows.lead), compute)
+        result = reductions.kernel(rows.value, few or rows.nothing(), (0,), device, per_row=True)
+        return np.asarray(result + np.zeros((), device.compute))
+    out = np.zeros(math.prod(rows.lead), device.compute)
     if where.size:
-        out[where] = strict.kernel(formula.of_one_row, few, form, compute, flushing)
+        out[where] = strict.kernel(formula.of_one_row, few, device)
     return out
 
 

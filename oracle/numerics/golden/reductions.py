@@ -21,9 +21,10 @@ from ..compiled.engine import is_compiled
 from ..exact import rationals
 from ..expressions import LENGTH, TOTAL, Expression
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
-from ..floats.rounding import FLOAT64, float32, quantize
+from ..floats.rounding import FLOAT64, quantize
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import reducing, types_of
+from ..orders.strict import Device
 from ..programs import (
     FIRST,
     Operands,
@@ -50,13 +51,7 @@ MANY = 4  # a pass is useless if it leaves more than 1 in MANY rows unproven
 
 
 def evaluate(
-    formula: Formula,
-    operands: Operands,
-    axes: tuple[int, ...],
-    sink: Sink,
-    flushes: frozenset[str] = frozenset(),
-    soc: str = "",
-    beyond: RowTotals | None = None,
+    formula: Formula, operands: Operands, axes: tuple[int, ...], sink: Sink, beyond: RowTotals | None = None
 ) -> None:
     """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol. ``axes``: the
     axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``: the
@@ -68,7 +63,7 @@ def evaluate(
     loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
 
     def rows_at(some: Operands) -> Rows:
-        return Rows(scheme, some, sink.kernel, float32(flushes), soc, beyond)
+        return Rows(scheme, some, sink.kernel, sink.device, sink.soc, beyond)
 
     def work(index: Index) -> None:
         some, part = index_arrays(rows, index), target.at(index)
@@ -224,51 +219,38 @@ def _all_finite(operands: Operands, shape: Shape) -> Array:
 
 
 def kernel(
-    formula: Formula,
-    operands: Operands,
-    axes: tuple[int, ...],
-    form: str,
-    compute: Any,
-    flushing: frozenset[str] = frozenset(),
-    *,
-    per_row: bool = False,
+    formula: Formula, operands: Operands, axes: tuple[int, ...], device: Device, *, per_row: bool = False
 ) -> Array:
-    """Return the result of a SoC's public kernel, with every intermediate in ``compute``; a sum is a binary tree, as on
-    the device. ``per_row``: one element per row, the reduced axes kept as 1."""
-    graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
+    """Return a device's answer; a sum is a binary tree, as on the device. ``per_row``: one element per row, the reduced
+    axes kept as 1."""
+    graph = reducing(formula, constants_of(formula, operands)).form(device.form, types_of(operands))
     shape, moved = shape_of(operands), map_arrays(operands, lambda array: as_rows(array, axes))
     totals: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         for stage in graph.stages:
             if stage.kind == TOTAL:
-                terms = of_rows(graph.before(stage), stage.terms, {**moved, **totals}, compute, flushing, per_row=True)
+                terms = of_rows(graph.before(stage), stage.terms, {**moved, **totals}, device, per_row=True)
                 totals[stage.name] = tree_sum(terms.reshape(-1))[0]
         stages = tuple(stage for stage in graph.stages if stage.kind != TOTAL)
-        result = of_rows(stages, graph.outer, {**moved, **totals}, compute, flushing, per_row=per_row)
+        result = of_rows(stages, graph.outer, {**moved, **totals}, device, per_row=per_row)
     return from_rows(result, shape, axes)
 
 
 def of_rows(
-    stages: tuple[Stage, ...],
-    outer: Expression,
-    operands: Operands,
-    compute: Any,
-    flushing: frozenset[str],
-    *,
-    per_row: bool,
+    stages: tuple[Stage, ...], outer: Expression, operands: Operands, device: Device, *, per_row: bool
 ) -> Array:
     """Return a device's result for rows, from some stages and an outer graph; ``per_row``: one element for each."""
-    *lead, length = shape_of(operands)
+    (*lead, length), compute = shape_of(operands), device.compute
     result = np.empty((*lead, 1 if per_row else length), compute)
     for block in blocks(tuple(lead), max(1, block_size() // max(1, length))):
         few = index_arrays(operands, block)
         inner, whole = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}, shape_of(few)
         for stage in stages:
-            terms = simulate(stage.terms, inner, compute, flushing=flushing, same_bits=True)
+            terms = simulate(stage.terms, inner, compute, flushing=device.flushing, same_bits=True)
             terms = np.broadcast_to(terms, whole)
             extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
             total = tree_sum(terms) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
             inner[stage.name] = np.broadcast_to(total, whole)
         last = index_arrays(inner, FIRST) if per_row else inner
-        result[block] = simulate(outer, last, compute, flushing=flushing, same_bits=True)
+        result[block] = simulate(outer, last, compute, flushing=device.flushing, same_bits=True)
     return result

@@ -26,9 +26,10 @@ from ..exact.rationals import Undefined, numbers, rational
 from ..exact.transcendence import rational_sum
 from ..expressions import ZERO
 from ..floats.blocks import axis_last, blocks
-from ..floats.rounding import LARGEST, NEAR, SURE, UNIT, Arithmetic, classes_differ, float32, half_ulp, quantize, widen
+from ..floats.rounding import LARGEST, NEAR, SURE, UNIT, Arithmetic, classes_differ, half_ulp, quantize, widen
 from ..orders.formula import COUNT, Formula
 from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
+from ..orders.strict import Device
 from ..programs import Operands, cast, index_arrays, map_arrays, program, shape_of, simulate
 from ..proof import Sink, U
 from ..traversal import is_rational
@@ -92,26 +93,16 @@ CHUNK = 1 << 16  # terms that are in memory together
 Shape = tuple[int, ...]
 
 
-def evaluate(
-    scheme: Formula,
-    operands: Operands,
-    shapes: tuple[Shape, Shape],
-    sink: Sink,
-    *,
-    soc: str = "",
-    added: str = "",
-    flushes: frozenset[str] = frozenset(),
-) -> None:
+def evaluate(scheme: Formula, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, added: str = "") -> None:
     """Fill the sink. ``shapes``: of the terms, and of the output in the same axes, with 1 along summed axes. ``added``:
-    the dtype of the terms in the addition, if it is not the kernel's. ``flushes``: operations of the device that may
-    return 0 for subnormal results."""
+    the dtype of the terms in the addition, if it is not the kernel's."""
     kind = dtype_of(sink.kernel).name
-    graphs = graphs_of(scheme, operands, soc, kind)
+    graphs = graphs_of(scheme, operands, sink.soc, kind)
     rows, (count, length) = _by_element(operands, *shapes)
     table, mean = sink.vector(count), mean_loss(operands, len(shapes[0]))
     with np.errstate(all="ignore"):
         for block in blocks((count,), max(1, CHUNK // max(1, length))):
-            part = _Rows(graphs, index_arrays(rows, block), kind, mean, added or kind, float32(flushes))
+            part = _Rows(graphs, index_arrays(rows, block), kind, mean, added or kind, sink.device)
             _fill(part, table.at(block))
     sink.fill(table)
 
@@ -130,27 +121,17 @@ def _fill(rows: _Rows, table: Sink) -> None:
 
 
 def kernel(
-    scheme: Formula,
-    operands: Operands,
-    shapes: tuple[Shape, Shape],
-    form: str,
-    compute: Any,
-    stored: str,
-    added: str = "",
-    flushing: frozenset[str] = frozenset(),
+    scheme: Formula, operands: Operands, shapes: tuple[Shape, Shape], device: Device, stored: str, added: str = ""
 ) -> Array:
-    """Return the result of a SoC's public kernel, element by element: terms, summed as a tree in float32.
-
-    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations that
-    return 0 instead of subnormal float32 results.
-    """
+    """Return a device's answer, element by element: terms, summed as a tree in float32. ``shapes``, ``added``: as for
+    :func:`evaluate`. ``stored``: the dtype of the result."""
     rows, _ = _by_element(operands, *shapes)
-    graphs = graphs_of(scheme, operands, form, stored)
-    compute = DTYPES[stored].numpy if graphs.native is not None else compute
+    graphs = graphs_of(scheme, operands, device.form, stored)
+    compute = DTYPES[stored].numpy if graphs.native is not None else device.compute
     with np.errstate(all="ignore"):
-        plain, factor = graphs.summed(form)
+        plain, factor = graphs.summed(device.form)
         root, known = graphs.computed_in(plain, rows)
-        terms = simulate(root, cast(known, compute), compute, flushing=flushing, same_bits=True)
+        terms = simulate(root, cast(known, compute), compute, flushing=device.flushing, same_bits=True)
         total = tree_sum(terms.astype(DTYPES[added or stored].numpy).astype(np.float32))[..., 0]
         scale = simulate(factor, {COUNT: np.float32(operands.get(COUNT, 1))}, np.float32)
         return np.asarray(total * scale)

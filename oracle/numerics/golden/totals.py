@@ -22,7 +22,7 @@ from ..bounds.building import SECOND_ORDER
 from ..exact import enclosures
 from ..expressions import TOTAL
 from ..floats.blocks import block_size, blocks
-from ..floats.rounding import FLOAT64, SURE, Arithmetic, float32
+from ..floats.rounding import FLOAT64, SURE, Arithmetic
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
 from ..programs import Operands, index_arrays, map_arrays, shape_of
@@ -37,28 +37,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def evaluate(
-    formula: Formula,
-    operands: Operands,
-    axes: tuple[int, ...],
-    sink: Sink,
-    flushes: frozenset[str] = frozenset(),
-    soc: str = "",
-) -> None:
+def evaluate(formula: Formula, operands: Operands, axes: tuple[int, ...], sink: Sink) -> None:
     """Fill the sink as :func:`.reductions.evaluate` does, for a formula that may also sum over all rows. Then the sink
     can have one element for all of them."""
     scheme = reducing(formula, constants_of(formula, operands))
     if not scheme.value.sums_rows:
-        reductions.evaluate(formula, operands, axes, sink, flushes, soc)
+        reductions.evaluate(formula, operands, axes, sink)
         return
     rows = map_arrays(operands, lambda array: as_rows(array, axes))
-    every = AllRows(scheme, rows, sink.kernel, float32(flushes), soc)
+    every = AllRows(scheme, rows, sink.kernel, sink.device, sink.soc)
     with np.errstate(all="ignore"):
         every.prepare(sink)
     if sink.out.size == 1:  # one row is enough: the steps after the sums are the same for all
         first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
         operands = index_arrays(operands, first)
-    reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
+    reductions.evaluate(formula, operands, axes, sink, every)
 
 
 def _once(make: Callable[Concatenate[AllRows, P], T]) -> Callable[Concatenate[AllRows, P], T]:

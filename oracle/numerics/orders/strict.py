@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,23 +32,24 @@ from .kernel_orders import DEPARTURE, VANISHING, Graphs, graphs_of
 # A device's answer to a formula of one element: its kernel's graph, step by step in the kernel's type.
 
 
-def kernel(
-    scheme: Formula,
-    operands: Operands,
-    form: str,
-    compute: Any,
-    flushing: frozenset[str] = frozenset(),
-    stored: str = "",
-) -> Array:
-    """Return the result of a SoC's public kernel, with every intermediate in type ``compute``. If the kernel does not
-    widen the type that it stores (default: the operands' type), that type is used. ``flushing``: operations that return
-    0 instead of subnormal float32 results."""
+class Device(NamedTuple):
+    """A device that runs the public kernel of a SoC, by the name of its form. ``compute``: the type of every
+    intermediate. ``flushing``: operations that return 0 instead of subnormal float32 results."""
+
+    form: str
+    compute: Any
+    flushing: frozenset[str] = frozenset()
+
+
+def kernel(scheme: Formula, operands: Operands, device: Device, stored: str = "") -> Array:
+    """Return a device's answer. A kernel that does not widen the type that it stores (default: the operands' type)
+    computes in that type."""
     if not stored:
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
-    graphs = graphs_of(scheme, operands, form, stored)
-    compute = compute if graphs.native is None else graphs.dtype
-    root, operands = graphs.computed_in(graphs.form(form), operands)
+    graphs, flushing = graphs_of(scheme, operands, device.form, stored), device.flushing
+    compute = device.compute if graphs.native is None else graphs.dtype
+    root, operands = graphs.computed_in(graphs.form(device.form), operands)
     shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     if math.prod(shape) <= block_size():
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)

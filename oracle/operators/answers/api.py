@@ -194,24 +194,26 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
         text = f"its checks take an {op.output} of shape {out.shape}, and its page makes one of shape {tuple(wanted)}"
         raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
     term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == wanted
-    sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
+    sink = Sink(
+        out, op.host_type(ready, target), judged=judged, filled=term_by_term, soc=target.form, flushes=target.flushes
+    )
     part = sink.at((None,)) if out.ndim == 0 else sink
     with own_scratch():
         if is_zero_except_at_place(op.computes):
             operands, (axis,) = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
-            places.evaluate(op.computes, operands, axis, part, target.flushes, target.form)
+            places.evaluate(op.computes, operands, axis, part)
             return sink
         if sums_place_values(op.computes):
             operands, axes = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             shape, axis = op.terms_shape(ready), class_axis(op.terms_shape(ready))
             per_row = len(shape) > 1 and axes == (axis,)
-            places.evaluate_sums(op.computes, operands, shape, axis, part, target.flushes, target.form, per_row=per_row)
+            places.evaluate_sums(op.computes, operands, shape, axis, part, per_row=per_row)
             return sink
         if reduces(op.computes):
             operands, axes, shape = formula_operands(op, ready), op.reduced_axes(ready), op.terms_shape(ready)
             if not op.gives_rows(ready) and part.out.shape != shape and part.out.flags.c_contiguous:
                 part = part.viewed(lambda array: array.reshape(shape))
-            totals.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
+            totals.evaluate(op.computes, operands, axes, part)
             if judged:
                 kind, way = dtype_of(out.dtype).name, coarsest(op.computes, operands, target.form)
                 sink.on_the_way = way if way and FORMATS[way].mant < FORMATS[kind].mant else ""
@@ -223,9 +225,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
         operands, shape = formula_operands(op, ready), op.terms_shape(ready)
         if not term_by_term:
             shapes, added = (shape, op.kept_shape(ready)), op.added_type(ready, target)
-            sums.evaluate(op.computes, operands, shapes, sink, soc=target.form, added=added, flushes=target.flushes)
+            sums.evaluate(op.computes, operands, shapes, sink, added=added)
         else:
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim)
     return sink
 
 
@@ -380,26 +382,27 @@ def device_kernel(
 ) -> Array:
     """Return the result of a SoC's public kernel on arrays, before any store. Every intermediate has the type
     ``compute``. ``flushing``: operations whose subnormal float32 results become 0."""
+    device = strict.Device(form, compute, flushing)
     if is_elementwise(op.computes):
         operands, shape, out = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
-            return sums.kernel(op.computes, operands, shapes, form, compute, stored, added, flushing).reshape(out)
-        return strict.kernel(op.computes, operands, form, compute, flushing, stored)
+            return sums.kernel(op.computes, operands, shapes, device, stored, added).reshape(out)
+        return strict.kernel(op.computes, operands, device, stored)
     if is_zero_except_at_place(op.computes):
         operands, (axis,) = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))
-        return places.kernel(op.computes, operands, shape, axis, form, compute, flushing, stored)
+        return places.kernel(op.computes, operands, shape, axis, device, stored)
     if sums_place_values(op.computes):
         operands, axes = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
         per_row = len(shape) > 1 and axes == (axis,)
-        result = places.kernel_sums(op.computes, operands, shape, axis, form, compute, flushing, per_row=per_row)
+        result = places.kernel_sums(op.computes, operands, shape, axis, device, per_row=per_row)
         return result.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
         operands, axes = formula_operands(op, args), op.reduced_axes(args)
-        result = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
+        result = reductions.kernel(op.computes, operands, axes, device, per_row=op.gives_rows(args))
         # A sum over all rows has the same value for each row.
         return result.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else result
     shape = op.output_shape(args) or (1,)

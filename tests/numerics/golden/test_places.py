@@ -16,6 +16,7 @@ from oracle.numerics.expressions import equal, exp, place, sum_over, trace, wher
 from oracle.numerics.golden import elementwise, places, reductions
 from oracle.numerics.orders.formula import Formula, is_zero_except_at_place
 from oracle.numerics.orders.reducing import reduces
+from oracle.numerics.orders.strict import Device
 from oracle.numerics.proof import Sink
 from oracle.numerics.traversal import at_place
 
@@ -109,4 +110,4 @@ def test_every_order_must_be_one():
 def test_a_kernel_of_no_rows_adds_nothing():
     summed = Formula(lambda g, t, w, ignore: sum_over(chosen(g, t, w, ignore)), over="t")
     none = {"g": np.zeros((0, 1)), "t": np.zeros((0, 1)), "w": np.ones((1, 3)), "ignore": 3}
-    assert places.kernel_sums(summed, none, (0, 3), 1, "", np.float32, per_row=False).tolist() == [0]
+    assert places.kernel_sums(summed, none, (0, 3), 1, Device("", np.float32), per_row=False).tolist() == [0]

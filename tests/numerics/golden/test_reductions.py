@@ -248,9 +248,9 @@ def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
         return x / sqrt(mean)
 
     x = np.array([[200, 210], [300, 310]], np.float16)  # the squares of the second row are above 65504
-    sink = Sink(np.empty(x.shape, np.float16), "float16", judged=True)
+    sink = Sink(np.empty(x.shape, np.float16), "float16", judged=True, soc="kernel")
     formula = Formula(lambda x: x / sqrt(mean_over(x * x)), {"kernel": Form(kernel, departs=True)}, over="dim")
-    reductions.evaluate(formula, {"x": x}, (1,), sink, soc="kernel")
+    reductions.evaluate(formula, {"x": x}, (1,), sink)
     assert sink.unspecified.tolist() == [[False, False], [True, True]]
 
 
@@ -263,7 +263,7 @@ def test_rows_of_one_number_are_proved_together(formula: Callable[..., Any], ans
     x = np.random.default_rng(5).normal(0, 1e4, (500, 1)).astype(np.float32)
     x[:3, 0] = np.nan, np.inf, -np.inf
     out = np.empty_like(x)
-    reductions.evaluate(Formula(formula, over="dim"), {"x": x}, (1,), Sink(out, "float32"), soc="950")
+    reductions.evaluate(Formula(formula, over="dim"), {"x": x}, (1,), Sink(out, "float32", soc="950"))
     assert np.isnan(out[:3]).all()
     assert (out[3:] == answer).all()
     assert not np.signbit(out[3:]).any()
