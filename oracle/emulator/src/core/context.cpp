@@ -7,13 +7,11 @@ namespace {
 
 thread_local void* current = nullptr;
 
-struct Register {
-  Register() {
-    register_live_count("contexts", [] { return contexts().size(); });
-    register_live_count("streams", [] { return streams().size(); });
-    register_live_count("events", [] { return events().size(); });
-  }
-} registered;
+const LiveCount kCounts[] = {
+    {"contexts", [] { return contexts().size(); }},
+    {"streams", [] { return streams().size(); }},
+    {"events", [] { return events().size(); }},
+};
 
 }  // namespace
 
@@ -86,18 +84,9 @@ void Context::close(bool force) {
   last.swap(default_stream_);
 }
 
-HandleTable<Context>& contexts() {
-  static auto& table = *new HandleTable<Context>;
-  return table;
-}
-HandleTable<Stream>& streams() {
-  static auto& table = *new HandleTable<Stream>;
-  return table;
-}
-HandleTable<Event>& events() {
-  static auto& table = *new HandleTable<Event>;
-  return table;
-}
+HandleTable<Context>& contexts() { return immortal<HandleTable<Context>>(); }
+HandleTable<Stream>& streams() { return immortal<HandleTable<Stream>>(); }
+HandleTable<Event>& events() { return immortal<HandleTable<Event>>(); }
 
 std::shared_ptr<Context> make_context(int device, bool primary, void** handle) {
   auto context = std::make_shared<Context>(device, primary);

@@ -61,7 +61,7 @@ class Event {
   std::weak_ptr<Recording> last_wait;  // done when the last stream wait is over
 };
 
-// Tables of everything that has a handle. Kept until the process ends: threads may outlive static destructors.
+// Tables of everything that has a handle.
 HandleTable<Context>& contexts();
 HandleTable<Stream>& streams();
 HandleTable<Event>& events();

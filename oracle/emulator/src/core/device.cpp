@@ -55,12 +55,10 @@ std::vector<int> find_visible() {
   return all;
 }
 
-struct Register {
-  Register() {
-    register_live_count("allocations", device_blocks);
-    register_live_count("bytes", used_device_bytes);
-  }
-} registered;
+const LiveCount kCounts[] = {
+    {"allocations", device_blocks},
+    {"bytes", used_device_bytes},
+};
 
 }  // namespace
 

@@ -14,10 +14,7 @@ struct Registry {
   std::map<std::string, Entry*> entries;
 };
 
-Registry& registry() {
-  static Registry& all = *new Registry;
-  return all;
-}
+Registry& registry() { return immortal<Registry>(); }
 
 thread_local int last_failure = 0;
 thread_local Injection injected;

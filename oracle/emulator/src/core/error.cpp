@@ -34,10 +34,7 @@ struct Misuses {
   std::string last;
 };
 
-Misuses& misuses() {
-  static Misuses& all = *new Misuses;
-  return all;
-}
+Misuses& misuses() { return immortal<Misuses>(); }
 
 }  // namespace
 

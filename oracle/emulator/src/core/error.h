@@ -10,6 +10,13 @@
 
 namespace emu {
 
+// The one object of a type, made when first asked for and never destroyed: threads may outlive static destructors.
+template <class T>
+T& immortal() {
+  static T& one = *new T;
+  return one;
+}
+
 struct EMU_PUBLIC Error {
   int code;
   std::string message;

@@ -95,10 +95,7 @@ void Rules::add(const std::string& faults) {
   any = !list.empty();
 }
 
-Rules& rules() {
-  static Rules& all = *new Rules;
-  return all;
-}
+Rules& rules() { return immortal<Rules>(); }
 
 }  // namespace
 

@@ -13,10 +13,7 @@ struct Counts {
   std::map<std::string, size_t (*)()> by_kind;
 };
 
-Counts& counts() {
-  static Counts& all = *new Counts;
-  return all;
-}
+Counts& counts() { return immortal<Counts>(); }
 
 }  // namespace
 
@@ -25,7 +22,7 @@ void* new_handle() {
   return reinterpret_cast<void*>(next.fetch_add(16));
 }
 
-void register_live_count(const char* kind, size_t (*count)()) {
+LiveCount::LiveCount(const char* kind, size_t (*count)()) {
   std::lock_guard<std::mutex> hold(counts().lock);
   counts().by_kind[kind] = count;
 }

@@ -52,8 +52,10 @@ class HandleTable {
   std::unordered_map<void*, std::shared_ptr<T>> objects_;
 };
 
-// Says how many objects of a kind are alive, for aclemuLiveCount; libraries register their tables when loaded.
-EMU_PUBLIC void register_live_count(const char* kind, size_t (*count)());
+// Says how many objects of a kind are alive, for aclemuLiveCount; libraries make theirs when loaded.
+struct EMU_PUBLIC LiveCount {
+  LiveCount(const char* kind, size_t (*count)());
+};
 uint64_t live_count(const char* kind);  // UINT64_MAX for an unknown kind
 
 }  // namespace emu

@@ -33,10 +33,7 @@ struct Trace {
   }
 };
 
-Trace& trace() {
-  static Trace& one = *new Trace;
-  return one;
-}
+Trace& trace() { return immortal<Trace>(); }
 
 thread_local std::string arguments;
 

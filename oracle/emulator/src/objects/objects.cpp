@@ -8,14 +8,12 @@
 namespace emu {
 namespace {
 
-struct Register {
-  Register() {
-    register_live_count("tensors", [] { return tensors().size(); });
-    register_live_count("scalars", [] { return scalars().size(); });
-    register_live_count("arrays", [] { return arrays().size(); });
-    register_live_count("lists", [] { return lists().size(); });
-  }
-} registered;
+const LiveCount kCounts[] = {
+    {"tensors", [] { return tensors().size(); }},
+    {"scalars", [] { return scalars().size(); }},
+    {"arrays", [] { return arrays().size(); }},
+    {"lists", [] { return lists().size(); }},
+};
 
 template <class T>
 std::shared_ptr<T> found(HandleTable<T>& table, const void* handle, const char* parameter, const char* what) {
@@ -83,22 +81,10 @@ float ScalarInfo::to_float() const {
   return integral() ? static_cast<float>(integer) : static_cast<float>(real);
 }
 
-HandleTable<TensorInfo>& tensors() {
-  static auto& table = *new HandleTable<TensorInfo>;
-  return table;
-}
-HandleTable<ScalarInfo>& scalars() {
-  static auto& table = *new HandleTable<ScalarInfo>;
-  return table;
-}
-HandleTable<ArrayInfo>& arrays() {
-  static auto& table = *new HandleTable<ArrayInfo>;
-  return table;
-}
-HandleTable<ListInfo>& lists() {
-  static auto& table = *new HandleTable<ListInfo>;
-  return table;
-}
+HandleTable<TensorInfo>& tensors() { return immortal<HandleTable<TensorInfo>>(); }
+HandleTable<ScalarInfo>& scalars() { return immortal<HandleTable<ScalarInfo>>(); }
+HandleTable<ArrayInfo>& arrays() { return immortal<HandleTable<ArrayInfo>>(); }
+HandleTable<ListInfo>& lists() { return immortal<HandleTable<ListInfo>>(); }
 
 std::shared_ptr<TensorInfo> tensor_of(const aclTensor* handle, const char* parameter) {
   return found(tensors(), handle, parameter, "aclTensor");

@@ -12,18 +12,11 @@ namespace {
 
 constexpr int kWorkspaceBytes = 0xFF;  // kernels clobber their workspace: data kept there by mistake turns to NaN
 
-struct Register {
-  Register() {
-    register_live_count("executors", [] { return executors().size(); });
-  }
-} registered;
+const LiveCount kCount("executors", [] { return executors().size(); });
 
 }  // namespace
 
-HandleTable<Executor>& executors() {
-  static auto& table = *new HandleTable<Executor>;
-  return table;
-}
+HandleTable<Executor>& executors() { return immortal<HandleTable<Executor>>(); }
 
 std::shared_ptr<Executor> executor_of(const aclOpExecutor* handle) {
   auto executor = executors().find(handle);

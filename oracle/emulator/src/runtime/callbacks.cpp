@@ -33,10 +33,7 @@ struct Subscriptions {
   std::map<int32_t, uint64_t> streams;  // a stream's id -> its thread
 };
 
-Subscriptions& subscriptions() {
-  static Subscriptions& all = *new Subscriptions;
-  return all;
-}
+Subscriptions& subscriptions() { return emu::immortal<Subscriptions>(); }
 
 std::shared_ptr<Subscriber> subscriber_of(const emu::Stream& stream) {
   Subscriptions& all = subscriptions();

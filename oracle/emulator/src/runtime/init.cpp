@@ -14,10 +14,7 @@ struct Process {
   std::string config;
 };
 
-Process& process() {
-  static Process& one = *new Process;
-  return one;
-}
+Process& process() { return emu::immortal<Process>(); }
 
 // With ACLNN_EMULATOR_LEAKS=1: one line on stderr for what is alive when a program finalises.
 void report_leaks() {

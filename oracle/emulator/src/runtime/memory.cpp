@@ -21,19 +21,14 @@ struct HostBlocks {
   }
 };
 
-HostBlocks& pinned() {
-  static HostBlocks& all = *new HostBlocks;
-  return all;
-}
+HostBlocks& pinned() { return emu::immortal<HostBlocks>(); }
 
 size_t pinned_count() {
   std::lock_guard<std::mutex> hold(pinned().lock);
   return pinned().blocks.size();
 }
 
-struct Register {
-  Register() { emu::register_live_count("host_allocations", pinned_count); }
-} registered;
+const emu::LiveCount kCount("host_allocations", pinned_count);
 
 void allocate(void** devPtr, size_t size, size_t padding) {
   emu::require(devPtr, "devPtr");
