@@ -10,61 +10,16 @@ using emu::Error;
 
 namespace {
 
-template <class T>
-T value_at(const void* value) {
-  T out;
-  memcpy(&out, value, sizeof out);
-  return out;
-}
-
-void set_integer(emu::ScalarInfo& scalar, int64_t value) {
-  scalar.integer = value;
-  scalar.real = static_cast<double>(value);
-}
-
-void set_real(emu::ScalarInfo& scalar, double value, double imaginary = 0) {
-  scalar.real = value;
-  scalar.imaginary = imaginary;
-  scalar.integer = emu::to_integer(value);
-}
-
-void read_scalar(emu::ScalarInfo& s, const void* v) {
-  switch (s.type) {
-    case ACL_FLOAT:
-      return set_real(s, value_at<float>(v));
-    case ACL_DOUBLE:
-      return set_real(s, value_at<double>(v));
-    case ACL_FLOAT16:
-      return set_real(s, emu::half_to_float(value_at<uint16_t>(v)));
-    case ACL_BF16:
-      return set_real(s, emu::bfloat_to_float(value_at<uint16_t>(v)));
-    case ACL_INT8:
-      return set_integer(s, value_at<int8_t>(v));
-    case ACL_UINT8:
-      return set_integer(s, value_at<uint8_t>(v));
-    case ACL_INT16:
-      return set_integer(s, value_at<int16_t>(v));
-    case ACL_UINT16:
-      return set_integer(s, value_at<uint16_t>(v));
-    case ACL_INT32:
-      return set_integer(s, value_at<int32_t>(v));
-    case ACL_UINT32:
-      return set_integer(s, value_at<uint32_t>(v));
-    case ACL_INT64:
-      return set_integer(s, value_at<int64_t>(v));
-    case ACL_UINT64:
-      set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
-      s.real = static_cast<double>(value_at<uint64_t>(v));
-      return;
-    case ACL_BOOL:
-      return set_integer(s, value_at<uint8_t>(v) != 0);
-    case ACL_COMPLEX64:
-      return set_real(s, value_at<float>(v), value_at<float>(static_cast<const char*>(v) + 4));
-    case ACL_COMPLEX128:
-      return set_real(s, value_at<double>(v), value_at<double>(static_cast<const char*>(v) + 8));
-    default:
-      throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("a scalar of %s", emu::type_name(s.type))};
-  }
+void read_scalar(emu::ScalarInfo& s, const void* value) {
+  aclDataType part = s.type == ACL_COMPLEX64 ? ACL_FLOAT : s.type == ACL_COMPLEX128 ? ACL_DOUBLE : s.type;
+  bool known = emu::with_stored(part, [&](auto stored) {
+    decltype(stored) parts[2] = {};
+    memcpy(parts, value, part == s.type ? sizeof stored : sizeof parts);
+    s.real = static_cast<double>(emu::number_of(parts[0]));
+    s.integer = emu::cast<int64_t>(emu::number_of(parts[0]));
+    if (part != s.type) s.imaginary = static_cast<double>(emu::number_of(parts[1]));
+  });
+  if (!known) throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("a scalar of %s", emu::type_name(s.type))};
 }
 
 void require_values(const void* value, uint64_t size) {

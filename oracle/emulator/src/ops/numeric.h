@@ -1,10 +1,13 @@
-// Number formats in software: float16 and bfloat16 with round-to-nearest-even, and float to integer.
+// Number formats in software: float16 and bfloat16 with round-to-nearest-even, casts, and how tensors store numbers.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+
+#include "acl/acl_base.h"
 
 namespace emu {
 
@@ -51,17 +54,74 @@ inline uint16_t float_to_bfloat(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-template <class Real>
-struct Complex {
-  Real real, imaginary;
-};
-
 // Truncates; NaN gives 0 and what does not fit the nearest end of int64.
 inline int64_t to_integer(double value) {
   if (std::isnan(value)) return 0;
   if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
   if (value < -0x1p63) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(value);
+}
+
+// A number as another type: floats truncate into integers.
+template <class Wanted, class Given>
+Wanted cast(Given value) {
+  if constexpr (std::is_floating_point_v<Given> && std::is_integral_v<Wanted>)
+    return static_cast<Wanted>(to_integer(static_cast<double>(value)));
+  else
+    return static_cast<Wanted>(value);
+}
+
+// What tensors store where C++ has no type for it, and the number that it is.
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat {
+  uint16_t bits;
+};
+struct Bool {
+  uint8_t byte;
+};
+inline float number_of(Half stored) { return half_to_float(stored.bits); }
+inline float number_of(Bfloat stored) { return bfloat_to_float(stored.bits); }
+inline bool number_of(Bool stored) { return stored.byte != 0; }
+template <class Number>
+Number number_of(Number stored) {
+  return stored;
+}
+
+// Calls f with some value of the type that tensors of a real dtype store; false for any other dtype.
+template <class F>
+bool with_stored(aclDataType type, F&& f) {
+  switch (type) {
+    case ACL_FLOAT:
+      return f(float()), true;
+    case ACL_DOUBLE:
+      return f(double()), true;
+    case ACL_FLOAT16:
+      return f(Half()), true;
+    case ACL_BF16:
+      return f(Bfloat()), true;
+    case ACL_INT8:
+      return f(int8_t()), true;
+    case ACL_UINT8:
+      return f(uint8_t()), true;
+    case ACL_INT16:
+      return f(int16_t()), true;
+    case ACL_UINT16:
+      return f(uint16_t()), true;
+    case ACL_INT32:
+      return f(int32_t()), true;
+    case ACL_UINT32:
+      return f(uint32_t()), true;
+    case ACL_INT64:
+      return f(int64_t()), true;
+    case ACL_UINT64:
+      return f(uint64_t()), true;
+    case ACL_BOOL:
+      return f(Bool()), true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace emu

@@ -56,21 +56,9 @@ bool is_complex(aclDataType type) {
 }
 
 bool is_integer(aclDataType type) {
-  switch (type) {
-    case ACL_INT8:
-    case ACL_INT16:
-    case ACL_INT32:
-    case ACL_INT64:
-    case ACL_UINT8:
-    case ACL_UINT16:
-    case ACL_UINT32:
-    case ACL_UINT64:
-    case ACL_INT4:
-    case ACL_UINT1:
-      return true;
-    default:
-      return false;
-  }
+  constexpr aclDataType kIntegers[] = {ACL_INT8,   ACL_INT16,  ACL_INT32,  ACL_INT64, ACL_UINT8,
+                                       ACL_UINT16, ACL_UINT32, ACL_UINT64, ACL_INT4,  ACL_UINT1};
+  return std::find(std::begin(kIntegers), std::end(kIntegers), type) != std::end(kIntegers);
 }
 
 bool can_cast(aclDataType from, aclDataType to) {

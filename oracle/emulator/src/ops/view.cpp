@@ -66,15 +66,6 @@ void write_as(const View& view, const std::vector<Given>& values, Convert conver
   });
 }
 
-template <class Wanted>
-struct Cast {  // numbers to a wanted type: floats truncate into integers
-  Wanted operator()(double v) const {
-    return std::is_integral_v<Wanted> ? static_cast<Wanted>(to_integer(v)) : static_cast<Wanted>(v);
-  }
-  Wanted operator()(float v) const { return (*this)(static_cast<double>(v)); }
-  Wanted operator()(int64_t v) const { return static_cast<Wanted>(v); }
-};
-
 [[noreturn]] void unsupported(aclDataType type) {
   throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, text("no kernel computes with %s", type_name(type))};
 }
@@ -82,51 +73,11 @@ struct Cast {  // numbers to a wanted type: floats truncate into integers
 template <class Wanted>
 std::vector<Wanted> read_all(const View& view) {
   std::vector<Wanted> out(static_cast<size_t>(view.count()));
-  auto number = [](auto v) { return static_cast<Wanted>(v); };
-  auto real = [](auto v) { return Cast<Wanted>()(v); };
-  switch (view.type) {
-    case ACL_FLOAT:
-      read_as<float>(view, out, real);
-      break;
-    case ACL_DOUBLE:
-      read_as<double>(view, out, real);
-      break;
-    case ACL_FLOAT16:
-      read_as<uint16_t>(view, out, [&](uint16_t v) { return real(half_to_float(v)); });
-      break;
-    case ACL_BF16:
-      read_as<uint16_t>(view, out, [&](uint16_t v) { return real(bfloat_to_float(v)); });
-      break;
-    case ACL_INT8:
-      read_as<int8_t>(view, out, number);
-      break;
-    case ACL_UINT8:
-      read_as<uint8_t>(view, out, number);
-      break;
-    case ACL_INT16:
-      read_as<int16_t>(view, out, number);
-      break;
-    case ACL_UINT16:
-      read_as<uint16_t>(view, out, number);
-      break;
-    case ACL_INT32:
-      read_as<int32_t>(view, out, number);
-      break;
-    case ACL_UINT32:
-      read_as<uint32_t>(view, out, number);
-      break;
-    case ACL_INT64:
-      read_as<int64_t>(view, out, number);
-      break;
-    case ACL_UINT64:
-      read_as<uint64_t>(view, out, number);
-      break;
-    case ACL_BOOL:
-      read_as<uint8_t>(view, out, [](uint8_t v) { return static_cast<Wanted>(v != 0); });
-      break;
-    default:  // complex numbers too: a real one would lose their imaginary part
-      unsupported(view.type);
-  }
+  bool is_real = with_stored(view.type, [&](auto stored) {
+    using Stored = decltype(stored);
+    read_as<Stored>(view, out, [](Stored v) { return cast<Wanted>(number_of(v)); });
+  });
+  if (!is_real) unsupported(view.type);  // of complex numbers the imaginary parts would be lost
   return out;
 }
 
@@ -145,58 +96,35 @@ float jam(double value) {
 float jam(float value) { return value; }
 float jam(int64_t value) { return jam(static_cast<double>(value)); }
 
+template <class Stored, class Given>
+Stored stored_as(Given value, bool saturates) {
+  if constexpr (std::is_same_v<Stored, Half>)
+    return {half_of(jam(value), saturates)};
+  else if constexpr (std::is_same_v<Stored, Bfloat>)
+    return {float_to_bfloat(jam(value))};
+  else if constexpr (std::is_same_v<Stored, Bool>)
+    return {value != 0};
+  else
+    return cast<Stored>(value);
+}
+
 template <class Given>
-void write_all(const View& view, const std::vector<Given>& values) {
-  bool saturates = soc().saturates;
-  switch (view.type) {
-    case ACL_FLOAT:
-      write_as<float>(view, values, Cast<float>());
-      break;
-    case ACL_DOUBLE:
-      write_as<double>(view, values, Cast<double>());
-      break;
-    case ACL_FLOAT16:
-      write_as<uint16_t>(view, values, [&](Given v) { return half_of(jam(v), saturates); });
-      break;
-    case ACL_BF16:
-      write_as<uint16_t>(view, values, [](Given v) { return float_to_bfloat(jam(v)); });
-      break;
-    case ACL_INT8:
-      write_as<int8_t>(view, values, Cast<int8_t>());
-      break;
-    case ACL_UINT8:
-      write_as<uint8_t>(view, values, Cast<uint8_t>());
-      break;
-    case ACL_INT16:
-      write_as<int16_t>(view, values, Cast<int16_t>());
-      break;
-    case ACL_UINT16:
-      write_as<uint16_t>(view, values, Cast<uint16_t>());
-      break;
-    case ACL_INT32:
-      write_as<int32_t>(view, values, Cast<int32_t>());
-      break;
-    case ACL_UINT32:
-      write_as<uint32_t>(view, values, Cast<uint32_t>());
-      break;
-    case ACL_INT64:
-      write_as<int64_t>(view, values, Cast<int64_t>());
-      break;
-    case ACL_UINT64:
-      write_as<uint64_t>(view, values, Cast<uint64_t>());
-      break;
-    case ACL_BOOL:
-      write_as<uint8_t>(view, values, [](Given v) { return static_cast<uint8_t>(v != 0); });
-      break;
-    case ACL_COMPLEX64:
-      write_as<Complex<float>>(view, values, [](Given v) { return Complex<float>{static_cast<float>(v), 0}; });
-      break;
-    case ACL_COMPLEX128:
-      write_as<Complex<double>>(view, values, [](Given v) { return Complex<double>{static_cast<double>(v), 0}; });
-      break;
-    default:
-      unsupported(view.type);
-  }
+void write_complex(const View& view, const std::vector<Given>& values) {
+  if (view.type == ACL_COMPLEX64)
+    write_as<std::complex<float>>(view, values, [](Given v) { return std::complex<float>(v); });
+  else if (view.type == ACL_COMPLEX128)
+    write_as<std::complex<double>>(view, values, [](Given v) { return std::complex<double>(v); });
+  else
+    unsupported(view.type);
+}
+
+template <class Given>
+void write_real(const View& view, const std::vector<Given>& values) {
+  bool is_real = with_stored(view.type, [&](auto stored) {
+    using Stored = decltype(stored);
+    write_as<Stored>(view, values, [saturates = soc().saturates](Given v) { return stored_as<Stored>(v, saturates); });
+  });
+  if (!is_real) write_complex(view, values);
 }
 
 }  // namespace
@@ -229,18 +157,10 @@ std::vector<std::complex<double>> read_complexes(const View& view) {
   return out;
 }
 
-void write(const View& view, const std::vector<float>& values) { write_all(view, values); }
-void write(const View& view, const std::vector<double>& values) { write_all(view, values); }
-void write(const View& view, const std::vector<int64_t>& values) { write_all(view, values); }
-
-void write(const View& view, const std::vector<std::complex<double>>& values) {
-  if (view.type == ACL_COMPLEX64)
-    write_as<std::complex<float>>(view, values, [](std::complex<double> v) { return std::complex<float>(v); });
-  else if (view.type == ACL_COMPLEX128)
-    write_as<std::complex<double>>(view, values, [](std::complex<double> v) { return v; });
-  else
-    unsupported(view.type);
-}
+void write(const View& view, const std::vector<float>& values) { write_real(view, values); }
+void write(const View& view, const std::vector<double>& values) { write_real(view, values); }
+void write(const View& view, const std::vector<int64_t>& values) { write_real(view, values); }
+void write(const View& view, const std::vector<std::complex<double>>& values) { write_complex(view, values); }
 
 void copy_bytes(const View& to, const View& from) {
   size_t size = aclDataTypeSize(from.type);
