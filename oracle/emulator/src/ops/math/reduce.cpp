@@ -1,62 +1,33 @@
 // aclnnReduceSum, aclnnMean, aclnnMax, aclnnMin, aclnnAll, aclnnAny.
 #include "ops/math/pointwise.h"
+#include "ops/parts.h"
+#include "ops/reduced.h"
 
 using namespace emu;
 
 namespace {
 
-// Which dims are reduced, and where each element's result lies.
-struct Reduction {
-  std::vector<bool> reduced;
-  Dims out;
-
-  Reduction(const Tensor& self, const Dims& dims, bool keep) : reduced(self.rank(), dims.empty()) {
-    int64_t rank = static_cast<int64_t>(self.rank());
-    for (int64_t dim : dims) {
-      check_dim(dim, self.rank());
-      if (rank > 0) reduced[static_cast<size_t>(dim < 0 ? dim + rank : dim)] = true;
-    }
-    for (size_t i = 0; i < self.rank(); i++) {
-      if (!reduced[i])
-        out.push_back(self.shape[i]);
-      else if (keep)
-        out.push_back(1);
-    }
-  }
-
-  // The terms of every result, in row-major order of the results.
-  template <class T, class Combine>
-  std::vector<T> run(const std::vector<T>& values, const Dims& shape, T start, Combine combine) const {
-    std::vector<T> results(static_cast<size_t>(count_of(out)), start);
-    Dims index(shape.size(), 0);
-    for (const T& value : values) {
-      size_t at = 0;
-      for (size_t i = 0; i < shape.size(); i++) {
-        if (!reduced[i]) at = at * static_cast<size_t>(shape[i]) + static_cast<size_t>(index[i]);
-      }
-      results[at] = combine(results[at], value);
-      for (size_t d = shape.size(); d-- > 0;) {
-        if (++index[d] < shape[d]) break;
-        index[d] = 0;
-      }
-    }
-    return results;
-  }
-};
-
 template <class Combine>
-void reduce(Op& op, const Tensor& self, const Tensor& out, const Dims& dims, bool keep, double start,
-            double divisor_per_term, Combine combine) {
+void reduce(Op& op, const Tensor& self, const Tensor& out, const Dims& dims, bool keep, double start, bool mean,
+            Combine combine) {
   op.require_present({self, out});
-  Reduction r(self, dims, keep);
-  check_shape(out, r.out);
+  Mask over(self.rank(), dims.empty());
+  for (int64_t dim : dims) {
+    check_dim(dim, self.rank());
+    if (self.rank() > 0) over[from_front(dim, self.shape)] = true;
+  }
+  Dims shape;
+  for (size_t i = 0; i < self.rank(); i++) {
+    if (keep || !over[i]) shape.push_back(over[i] ? 1 : self.shape[i]);
+  }
+  check_shape(out, shape);
   if (out.empty()) return;
-  double terms = static_cast<double>(self.count()) / static_cast<double>(out.count());
-  double divisor = divisor_per_term == 0 ? 1 : terms;
   op.workspace({self});
   op.kernel([=](Run& run) {
-    std::vector<double> results = r.run<double>(read_doubles(run.open(self)), self.shape, start, combine);
-    for (double& x : results) x /= divisor;
+    Reduced rows(self.shape, over);
+    std::vector<double> xs = read_doubles(run.open(self)), results(rows.count(), start);
+    for (size_t i = 0; i < xs.size(); i++) results[rows.row[i]] = combine(results[rows.row[i]], xs[i]);
+    for (double& x : results) x /= mean ? static_cast<double>(rows.length) : 1;
     write(run.open(out), results);
   });
 }
@@ -71,21 +42,21 @@ EMU_FIRST_PHASE(aclnnReduceSum, const aclTensor* self, const aclIntArray* dims, 
                 aclTensor* out) {
   Tensor x = op.input("self", self);
   Dims over = op.array("dims", dims);
-  reduce(op, x, op.output("out", out), over, keepDims, 0, 0, sum);
+  reduce(op, x, op.output("out", out), over, keepDims, 0, false, sum);
 }
 EMU_END(aclnnReduceSum)
 
 EMU_FIRST_PHASE(aclnnMean, const aclTensor* self, const aclIntArray* dim, bool keepDim, aclDataType, aclTensor* out) {
   Tensor x = op.input("self", self);
   Dims over = op.array("dim", dim);
-  reduce(op, x, op.output("out", out), over, keepDim, 0, 1, sum);
+  reduce(op, x, op.output("out", out), over, keepDim, 0, true, sum);
 }
 EMU_END(aclnnMean)
 
 #define EMU_WHOLE(name, start, combine)                                 \
   EMU_FIRST_PHASE(aclnn##name, const aclTensor* self, aclTensor* out) { \
     Tensor x = op.input("self", self);                                  \
-    reduce(op, x, op.output("out", out), {}, false, start, 0, combine); \
+    reduce(op, x, op.output("out", out), {}, false, start, false, combine); \
   }                                                                     \
   EMU_END(aclnn##name)
 
@@ -96,7 +67,7 @@ EMU_WHOLE(Min, HUGE_VAL, smaller)
   EMU_FIRST_PHASE(aclnn##name, const aclTensor* self, const aclIntArray* dim, bool keepdim, aclTensor* out) { \
     Tensor x = op.input("self", self);                                                                        \
     Dims over = op.array("dim", dim);                                                                         \
-    reduce(op, x, op.output("out", out), over, keepdim, start, 0,                                             \
+    reduce(op, x, op.output("out", out), over, keepdim, start, false,                                             \
            [](double a, double b) -> double { return a != 0 symbol b != 0; });                                \
   }                                                                                                           \
   EMU_END(aclnn##name)

@@ -1,6 +1,5 @@
 // aclnnCrossEntropyLoss and aclnnCrossEntropyLossGrad, of (N, C) and one class for each sample. Both interfaces are
 // generated: they compare dtypes with the rows of the definition, and the tiling does the rest.
-#include <cstring>
 #include <limits>
 
 #include "ops/nn/elementwise.h"
@@ -21,11 +20,11 @@ int64_t dim(const Tensor& t, size_t k) { return k < t.rank() ? t.shape[k] : 0; }
 
 struct Given {
   Tensor x, t, w;
-  const char* reduction;
+  std::string reduction;
   int64_t ignore;
   float smoothing;
 
-  bool is(const char* word) const { return std::strcmp(reduction, word) == 0; }
+  bool is(const char* word) const { return reduction == word; }
 };
 
 void check_configured() {
@@ -66,7 +65,7 @@ void check_lengths(const Given& g) {
 
 void check_word(const Given& g) {
   tiling(g.is("mean") || g.is("sum") || g.is("none"), "reductionOptional is %s; it must be mean, sum or none",
-         g.reduction);
+         g.reduction.c_str());
 }
 
 void check_smoothing(const Given& g) {
@@ -174,11 +173,7 @@ EMU_FIRST_PHASE(aclnnCrossEntropyLoss, const aclTensor* input, const aclTensor* 
     return;
   }
   op.workspace({x, t});
-  op.kernel([=, word = std::string(g.reduction)](Run& run) {
-    Given own = g;
-    own.reduction = word.c_str();
-    run_loss(run, own, loss, logProb);
-  });
+  op.kernel([=](Run& run) { run_loss(run, g, loss, logProb); });
 }
 EMU_END(aclnnCrossEntropyLoss)
 
@@ -208,10 +203,6 @@ EMU_FIRST_PHASE(aclnnCrossEntropyLossGrad, const aclTensor* gradLoss, const aclT
     check_smoothing(g);
   }
   op.workspace({x, t});
-  op.kernel([=, word = std::string(g.reduction)](Run& run) {
-    Given own = g;
-    own.reduction = word.c_str();
-    run_gradient(run, own, gradient, made);
-  });
+  op.kernel([=](Run& run) { run_gradient(run, g, gradient, made); });
 }
 EMU_END(aclnnCrossEntropyLossGrad)

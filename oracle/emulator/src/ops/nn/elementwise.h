@@ -62,9 +62,11 @@ Real stored(aclDataType type, Real value) {
   return is_integer(type) ? std::nearbyint(value) : round_to(type, value);
 }
 
-// The elements as the host casts them to the type.
+// The elements broadcast to the shape, as the host casts them to the type; ones for an absent tensor.
 template <class Real>
-std::vector<Real> read_cast(const View& view, aclDataType type) {
+std::vector<Real> read_cast(Run& run, const Tensor& tensor, const Dims& shape, aclDataType type) {
+  if (!tensor.present) return std::vector<Real>(static_cast<size_t>(count_of(shape)), Real(1));
+  View view = broadcast(run.open(tensor), shape);
   if (view.type == type) return read_like(view, Real());
   std::vector<Real> values;
   for (double v : read_doubles(view)) values.push_back(static_cast<Real>(stored(type, v)));
@@ -74,14 +76,13 @@ std::vector<Real> read_cast(const View& view, aclDataType type) {
 template <class Real, size_t N, class F, size_t... I>
 void run_elementwise(Run& run, aclDataType type, const Tensor& out, const std::array<Tensor, N>& inputs, F& f,
                      std::index_sequence<I...>) {
-  std::array<std::vector<Real>, N> columns = {
-      read_cast<Real>(broadcast(run.open(inputs[I]), out.shape), type)...};
+  std::array<std::vector<Real>, N> columns = {read_cast<Real>(run, inputs[I], out.shape, type)...};
   for (size_t i = 0; i < columns[0].size(); i++)
     columns[0][i] = stored(type, static_cast<Real>(f(static_cast<Real>(columns[I][i])...)));
   write(run.open(out), columns[0]);
 }
 
-// The kernel: f of every element of the inputs, broadcast to out's shape and cast to `type`, in float32 (float64 for
+// The kernel: f of every element of the inputs (1 for an absent one), broadcast to out's shape and cast to `type`, in float32 (float64 for
 // that type); rounded to `type`, then cast to out's.
 template <size_t N, class F>
 void elementwise(Op& op, aclDataType type, const Tensor& out, const Tensor (&given)[N], F f) {

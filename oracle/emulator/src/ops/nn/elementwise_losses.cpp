@@ -121,19 +121,11 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogitsBackward, const aclTensor* grad
     if (each->present) type = promote(type, each->type);
   }
   float factor = mean_factor(reduction, x.count());
-  auto gradient = [factor](float g, float x, float t, float w, float p) {
+  elementwise(op, type, out, {g, x, t, w, p}, [factor](float g, float x, float t, float w, float p) {
     if (is_910()) x = x < -88.7f ? -88.7f : x;
     float s = 1 / (std::exp(-x) + 1), q = p * t;
     return ((q + 1 - t) * s - q) * g * w * factor;
-  };
-  if (w.present && p.present)
-    elementwise(op, type, out, {g, x, t, w, p}, gradient);
-  else if (w.present)
-    elementwise(op, type, out, {g, x, t, w}, [=](float g, float x, float t, float w) { return gradient(g, x, t, w, 1); });
-  else if (p.present)
-    elementwise(op, type, out, {g, x, t, p}, [=](float g, float x, float t, float p) { return gradient(g, x, t, 1, p); });
-  else
-    elementwise(op, type, out, {g, x, t}, [=](float g, float x, float t) { return gradient(g, x, t, 1, 1); });
+  });
 }
 EMU_END(aclnnBinaryCrossEntropyWithLogitsBackward)
 

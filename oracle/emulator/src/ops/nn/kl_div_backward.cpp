@@ -1,7 +1,7 @@
 // aclnnKlDivBackward: out = -(T * gradOutput) * c, T = target or exp(target); summed to self's shape where target is
 // larger.
 #include "ops/checks.h"
-#include "ops/nn/sums.h"
+#include "ops/reduced.h"
 
 using namespace emu;
 
@@ -25,6 +25,13 @@ float factor(int64_t reduction, const Dims& common) {
   if (reduction == kMean) return static_cast<float>(1.0 / static_cast<double>(count_of(common)));
   if (reduction == kBatchMean) return common.empty() ? 1.0f : static_cast<float>(1.0 / static_cast<double>(common[0]));
   return 1.0f;
+}
+
+// Sums of the terms of shape `from` that share an element of `to` (right-aligned, its dims equal or 1).
+std::vector<float> sum_to(const std::vector<float>& terms, const Dims& from, const Dims& to) {
+  Mask over(from.size(), true);
+  for (size_t k = 1; k <= to.size(); k++) over[from.size() - k] = to[to.size() - k] == 1;
+  return Reduced(from, over).sum([&](size_t i) { return terms[i]; });
 }
 
 }  // namespace

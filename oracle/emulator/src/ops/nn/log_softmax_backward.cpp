@@ -19,16 +19,6 @@ void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_
   check_dim(dim, g.rank());
 }
 
-// A row's sum as the vector units make it: pairs, then pairs of pairs.
-float tree(std::vector<float> terms) {
-  while (terms.size() > 1) {
-    size_t half = (terms.size() + 1) / 2;
-    for (size_t i = 0; i + half < terms.size(); i++) terms[i] += terms[i + half];
-    terms.resize(half);
-  }
-  return terms.empty() ? 0.0f : terms[0];
-}
-
 }  // namespace
 
 EMU_FIRST_PHASE(aclnnLogSoftmaxBackward, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
@@ -50,7 +40,7 @@ EMU_FIRST_PHASE(aclnnLogSoftmaxBackward, const aclTensor* gradOutput, const aclT
       size_t length = static_cast<size_t>(rows.length);
       terms.resize(length);
       for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step];
-      float sum = tree(terms);
+      float sum = fold(terms);
       for (size_t i = 0, at = start; i < length; i++, at += step)
         gs[at] = round_to(g.type, gs[at] - std::exp(ys[at]) * sum);  // a product and a difference, not fused
     });

@@ -11,7 +11,8 @@ namespace {
 
 enum Reduction : int64_t { kNone, kMean, kSum, kBatchMean };
 
-// A call of these losses: its inputs are cast to `type` and broadcast to `shape`; the kernel stores `stored`.
+// A call of these losses: its inputs are cast to `type` and broadcast to `shape`, an absent one is 1; the kernel stores
+// `stored`.
 struct Loss {
   aclDataType type;
   Dims shape;
@@ -43,14 +44,12 @@ template <size_t N, class F>
 void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
   std::array<Tensor, N> inputs;
   std::copy(std::begin(given), std::end(given), inputs.begin());
-  op.workspace({loss.out}, N * static_cast<size_t>(count_of(loss.shape)) * sizeof(float));
+  size_t present = 0;
+  for (const Tensor& input : inputs) present += input.present;
+  op.workspace({loss.out}, present * static_cast<size_t>(count_of(loss.shape)) * sizeof(float));
   op.kernel([=](Run& run) {
     std::array<std::vector<double>, N> columns;
-    for (size_t k = 0; k < N; k++) {
-      columns[k] = read_doubles(broadcast(run.open(inputs[k]), loss.shape));
-      if (inputs[k].type == loss.type || !is_float(loss.type)) continue;
-      for (double& v : columns[k]) v = round_to(loss.type, v);
-    }
+    for (size_t k = 0; k < N; k++) columns[k] = read_cast<double>(run, inputs[k], loss.shape, loss.type);
     std::vector<double>& terms = columns[0];
     for (size_t i = 0; i < terms.size(); i++) {
       std::array<double, N> values;
@@ -237,17 +236,10 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const 
   if (reduction == kNone) check_shape(out, broadcast_shape(x, w, p));
   if (any_empty({w, p})) return;  // nobody knows what the kernel makes of it
   Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out, ACL_FLOAT};
-  auto term = [](double x, double t, double w, double p) {
+  queue(op, loss, {x, t, w, p}, [](std::array<double, 4> values) {
+    auto [x, t, w, p] = values;
     double softplus = std::log1p(std::exp(-std::fabs(x))) + (x >= 0 ? 0 : -x);  // of -x
     return w * ((1 - t) * x + (1 + (p - 1) * t) * softplus);
-  };
-  if (w.present && p.present)
-    queue(op, loss, {x, t, w, p}, [term](std::array<double, 4> v) { return term(v[0], v[1], v[2], v[3]); });
-  else if (w.present)
-    queue(op, loss, {x, t, w}, [term](std::array<double, 3> v) { return term(v[0], v[1], v[2], 1); });
-  else if (p.present)
-    queue(op, loss, {x, t, p}, [term](std::array<double, 3> v) { return term(v[0], v[1], 1, v[2]); });
-  else
-    queue(op, loss, {x, t}, [term](Pair v) { return term(v[0], v[1], 1, 1); });
+  });
 }
 EMU_END(aclnnBinaryCrossEntropyWithLogits)

@@ -42,18 +42,15 @@ void form_tbe(const Problem& p, const std::vector<float>& g, const std::vector<i
   }
 }
 
-bool target_type(aclDataType type) { return type == ACL_INT64 || type == ACL_INT32 || type == ACL_UINT8; }
-
 // A dim of a shape as the host code reads it: unused slots are 0.
 int64_t dim_or_zero(const Tensor& t, size_t i) { return i < t.rank() ? t.shape[i] : 0; }
 
 void check_types(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,
                  const Tensor& out) {
   for (const Tensor* other : {&w, &g, &total}) check_same_type(*other, x);
-  check(can_cast(x.type, out.type), "self's dtype %s cannot be cast to out's %s", type_name(x.type),
-        type_name(out.type));
+  check_can_cast("self", x.type, out);
   check_supported_float(x);
-  check(target_type(t.type), "target has dtype %s; it must be int64, int32 or uint8", type_name(t.type));
+  check_type_in(t, {ACL_INT64, ACL_INT32, ACL_UINT8});
 }
 
 void check_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,

@@ -1,7 +1,6 @@
 // aclnnPreluBackward: gradInput = gradOutput where self > 0, else gradOutput * weight; gradWeight = the sum per channel of
 // gradOutput * self where self is not above 0.
 #include "ops/nn/elementwise.h"
-#include "ops/nn/sums.h"
 
 using namespace emu;
 

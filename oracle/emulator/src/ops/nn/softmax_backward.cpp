@@ -8,16 +8,6 @@ using namespace emu;
 
 namespace {
 
-// ascend950: binary folding, the upper half added to the lower until one is left.
-float fold(std::vector<float>& terms) {
-  for (size_t n = terms.size(); n > 1;) {
-    size_t half = (n + 1) / 2;
-    for (size_t i = 0; i + half < n; i++) terms[i] += terms[i + half];
-    n = half;
-  }
-  return terms.empty() ? 0.0f : terms[0];
-}
-
 // The older vector unit: 64 lanes at a time as a tree, the blocks' sums again the same way.
 float lanes(std::vector<float>& terms) {
   constexpr size_t kLanes = 64;

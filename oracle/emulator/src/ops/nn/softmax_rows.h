@@ -24,6 +24,16 @@ struct Rows {
   }
 };
 
+// The sum of a row by binary folding: the upper half is added to the lower until one is left.
+inline float fold(std::vector<float>& terms) {
+  for (size_t n = terms.size(); n > 1;) {
+    size_t half = (n + 1) / 2;
+    for (size_t i = 0; i + half < n; i++) terms[i] += terms[i + half];
+    n = half;
+  }
+  return terms.empty() ? 0.0f : terms[0];
+}
+
 // The shape of a half along dim, of which the tensor has an even number.
 inline Dims half_along(const Tensor& t, int64_t dim) {
   check(t.rank() > 0, "%s has rank 0", t.name);
