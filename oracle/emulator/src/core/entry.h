@@ -25,6 +25,14 @@ class EMU_PUBLIC Entry {
     return (*this)(std::forward<Body>(body));
   }
 
+  // Runs a body that returns a value; gives an empty one where the body throws.
+  template <class Body>
+  auto value(Body&& body) {
+    decltype(body()) given{};
+    (*this)([&] { given = body(); });
+    return given;
+  }
+
   // The kernel action injected for the call that is running on this thread ("" for none).
   static Injection current_injection();
 
@@ -46,3 +54,9 @@ int last_error(bool clear);
 #define EMU_ENTRY                    \
   static emu::Entry entry(__func__); \
   return entry << [&]()
+
+// The same for a function that does one thing: EMU_C aclError aclrtSetDevice(int32_t deviceId) EMU_DOES(...)
+#define EMU_DOES(...)           \
+  {                             \
+    EMU_ENTRY { __VA_ARGS__; }; \
+  }

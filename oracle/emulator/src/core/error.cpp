@@ -70,6 +70,11 @@ void misuse(const std::string& what) {
   misuses().last = what;
 }
 
+void misused(int code, const std::string& what) {
+  misuse(what);
+  throw Error{code, what};
+}
+
 unsigned long misuse_count() {
   std::lock_guard<std::mutex> hold(misuses().lock);
   return misuses().count;

@@ -33,6 +33,8 @@ const char* recent_messages();
 
 // Notes a use that is a mistake although CANN would not refuse it.
 EMU_PUBLIC void misuse(const std::string& what);
+// Notes one that CANN refuses, and throws.
+[[noreturn]] EMU_PUBLIC void misused(int code, const std::string& what);
 unsigned long misuse_count();
 std::string last_misuse();
 

@@ -90,21 +90,18 @@ void DeviceMemory::check_guard(const Block& block) {
   const char* bytes = host_base_ + (block.start - device_base_);
   for (size_t i = block.usable; i < block.reserved; i++) {
     if (static_cast<unsigned char>(bytes[i]) == kGuardByte) continue;
-    std::string what = text("block %lu of %zu bytes on device %d was written %zu bytes past its end", block.id,
-                            block.size, device_, i - block.usable + 1);
-    misuse(what);
-    throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, what};
+    misused(ACL_ERROR_RT_AICORE_EXCEPTION,
+            text("block %lu of %zu bytes on device %d was written %zu bytes past its end", block.id, block.size,
+                 device_, i - block.usable + 1));
   }
 }
 
 void DeviceMemory::release(void* address) {
   std::lock_guard<std::mutex> hold(lock_);
   auto found = live_.find(reinterpret_cast<uintptr_t>(address));
-  if (found == live_.end()) {
-    std::string what = text("aclrtFree of %p: %s", address, describe(reinterpret_cast<uintptr_t>(address), 0).c_str());
-    misuse(what);
-    throw Error{ACL_ERROR_RT_PARAM_INVALID, what};
-  }
+  if (found == live_.end())
+    misused(ACL_ERROR_RT_PARAM_INVALID,
+            text("aclrtFree of %p: %s", address, describe(reinterpret_cast<uintptr_t>(address), 0).c_str()));
   Block block = found->second;
   live_.erase(found);
   used_ -= block.reserved;

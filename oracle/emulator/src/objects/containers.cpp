@@ -29,17 +29,15 @@ void require_values(const void* value, uint64_t size) {
 
 template <class Handle, class T>
 Handle* create_array(emu::Entry& entry, const T* value, uint64_t size) {
-  void* handle = nullptr;
-  entry([&] {
+  return static_cast<Handle*>(entry.value([&] {
     require_values(value, size);
     auto made = std::make_shared<emu::ArrayInfo>();
     if constexpr (std::is_same_v<T, float>)
       made->floats.assign(value, value + size);
     else
       made->values.assign(value, value + size);
-    handle = emu::arrays().add(std::move(made));
-  });
-  return static_cast<Handle*>(handle);
+    return emu::arrays().add(std::move(made));
+  }));
 }
 
 void destroy_array(const void* array) {
@@ -50,15 +48,13 @@ void destroy_array(const void* array) {
 
 template <class Handle, class Member>
 Handle* create_list(emu::Entry& entry, const Member* const* value, uint64_t size, bool tensors) {
-  void* handle = nullptr;
-  entry([&] {
+  return static_cast<Handle*>(entry.value([&] {
     require_values(value, size);
     auto made = std::make_shared<emu::ListInfo>();
     made->tensors = tensors;
     for (uint64_t i = 0; i < size; i++) made->members.push_back(value[i]);
-    handle = emu::lists().add(std::move(made));
-  });
-  return static_cast<Handle*>(handle);
+    return emu::lists().add(std::move(made));
+  }));
 }
 
 // Destroys the members too, as the real one does.
@@ -96,16 +92,14 @@ uint64_t length_of_list(const void* list) {
 }  // namespace
 
 EMU_C aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
-  static emu::Entry entry("aclCreateScalar");
-  void* handle = nullptr;
-  entry([&] {
+  static emu::Entry entry(__func__);
+  return static_cast<aclScalar*>(entry.value([&] {
     require_values(value, 1);
     auto made = std::make_shared<emu::ScalarInfo>();
     made->type = dataType;
     read_scalar(*made, value);
-    handle = emu::scalars().add(std::move(made));
-  });
-  return static_cast<aclScalar*>(handle);
+    return emu::scalars().add(std::move(made));
+  }));
 }
 
 EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
@@ -119,7 +113,7 @@ EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
 // What creates a container, destroys it, and gives its size.
 #define EMU_ARRAY(kind, type)                                                                \
   EMU_C acl##kind##Array* aclCreate##kind##Array(const type* value, uint64_t size) {         \
-    static emu::Entry entry("aclCreate" #kind "Array");                                      \
+    static emu::Entry entry(__func__);                                                       \
     return create_array<acl##kind##Array>(entry, value, size);                               \
   }                                                                                          \
   EMU_C aclnnStatus aclDestroy##kind##Array(const acl##kind##Array* array) {                 \
@@ -130,7 +124,7 @@ EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
   }
 #define EMU_LIST(kind, are_tensors)                                                            \
   EMU_C acl##kind##List* aclCreate##kind##List(const acl##kind* const* value, uint64_t size) { \
-    static emu::Entry entry("aclCreate" #kind "List");                                         \
+    static emu::Entry entry(__func__);                                                         \
     return create_list<acl##kind##List>(entry, value, size, are_tensors);                      \
   }                                                                                            \
   EMU_C aclnnStatus aclDestroy##kind##List(const acl##kind##List* array) {                     \

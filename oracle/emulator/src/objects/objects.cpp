@@ -18,10 +18,8 @@ const LiveCount kCounts[] = {
 template <class T>
 std::shared_ptr<T> found(HandleTable<T>& table, const void* handle, const char* parameter, const char* what) {
   auto object = table.find(handle);
-  if (object == nullptr) {
-    misuse(text("%s: %p is no %s, or was destroyed", parameter, handle, what));
-    throw Error{ACLNN_ERR_INNER_NULLPTR, text("%s: %p is no %s, or was destroyed", parameter, handle, what)};
-  }
+  if (object == nullptr)
+    misused(ACLNN_ERR_INNER_NULLPTR, text("%s: %p is no %s, or was destroyed", parameter, handle, what));
   return object;
 }
 

@@ -57,14 +57,11 @@ static emu::TensorInfo described(const int64_t* viewDims, uint64_t viewDimsNum, 
 EMU_C aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
                                  const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
                                  uint64_t storageDimsNum, void* tensorData) {
-  static emu::Entry entry("aclCreateTensor");
-  void* handle = nullptr;
-  entry([&] {
-    auto made = std::make_shared<emu::TensorInfo>(described(viewDims, viewDimsNum, dataType, stride, offset, format,
-                                                            storageDims, storageDimsNum, tensorData));
-    handle = emu::tensors().add(std::move(made));
-  });
-  return static_cast<aclTensor*>(handle);
+  static emu::Entry entry(__func__);
+  return static_cast<aclTensor*>(entry.value([&] {
+    return emu::tensors().add(std::make_shared<emu::TensorInfo>(described(
+        viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum, tensorData)));
+  }));
 }
 
 EMU_C aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
@@ -85,34 +82,25 @@ EMU_C aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
   };
 }
 
-EMU_C aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum) {
-  EMU_ENTRY { give(asked(tensor, viewDims)->shape, viewDims, viewDimsNum); };
-}
+EMU_C aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum)
+EMU_DOES(give(asked(tensor, viewDims)->shape, viewDims, viewDimsNum))
 
-EMU_C aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims, uint64_t* storageDimsNum) {
-  EMU_ENTRY { give(asked(tensor, storageDims)->storage, storageDims, storageDimsNum); };
-}
+EMU_C aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims, uint64_t* storageDimsNum)
+EMU_DOES(give(asked(tensor, storageDims)->storage, storageDims, storageDimsNum))
 
-EMU_C aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue, uint64_t* stridesNum) {
-  EMU_ENTRY { give(asked(tensor, stridesValue)->strides, stridesValue, stridesNum); };
-}
+EMU_C aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue, uint64_t* stridesNum)
+EMU_DOES(give(asked(tensor, stridesValue)->strides, stridesValue, stridesNum))
 
-EMU_C aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
-  EMU_ENTRY { *offset = asked(tensor, offset)->offset; };
-}
+EMU_C aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset)
+EMU_DOES(*offset = asked(tensor, offset)->offset)
 
-EMU_C aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
-  EMU_ENTRY { *format = asked(tensor, format)->format; };
-}
+EMU_C aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format)
+EMU_DOES(*format = asked(tensor, format)->format)
 
-EMU_C aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
-  EMU_ENTRY { *dataType = asked(tensor, dataType)->type; };
-}
+EMU_C aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType)
+EMU_DOES(*dataType = asked(tensor, dataType)->type)
 
-EMU_C aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
-  EMU_ENTRY { *addr = asked(tensor, addr)->address; };
-}
+EMU_C aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr)
+EMU_DOES(*addr = asked(tensor, addr)->address)
 
-EMU_C aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
-  EMU_ENTRY { asked(tensor, tensor)->address = addr; };
-}
+EMU_C aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) EMU_DOES(asked(tensor, tensor)->address = addr)

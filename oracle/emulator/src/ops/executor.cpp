@@ -20,12 +20,9 @@ HandleTable<Executor>& executors() { return immortal<HandleTable<Executor>>(); }
 
 std::shared_ptr<Executor> executor_of(const aclOpExecutor* handle) {
   auto executor = executors().find(handle);
-  if (executor == nullptr) {
-    std::string what = text("%p is no executor, or it was used: an executor serves one second phase",
-                            static_cast<const void*>(handle));
-    misuse(what);
-    throw Error{ACLNN_ERR_INNER_NULLPTR, what};
-  }
+  if (executor == nullptr)
+    misused(ACLNN_ERR_INNER_NULLPTR, text("%p is no executor, or it was used: an executor serves one second phase",
+                                          static_cast<const void*>(handle)));
   return executor;
 }
 
@@ -36,9 +33,8 @@ Executor::Executor(std::string api, Op op) : api(std::move(api)), op(std::move(o
 void Executor::launch(void* workspace, uint64_t workspaceSize, Stream& stream, const Injection& injection) {
   for (size_t slot = 0; slot < op.handles_.size(); slot++) {
     if (op.handles_[slot] == nullptr || tensors().find(op.handles_[slot]) != nullptr) continue;
-    std::string what = text("%s: the tensor was destroyed between the phases", op.tensors_[slot].name);
-    misuse(what);
-    throw Error{ACLNN_ERR_INNER_NULLPTR, what};
+    misused(ACLNN_ERR_INNER_NULLPTR,
+            text("%s: the tensor was destroyed between the phases", op.tensors_[slot].name));
   }
   if (workspaceSize < op.workspace_) {
     misuse(text("workspaceSize is %lu, %zu are needed", workspaceSize, op.workspace_));
@@ -90,13 +86,8 @@ void Executor::set_any_address(const aclTensor* tensor, void* address) {
 
 }  // namespace emu
 
-EMU_C aclnnStatus aclnnInit(const char*) {
-  EMU_ENTRY {};
-}
-
-EMU_C aclnnStatus aclnnFinalize() {
-  EMU_ENTRY {};
-}
+EMU_C aclnnStatus aclnnInit(const char*) EMU_DOES()
+EMU_C aclnnStatus aclnnFinalize() EMU_DOES()
 
 // Null pointers of these functions are 561103 in CANN (opbase, acl_op_api.cpp).
 static std::shared_ptr<emu::Executor> given(const aclOpExecutor* executor) {
@@ -108,9 +99,7 @@ static void given(const void* tensor, const char* name) {
   if (tensor == nullptr) throw emu::Error{ACLNN_ERR_INNER_NULLPTR, std::string(name) + " is a null pointer"};
 }
 
-EMU_C aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  EMU_ENTRY { given(executor)->repeatable = true; };
-}
+EMU_C aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) EMU_DOES(given(executor)->repeatable = true)
 
 EMU_C aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   EMU_ENTRY {
@@ -153,16 +142,13 @@ static void set_member(const aclOpExecutor* executor, size_t index, const aclTen
 }
 
 EMU_C aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
-                                               aclTensorList* tensors, void* addr) {
-  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
-}
+                                               aclTensorList* tensors, void* addr)
+EMU_DOES(set_member(executor, relativeIndex, tensors, addr))
 
 EMU_C aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
-                                                aclTensorList* tensors, void* addr) {
-  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
-}
+                                                aclTensorList* tensors, void* addr)
+EMU_DOES(set_member(executor, relativeIndex, tensors, addr))
 
 EMU_C aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
-                                          aclTensorList* tensors, void* addr) {
-  EMU_ENTRY { set_member(executor, relativeIndex, tensors, addr); };
-}
+                                          aclTensorList* tensors, void* addr)
+EMU_DOES(set_member(executor, relativeIndex, tensors, addr))

@@ -147,10 +147,7 @@ EMU_C aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* a
   };
 }
 
-EMU_C aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-  EMU_ENTRY { on_exception = callback; };
-}
-
+EMU_C aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) EMU_DOES(on_exception = callback)
 EMU_C aclError aclrtGetThreadLastTaskId(uint32_t* taskId) EMU_GIVES(taskId, emu::last_task())
 
 EMU_C uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) { return info ? info->task : kNone; }

@@ -19,16 +19,7 @@ inline void require_timeout(int32_t timeout) {
 }  // namespace emu
 
 // The body of a function that gives one value to an out-parameter.
-#define EMU_GIVES(out, ...)    \
-  {                            \
-    EMU_ENTRY {                \
-      emu::require(out, #out); \
-      *out = __VA_ARGS__;      \
-    };                         \
-  }
+#define EMU_GIVES(out, ...) EMU_DOES(emu::require(out, #out); *out = __VA_ARGS__)
 
 // A function that accepts everything and does nothing.
-#define EMU_NOTHING(name) \
-  EMU_C int name() {      \
-    EMU_ENTRY {};         \
-  }
+#define EMU_NOTHING(name) EMU_C int name() EMU_DOES()

@@ -27,9 +27,7 @@ void synchronize_device(long timeout_ms) {
 EMU_C aclError aclrtGetDeviceCount(uint32_t* count)
 EMU_GIVES(count, static_cast<uint32_t>(emu::visible_devices().size()))
 
-EMU_C aclError aclrtSetDevice(int32_t deviceId) {
-  EMU_ENTRY { emu::set_device(deviceId); };
-}
+EMU_C aclError aclrtSetDevice(int32_t deviceId) EMU_DOES(emu::set_device(deviceId))
 
 EMU_C aclError aclrtGetDevice(int32_t* deviceId) {
   EMU_ENTRY {
@@ -39,17 +37,9 @@ EMU_C aclError aclrtGetDevice(int32_t* deviceId) {
   };
 }
 
-EMU_C aclError aclrtResetDevice(int32_t deviceId) {
-  EMU_ENTRY { emu::reset_device(deviceId, false); };
-}
-
-EMU_C aclError aclrtResetDeviceForce(int32_t deviceId) {
-  EMU_ENTRY { emu::reset_device(deviceId, true); };
-}
-
-EMU_C aclError aclrtSynchronizeDevice(void) {
-  EMU_ENTRY { synchronize_device(-1); };
-}
+EMU_C aclError aclrtResetDevice(int32_t deviceId) EMU_DOES(emu::reset_device(deviceId, false))
+EMU_C aclError aclrtResetDeviceForce(int32_t deviceId) EMU_DOES(emu::reset_device(deviceId, true))
+EMU_C aclError aclrtSynchronizeDevice(void) EMU_DOES(synchronize_device(-1))
 
 EMU_C aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   EMU_ENTRY {
@@ -90,13 +80,8 @@ EMU_C aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId
   };
 }
 
-EMU_C aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t) {
-  EMU_ENTRY { emu::require_device(peerDeviceId); };
-}
-
-EMU_C aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-  EMU_ENTRY { emu::require_device(peerDeviceId); };
-}
+EMU_C aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t) EMU_DOES(emu::require_device(peerDeviceId))
+EMU_C aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) EMU_DOES(emu::require_device(peerDeviceId))
 
 EMU_C aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   EMU_ENTRY {

@@ -34,17 +34,9 @@ void synchronize_event(aclrtEvent handle, long timeout_ms) {
 
 }  // namespace
 
-EMU_C aclError aclrtCreateEvent(aclrtEvent* event) {
-  EMU_ENTRY { create_event(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE); };
-}
-
-EMU_C aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  EMU_ENTRY { create_event(event, flag); };
-}
-
-EMU_C aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  EMU_ENTRY { create_event(event, flag); };
-}
+EMU_C aclError aclrtCreateEvent(aclrtEvent* event) EMU_DOES(create_event(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE))
+EMU_C aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) EMU_DOES(create_event(event, flag))
+EMU_C aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) EMU_DOES(create_event(event, flag))
 
 EMU_C aclError aclrtDestroyEvent(aclrtEvent event) {
   EMU_ENTRY {
@@ -95,9 +87,7 @@ EMU_C aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
   };
 }
 
-EMU_C aclError aclrtSynchronizeEvent(aclrtEvent event) {
-  EMU_ENTRY { synchronize_event(event, -1); };
-}
+EMU_C aclError aclrtSynchronizeEvent(aclrtEvent event) EMU_DOES(synchronize_event(event, -1))
 
 EMU_C aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   EMU_ENTRY {

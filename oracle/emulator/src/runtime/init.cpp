@@ -63,10 +63,5 @@ static void drop_reference(uint64_t* left, bool all) {
   report_leaks();
 }
 
-EMU_C aclError aclFinalize() {
-  EMU_ENTRY { drop_reference(nullptr, true); };
-}
-
-EMU_C aclError aclFinalizeReference(uint64_t* refCount) {
-  EMU_ENTRY { drop_reference(refCount, false); };
-}
+EMU_C aclError aclFinalize() EMU_DOES(drop_reference(nullptr, true))
+EMU_C aclError aclFinalizeReference(uint64_t* refCount) EMU_DOES(drop_reference(refCount, false))

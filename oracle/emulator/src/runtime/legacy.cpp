@@ -12,12 +12,9 @@ struct Opaque {};
 
 }  // namespace
 
-#define EMU_REFUSED(name)                                                                                  \
-  EMU_C int name() {                                                                                       \
-    EMU_ENTRY {                                                                                            \
-      throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the emulated CANN does not have this function"}; \
-    };                                                                                                     \
-  }
+#define EMU_REFUSED(name) \
+  EMU_C int name()        \
+  EMU_DOES(throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the emulated CANN does not have this function"})
 #define EMU_CREATED(name) \
   EMU_C void* name() { return new Opaque; }
 #define EMU_DELETED(name) \
@@ -88,10 +85,8 @@ EMU_NOTHING(aclrtSetDeviceSatMode)
 // aclnn. The defaults are those of torch_npu's documentation (set_compile_mode): on before Atlas A2, off since.
 static const char* jit_compile() { return emu::soc().jit ? "enable" : "disable"; }
 EMU_C size_t aclGetCompileoptSize(int) {
-  static emu::Entry entry("aclGetCompileoptSize");
-  size_t size = 0;
-  entry([&] { size = strlen(jit_compile()) + 1; });
-  return size;
+  static emu::Entry entry(__func__);
+  return entry.value([] { return strlen(jit_compile()) + 1; });
 }
 EMU_C aclError aclGetCompileopt(int, char* value, size_t length) {
   EMU_ENTRY {

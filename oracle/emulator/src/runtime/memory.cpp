@@ -45,17 +45,9 @@ bool emu::is_pinned(const void* address) {
   return HostBlocks::within(pinned().blocks, a) || HostBlocks::within(pinned().registered, a);
 }
 
-EMU_C aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  EMU_ENTRY { allocate(devPtr, size, 63); };
-}
-
-EMU_C aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  EMU_ENTRY { allocate(devPtr, size, 63); };
-}
-
-EMU_C aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  EMU_ENTRY { allocate(devPtr, size, 31); };
-}
+EMU_C aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) EMU_DOES(allocate(devPtr, size, 63))
+EMU_C aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) EMU_DOES(allocate(devPtr, size, 63))
+EMU_C aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) EMU_DOES(allocate(devPtr, size, 31))
 
 EMU_C aclError aclrtFree(void* devPtr) {
   EMU_ENTRY {

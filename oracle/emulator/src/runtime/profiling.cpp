@@ -21,14 +21,12 @@ EMU_C aclError aclprofInit(const char* profilerResultPath, size_t length) {
 
 EMU_C aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics,
                                          const aclprofAicoreEvents*, uint64_t) {
-  static emu::Entry entry("aclprofCreateConfig");
-  aclprofConfig* made = nullptr;
-  entry([&] {
+  static emu::Entry entry(__func__);
+  return entry.value([&] {
     if (deviceNums > 0) emu::require(deviceIdList, "deviceIdList");
     for (uint32_t i = 0; i < deviceNums; i++) emu::require_device(static_cast<int32_t>(deviceIdList[i]));
-    made = new aclprofConfig;
+    return new aclprofConfig;
   });
-  return made;
 }
 
 EMU_C aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
@@ -38,14 +36,8 @@ EMU_C aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
   };
 }
 
-EMU_C aclError aclprofStart(const aclprofConfig* profilerConfig) {
-  EMU_ENTRY { emu::require(profilerConfig, "profilerConfig"); };
-}
+EMU_C aclError aclprofStart(const aclprofConfig* profilerConfig)
+EMU_DOES(emu::require(profilerConfig, "profilerConfig"))
 
-EMU_C aclError aclprofStop(const aclprofConfig* profilerConfig) {
-  EMU_ENTRY { emu::require(profilerConfig, "profilerConfig"); };
-}
-
-EMU_C aclError aclprofSetConfig(aclprofConfigType, const char* config, size_t) {
-  EMU_ENTRY { emu::require(config, "config"); };
-}
+EMU_C aclError aclprofStop(const aclprofConfig* profilerConfig) EMU_DOES(emu::require(profilerConfig, "profilerConfig"))
+EMU_C aclError aclprofSetConfig(aclprofConfigType, const char* config, size_t) EMU_DOES(emu::require(config, "config"))

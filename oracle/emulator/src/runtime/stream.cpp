@@ -32,25 +32,14 @@ void synchronize(aclrtStream handle, long timeout_ms, bool copy_follows) {
 
 }  // namespace
 
-EMU_C aclError aclrtCreateStream(aclrtStream* stream) {
-  EMU_ENTRY { create_stream(stream); };
-}
+EMU_C aclError aclrtCreateStream(aclrtStream* stream) EMU_DOES(create_stream(stream))
 
-EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  EMU_ENTRY { create_stream(stream, priority, flag); };
-}
+EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag)
+EMU_DOES(create_stream(stream, priority, flag))
 
-EMU_C aclError aclrtDestroyStream(aclrtStream stream) {
-  EMU_ENTRY { destroy_stream(stream, false); };
-}
-
-EMU_C aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  EMU_ENTRY { destroy_stream(stream, true); };
-}
-
-EMU_C aclError aclrtSynchronizeStream(aclrtStream stream) {
-  EMU_ENTRY { synchronize(stream, -1, true); };
-}
+EMU_C aclError aclrtDestroyStream(aclrtStream stream) EMU_DOES(destroy_stream(stream, false))
+EMU_C aclError aclrtDestroyStreamForce(aclrtStream stream) EMU_DOES(destroy_stream(stream, true))
+EMU_C aclError aclrtSynchronizeStream(aclrtStream stream) EMU_DOES(synchronize(stream, -1, true))
 
 EMU_C aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
   EMU_ENTRY {
@@ -76,13 +65,8 @@ EMU_GIVES(priority, emu::stream_of(stream)->priority)
 EMU_C aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) EMU_GIVES(flags, emu::stream_of(stream)->flags)
 
 // Both times are in seconds; 0 is no limit.
-EMU_C aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-  EMU_ENTRY { emu::op_timeout_ms = 1000L * timeout; };
-}
-
-EMU_C aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-  EMU_ENTRY { emu::wait_timeout_ms = 1000L * timeout; };
-}
+EMU_C aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) EMU_DOES(emu::op_timeout_ms = 1000L * timeout)
+EMU_C aclError aclrtSetOpWaitTimeout(uint32_t timeout) EMU_DOES(emu::wait_timeout_ms = 1000L * timeout)
 
 // Noted only: here a context stops after its first fault in either mode.
 EMU_C aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
@@ -103,9 +87,8 @@ EMU_C aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t
 }
 
 // Overflow detection is a switch of saturating SoCs; the emulated kernels saturate silently either way.
-EMU_C aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-  EMU_ENTRY { emu::stream_of(stream)->overflow_switch = flag; };
-}
+EMU_C aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag)
+EMU_DOES(emu::stream_of(stream)->overflow_switch = flag)
 
 EMU_C aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag)
 EMU_GIVES(flag, emu::stream_of(stream)->overflow_switch)

@@ -23,10 +23,8 @@ std::atomic<int64_t>& option(aclSysParamOpt opt) {
 EMU_C const char* aclGetRecentErrMsg() { return emu::recent_messages(); }
 
 EMU_C const char* aclrtGetSocName() {
-  static emu::Entry entry("aclrtGetSocName");
-  const char* name = nullptr;
-  entry([&] { name = emu::soc().device; });
-  return name;
+  static emu::Entry entry(__func__);
+  return entry.value([] { return emu::soc().device; });
 }
 
 EMU_C aclError aclrtGetRunMode(aclrtRunMode* runMode) EMU_GIVES(runMode, ACL_HOST)
@@ -78,10 +76,7 @@ EMU_C aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t*
   };
 }
 
-EMU_C aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  EMU_ENTRY { option(opt) = value; };
-}
-
+EMU_C aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) EMU_DOES(option(opt) = value)
 EMU_C aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) EMU_GIVES(value, option(opt))
 
 EMU_C aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
