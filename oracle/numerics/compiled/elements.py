@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import llvmlite.binding
@@ -27,6 +27,18 @@ from ..proof import U
 njit = numba.njit
 u16, i32, i64, u32, u64, f32, f64 = np.uint16, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
 
+
+def in_loops(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of compiled code; ``choose`` gets the types of its operands and returns what is compiled."""
+
+    @functools.wraps(choose)
+    def function(*_: object) -> Any:
+        raise NotImplementedError("compiled code only")
+
+    overload(function)(choose)
+    return function
+
+
 # Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
 CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
 
@@ -41,26 +53,18 @@ def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[
     return tuple(codes_of(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
 
 
+@in_loops
 def load_single(operand, i):
     """Return element i of an operand as float32, which represents it; a number is returned unchanged."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(load_single)
-def _load_single(operand, i):
     if not isinstance(operand, types.Array):
         return lambda operand, i: f32(operand)
     half = _load_float16 if CONVERTS_HALF else _load_float16_by_bits
     return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: half}[operand.dtype]
 
 
+@in_loops
 def load(operand, i):
     """Return element i of an operand as float64; a number is returned unchanged."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(load)
-def _load(operand, i):
     if isinstance(operand, types.Array):
         return lambda operand, i: f64(load_single(operand, i))
     return lambda operand, i: operand
@@ -114,25 +118,17 @@ CONVERTS_HALF = converts_half()
 _WORDS = {16: (u16, u16(0x7FFF)), 32: (u32, u32(0x7FFFFFFF))}  # codes as numbers, and the mask that removes the sign
 
 
+@in_loops
 def part(operand, start, stop):
     """Return elements start to stop of an operand; a number is returned unchanged."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(part)
-def _part(operand, start, stop):
     if isinstance(operand, types.Array):
         return lambda operand, start, stop: operand[start:stop]
     return lambda operand, start, stop: operand
 
 
+@in_loops
 def is_beyond(operand, i, window):
     """Return whether the code of element i is neither 0 nor of a magnitude in a window of codes; False for a number."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(is_beyond)
-def _is_beyond(operand, i, window):
     if not isinstance(operand, types.Array):
         return lambda operand, i, window: False
     word, sign = _WORDS[operand.dtype.bitwidth]
@@ -167,25 +163,17 @@ def listed(doubt, words, size, start, places, count):
     return count
 
 
+@in_loops
 def room(operand, size):
     """Return an array for ``size`` elements of an operand; a number needs none."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(room)
-def _room(operand, size):
     if isinstance(operand, types.Array):
         return lambda operand, size: np.zeros(size, operand.dtype)
     return lambda operand, size: operand
 
 
+@in_loops
 def picked(operand, places, room):
     """Return the elements of an operand at some places, stored in ``room``."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(picked)
-def _picked(operand, places, room):
     if isinstance(operand, types.Array):
         return _picked_codes
     return lambda operand, places, room: operand
