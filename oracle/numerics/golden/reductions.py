@@ -62,16 +62,13 @@ def evaluate(
     target, table = _target(sink, shape, axes, tuple(lead))
     loops = 0 < length <= TERMS and beyond is None and is_compiled(sink)
 
-    def rows_at(some: Operands) -> Rows:
-        return Rows(scheme, some, sink.kernel, sink.device, sink.soc, beyond)
-
     def work(index: Index) -> None:
         some, part = index_arrays(rows, index), target.at(index)
         if not loops:
-            rows_at(some).fill(part)
-        elif not _compiled(whole := rows_at(some), part):
+            Rows(scheme, some, sink, beyond).fill(part)
+        elif not _compiled(whole := Rows(scheme, some, sink), part):
             for few in blocks(whole.lead, max(1, region_size() // length)):
-                rows_at(index_arrays(some, few)).fill(part.at(few))
+                Rows(scheme, index_arrays(some, few), sink).fill(part.at(few))
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
@@ -116,7 +113,7 @@ def _compiled(rows: Rows, sink: Sink) -> bool:
         some = doubtful[start : start + at_once]
         where = np.unravel_index(some, rows.lead)
         few = Sink(np.empty((some.size, width), region.target.dtype), dtype_of(region.target.dtype).name)
-        Rows(rows.scheme, index_arrays(rows.operands, where), rows.kind, rows.device, rows.soc).fill(few)
+        Rows(rows.scheme, index_arrays(rows.operands, where), sink).fill(few)
         region.target.reshape(-1, width)[some] = few.out
     region.proved_finite = True
     region.finish(rows.exact)

@@ -23,7 +23,7 @@ from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, Arithmetic, widen
 from ..orders.reducing import Graph, Level, Order, Reducing, types_of
 from ..programs import Operands, Values, program, release, shape_of, spare
-from ..proof import U
+from ..proof import Sink, U
 from ..traversal import Stage
 from .sums import AGAIN, RUN, TERMS, run_sum
 
@@ -64,23 +64,12 @@ class RowTotals(Protocol):
 
 
 class Stages:
-    """Some rows of a formula: their operands, and the values that are computed once per row.
+    """Some rows of a formula: their operands, and the values that are computed once per row. ``sink`` knows the judged
+    kernel. ``beyond``: the sums over all rows, if the formula has some."""
 
-    ``kind``: the dtype of the rounded result. ``device``: a right kernel's arithmetic. ``soc``: the SoC of the judged
-    kernel, by the name of its form. ``beyond``: the sums over all rows, if the formula has some.
-    """
-
-    def __init__(
-        self,
-        scheme: Reducing,
-        operands: Operands,
-        kind: np.dtype[Any],
-        device: Arithmetic,
-        soc: str = "",
-        beyond: RowTotals | None = None,
-    ) -> None:
-        self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
-        self.beyond = beyond
+    def __init__(self, scheme: Reducing, operands: Operands, sink: Sink, beyond: RowTotals | None = None) -> None:
+        self.scheme, self.operands, self.beyond = scheme, operands, beyond
+        self.kind, self.device, self.soc = sink.kernel, sink.device, sink.soc
         *lead, self.length = shape_of(operands)
         self.lead = tuple(lead)
         self.graph = scheme.value

@@ -45,9 +45,9 @@ def evaluate(formula: Formula, operands: Operands, axes: tuple[int, ...], sink: 
         reductions.evaluate(formula, operands, axes, sink)
         return
     rows = map_arrays(operands, lambda array: as_rows(array, axes))
-    every = AllRows(scheme, rows, sink.kernel, sink.device, sink.soc)
+    every = AllRows(scheme, rows, sink)
     with np.errstate(all="ignore"):
-        every.prepare(sink)
+        every.prepare()
     if sink.out.size == 1:  # one row is enough: the steps after the sums are the same for all
         first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
         operands = index_arrays(operands, first)
@@ -72,9 +72,8 @@ def _once(make: Callable[Concatenate[AllRows, P], T]) -> Callable[Concatenate[Al
 class AllRows(RowTotals):
     """All rows of a formula, and the sums over them; each sum is computed once."""
 
-    def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
-        self._made = scheme, kind, device, soc
-        self._operands = operands
+    def __init__(self, scheme: Reducing, operands: Operands, sink: Sink) -> None:
+        self._scheme, self._operands, self._sink = scheme, operands, sink
         *lead, self._length = shape_of(operands)
         self.lead = tuple(lead)
         self._kept: dict[tuple[Any, ...], Any] = {}
@@ -82,19 +81,17 @@ class AllRows(RowTotals):
 
     def _rows(self, elements: int, graph: Graph) -> Iterator[Stages]:
         """Yield all rows in groups of about ``elements`` elements. ``graph``: the computation for each row."""
-        scheme, kind, device, soc = self._made
         for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= TERMS else 1):
-            rows = Stages(scheme, index_arrays(self._operands, block), kind, device, soc)
+            rows = Stages(self._scheme, index_arrays(self._operands, block), self._sink)
             rows.graph = graph
             yield rows
 
-    def prepare(self, sink: Sink) -> None:
+    def prepare(self) -> None:
         """Compute the sums that every element needs, before several threads process rows."""
-        scheme, kind, device, soc = self._made
-        asked = [(scheme.value, FLOAT64)]
+        sink, asked = self._sink, [(self._scheme.value, FLOAT64)]
         if sink.judged:
-            result = scheme.orders(soc, dtype_of(kind).name, types_of(self._operands))
-            asked += [(order.graph, order.narrow or device) for order in result]
+            result = self._scheme.orders(sink.soc, dtype_of(sink.kernel).name, types_of(self._operands))
+            asked += [(order.graph, order.narrow or sink.device) for order in result]
         for graph, arithmetic in asked:
             for stage in graph.stages:
                 if stage.kind == TOTAL:
