@@ -65,34 +65,32 @@ class Planned(NamedTuple):
     idle: tuple[int, ...]
 
 
+def _listed(roots: tuple[Expression, ...]) -> tuple[list[tuple[int, str]], list[Step]]:
+    """Return the slots of the symbols of some graphs, and the steps. A node's slot is its place in :func:`walk`."""
+    nodes = walk(*roots)
+    slots = {node: k for k, node in enumerate(nodes)}
+    last = {arg: node for node in nodes if not node.is_constant for arg in node.args}
+    symbols, steps = [], []
+    for k, node in enumerate(nodes):
+        if node.op == "symbol":
+            symbols.append((k, str(node.value)))
+        elif not node.is_constant:
+            dead = {slots[arg] for arg in node.args if last[arg] is node and arg not in roots}
+            steps.append(Step(node.op, k, tuple(slots[arg] for arg in node.args), tuple(dead), node.is_condition))
+    return symbols, steps
+
+
 class Program:
     """Some graphs over the same operands, ready for blocks of float64. ``fast``: with NumPy's functions; their last bit
     depends on the machine."""
 
     def __init__(self, *roots: Expression, fast: bool = False) -> None:
         self.functions = UFUNCS if fast else SAME_BITS
-        order = [n for n in walk(*roots) if not n.is_constant or any(n is r for r in roots)]
-        inner = [n for n in walk(*roots) if n.is_constant and n not in order]
-        self.symbols: list[tuple[int, str]] = []
-        self.steps: list[Step] = []
+        nodes = walk(*roots)
+        self.symbols, self.steps = _listed(roots)
         self.plans: dict[tuple[int, ...], list[Planned]] = {}
-        slots = {id(node): k for k, node in enumerate([*inner, *order])}
-        self.size = len(slots)
-        self.start: list[Any] = [None] * self.size
-        self.roots = tuple(slots[id(r)] for r in roots)
-        last: dict[int, int] = {}
-        computed = [n for n in order if not n.is_constant and n.op != "symbol"]
-        for k, node in enumerate(computed):
-            last.update((slots[id(a)], k) for a in node.args)
-        for node in [*inner, *order]:
-            if node.is_constant:
-                self.start[slots[id(node)]] = constant_value(node)
-            elif node.op == "symbol":
-                self.symbols.append((slots[id(node)], str(node.value)))
-        for k, node in enumerate(computed):
-            args = tuple(slots[id(a)] for a in node.args)
-            dead = tuple({a for a in args if last[a] == k and a not in self.roots})
-            self.steps.append(Step(node.op, slots[id(node)], args, dead, node.is_condition))
+        self.start: list[Any] = [constant_value(node) if node.is_constant else None for node in nodes]
+        self.size, self.roots = len(nodes), tuple(nodes.index(root) for root in roots)
 
     def __call__(self, operands: Mapping[str, Values], shape: tuple[int, ...]) -> list[Values]:
         """Return the roots' values. ``operands``: arrays of a shape, of any float type, or numbers.
@@ -277,21 +275,9 @@ def simulate(
 @lru_cache(maxsize=4096)
 def _device_steps(root: Expression, kind: np.dtype[Any]) -> tuple[list[Any], list[tuple[int, str]], list[Step]]:
     """Return a graph as a device of a type runs it: constants by slot, the slots of symbols, and the steps."""
-    nodes = walk(root)
-    slots = {id(node): k for k, node in enumerate(nodes)}
-    constants: list[Any] = [None] * len(nodes)
-    symbols, steps = [], []
-    last = {id(a): id(node) for node in nodes for a in node.args}
-    for k, node in enumerate(nodes):
-        if node.is_constant:
-            constants[k] = kind.type(round_constant(node, dtype_of(kind).name))
-        elif node.op == "symbol":
-            symbols.append((k, str(node.value)))
-        else:
-            args = tuple(slots[id(a)] for a in node.args)
-            dead = tuple({slots[id(a)] for a in node.args if last[id(a)] == id(node)})
-            steps.append(Step(node.op, k, args, dead, node.is_condition))
-    return constants, symbols, steps
+    name = dtype_of(kind).name
+    constants = [kind.type(round_constant(node, name)) if node.is_constant else None for node in walk(root)]
+    return constants, *_listed((root,))
 
 
 def flushed(values: Any) -> Any:
