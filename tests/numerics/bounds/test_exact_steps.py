@@ -1,4 +1,4 @@
-"""Exact steps: if a formula is claimed to be exact in a window, no step is rounded and its value is the exact one."""
+"""Exact steps: the known facts hold for all operands, and a formula that is claimed to be exact rounds no step."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ordinary import in_full_alone
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.bounds import exact_steps
+from oracle.numerics.bounds.exact_steps import Facts, is_power_of_two
 from oracle.numerics.exact.enclosures import exact
-from oracle.numerics.expressions import exp, maximum, ratio, symbol, trace, where
+from oracle.numerics.expressions import PI, exp, maximum, ratio, sqrt, symbol, trace, where
 from oracle.numerics.floats.rounding import round_rational
 from oracle.numerics.programs import program
 from oracle.numerics.traversal import names_of
 from oracle.operators import mse_loss_backward, sigmoid_backward, tanh_backward
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-g, x, t = symbol("g"), symbol("x"), symbol("t")
+g, x, t, n = map(symbol, "gxtn")
 FORMULAS = (
     trace(sigmoid_backward.formula),
     trace(tanh_backward.formula),
@@ -136,3 +137,37 @@ def test_a_step_that_is_irrational_or_whose_order_rounds_is_not_exact():
     for small in (2.0**-60, 2.0**-20):  # float64 loses the first as float32 does, and represents the second
         assert not exact_steps.is_exact_in([g + x], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])
         assert not exact_steps.is_exact_in([x + g], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])
+
+
+# The known facts of a node hold for all operands.
+
+
+@pytest.mark.parametrize(
+    ("node", "sign"),
+    [
+        (exp(x), 1), (-exp(x), -1), (x, 0), (x * x, 1), (abs(x) + 1, 1), (1 - x * x, 0), (1 / (1 + exp(x)), 1),
+        (maximum(x, 0), 1), (where(x < 0, -exp(x), exp(x)), 0), (sqrt(x), 1), (n * exp(x), 1),
+    ],
+)  # fmt: skip
+def test_signs_hold_for_all_operands(node, sign):
+    assert Facts(["n"]).sign(node) == sign
+
+
+@pytest.mark.parametrize(
+    ("node", "bits"), [(x, 24), (x * x, 48), (2 * x, 25), (3 * x, 26), (x + 1, float("inf")), (maximum(x, 1), 24)]
+)
+def test_products_of_operands_have_few_bits(node, bits):
+    assert Facts().bits(node) == bits
+
+
+@pytest.mark.parametrize(("value", "power"), [(ratio(1, 8), True), (ratio(-4, 1), True), (ratio(3, 8), False),
+                                              (ratio(0, 1), False), (PI, False), (x, False)])  # fmt: skip
+def test_powers_of_two(value, power):
+    assert is_power_of_two(value) is power
+
+
+def test_operands_of_few_digits_have_products_of_few():
+    x, y = symbol("x"), symbol("y")
+    assert Facts().bits(x * y) == 48
+    assert Facts(digits={"x": 8}).bits(x * y) == 32
+    assert Facts(digits={"x": 8, "y": 11}).bits(x * x * y) == 27
