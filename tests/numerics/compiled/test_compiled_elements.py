@@ -1,7 +1,8 @@
-"""A compiled loop's rounding tests: undoubted values are rounded right, and values classified as exact are exact."""
+"""Elements of compiled loops: undoubted values are right, operands are found, and e^x keeps its bounds (MPFR)."""
 
 from __future__ import annotations
 
+import gmpy2
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import example, given, settings, strategies as st
 from truth import TYPES
 
 from oracle.model.dtypes import FORMATS
+from oracle.numerics.bounds.windows import EXPONENT
+from oracle.numerics.floats import codes as bits
 from oracle.numerics.floats.rounding import round_rational
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
@@ -142,3 +145,72 @@ def test_ends_in_float64_that_differ_as_float32_are_in_doubt():
         code, doubt = elements.quick_near(low, high)
         assert doubt == doubted
         assert doubt or np.asarray(code).astype(np.uint32).view(np.float32) == np.float32(low)
+
+
+# Chunks of operands: the elements inside a window, in doubt, and selected.
+
+
+@elements.njit
+def beyond(codes, window):
+    return np.array([elements.is_beyond(codes, i, window) for i in range(codes.size)])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_window_holds_zeros_and_magnitudes_between_its_ends(dtype):
+    least = 0.25 if dtype == np.float16 else 0.0  # float32's windows begin at 0
+    window = bits.code(np.dtype(dtype), least), bits.code(np.dtype(dtype), 4.0)
+    inside = [0.0, -0.0, 4.0, -4.0, 1.5, 0.25]
+    outside = [4.01, -5, np.inf, -np.inf, np.nan, *([0.2, -6e-8] if least else [])]
+    kind = np.int16 if dtype == np.float16 else np.uint32
+    for values, wrong in ((inside, 0), (outside, len(outside)), (inside * 9 + outside, len(outside))):
+        codes = np.array(values, dtype).view(kind)
+        assert list(np.flatnonzero(beyond(codes, window))) == list(range(len(values) - wrong, len(values)))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 128, 1024])
+def test_the_places_in_doubt_are_listed_behind_those_before(size):
+    r = np.random.default_rng(size)
+    doubt = np.zeros(1024, np.bool_)
+    doubt[:size] = r.random(size) < 0.1
+    doubt[size:] = True  # left by an earlier, longer chunk
+    places = np.full(2048, -1)
+    places[0] = 77
+    count = elements.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)
+    assert list(places[:count]) == [77, *(5000 + np.flatnonzero(doubt[:size]))]
+
+
+def test_elements_are_picked_and_numbers_stand_for_themselves():
+    @elements.njit
+    def gather(array, number, places):
+        rooms = elements.room(array, 8), elements.room(number, 8)
+        return elements.picked(array, places, rooms[0]), elements.picked(number, places, rooms[1])
+
+    array = np.arange(100, dtype=np.uint16)
+    result, number = gather(array, 2.5, np.array([3, 99, 3]))
+    assert (list(result), number) == ([3, 99, 3], 2.5)
+
+
+# e^x stays within its bounds.
+
+
+def test_exp_is_within_its_bound():
+    r = np.random.default_rng(5)
+    edges = np.arange(-1000, 1000) * (np.log(2) / 2)
+    x = np.concatenate([r.uniform(-1, 1, 5000), r.uniform(-700, 700, 5000), edges, np.nextafter(edges, 0), [-700, 700]])
+    with gmpy2.context(precision=120):
+        worst = max(abs(gmpy2.mpfr(elements.exp(v)) / gmpy2.exp(gmpy2.mpfr(v)) - 1) for v in x.clip(-700, 700).tolist())
+    assert worst < elements.EXP_RELATIVE
+    assert np.isnan(elements.exp(np.nan))
+
+
+def test_exp_in_float32_is_within_its_bound():
+    r = np.random.default_rng(6)
+    edges = np.arange(-231, 232) * (np.log(2) / 2)
+    spread = [r.uniform(-1, 1, 5000), r.uniform(-EXPONENT, EXPONENT, 10000), r.normal(size=2000) * 1e-3, edges]
+    x = np.concatenate([*spread, np.nextafter(edges, 0), [-EXPONENT, EXPONENT, 0.0]]).clip(-EXPONENT, EXPONENT)
+    with gmpy2.context(precision=80):
+        errors = [
+            abs(gmpy2.mpfr(float(elements.exp_single(v))) / gmpy2.exp(gmpy2.mpfr(float(v))) - 1)
+            for v in x.astype(np.float32)
+        ]
+    assert max(errors) < elements.EXP_SINGLE
