@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from ..exact.rationals import Undefined
 from ..expressions import IRRATIONAL, ZERO, Expression, constant, symbol
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks, scratch
 from ..floats.codes import castable, code, highest, lowest
-from ..floats.rounding import FLOAT64, HOST_FLOAT32, Arithmetic, widen
+from ..floats.rounding import FLOAT64, HOST_FLOAT32, widen
 from ..orders.formula import Formula
 from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
@@ -162,7 +162,7 @@ def evaluate(scheme: Formula, operands: Operands, sink: Sink, *, rank: int = 0) 
     graphs = graphs_of(scheme, operands, sink.soc, dtype_of(sink.kernel).name)
     compiles = not graphs.is_fragile and is_compiled(sink)
     mean = mean_loss(operands, rank)
-    work = _Work(graphs, operands, sink.kernel, sink.device, mean, programs.narrow_of(operands, sink.out.size))
+    work = _Work(graphs, operands, programs.narrow_of(operands, sink.out.size), sink.device, mean, sink.kernel)
     wide = compiles or sink.judged or graphs.is_fragile
     plan = None if wide else plan_of(graphs, operands, sink.kernel, sink.out.size)
     doubts: list[Array] = []  # unproven elements of compiled passes and float32: settled together if possible
@@ -201,15 +201,10 @@ SIZE = "|value|"  # not a symbol of any formula
 
 
 @dataclass(frozen=True)
-class _Work:
-    """The operands of a region, and their known properties."""
+class _Work(StrictBound):
+    """The operands of a region, with their strict bound; ``dtype``: the dtype that the kernel stores."""
 
-    graphs: Graphs
-    operands: Operands
-    dtype: np.dtype[Any]  # the dtype that the kernel stores
-    device: Arithmetic
-    mean: float  # the possible relative loss of the mean's divisor
-    narrow: Operands = field(default_factory=dict)  # 16-bit operands that are looked up
+    dtype: np.dtype[Any]
 
     def at(self, index: Index) -> _Work:
         if index == (Ellipsis,):
@@ -218,7 +213,7 @@ class _Work:
 
     def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
         """Return the same work for other operands."""
-        return _Work(self.graphs, operands, self.dtype, self.device, self.mean, narrow or {})
+        return _Work(self.graphs, operands, narrow or {}, self.device, self.mean, self.dtype)
 
     def widened(self, where: tuple[Array, ...]) -> Operands:
         """Return the operands of some elements in float64."""
@@ -244,8 +239,7 @@ class _Work:
         wide = loaded(index_arrays(self.operands, block), target.shape)
         part = self.of(wide, index_arrays(self.narrow, block))
         relative, absolute = self.graphs.evaluation
-        strict = StrictBound(self.graphs, wide, part.narrow, self.device, self.mean)
-        running = strict.running if judged else ZERO
+        running = part.running if judged else ZERO
         departure = self.graphs.departure if judged else ZERO
         result, error, lost, apart = part._evaluated(target.shape, absolute, running, departure, fast=not judged)
         value = np.asarray(result)
@@ -261,7 +255,7 @@ class _Work:
             if beyond.size:
                 region.add_overflowed(beyond + region.start(target))
         if judged:
-            region.sink.put_bound(block, value, *strict.bound_and_unspecified(value, lost, apart, region.sink.formats))
+            region.sink.put_bound(block, value, *part.bound_and_unspecified(value, lost, apart, region.sink.formats))
         release(value, error, lost, apart, *wide.values())
 
     def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
@@ -380,21 +374,20 @@ class _Work:
         result = sink.lost > np.abs(sink.value) * DEPARTURE
         where = np.nonzero(result)
         if where[0].size:
-            few = self.widened(where)
-            strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
+            few = self.of(self.widened(where))
             with np.errstate(all="ignore"):
-                holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in self.graphs.undecided(self.device)]
-                result[where] = np.logical_or.reduce([strict.departing(sink.value[where]), *holds])
+                holds = [few._in_doubt(doubt, where[0].shape) for doubt in self.graphs.undecided(self.device)]
+                result[where] = np.logical_or.reduce([few.departing(sink.value[where]), *holds])
         return result
 
-    def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
+    def _in_doubt(self, doubt: Doubt, shape: tuple[int, ...]) -> Array:
         """Return where a doubt is true, and a side of the comparison is rounded or infinite (a product can
         saturate)."""
-        (holds,) = program(doubt.condition)(few, shape)
-        single = cast(few, np.float32)
+        (holds,) = program(doubt.condition)(self.operands, shape)
+        single = cast(self.operands, np.float32)
         rounded = np.full(shape, not doubt.sides)
         for side in doubt.sides:
-            (exact,) = program(side)(few, shape)
+            (exact,) = program(side)(self.operands, shape)
             rounded |= (simulate(side, single, np.float32) != exact) | np.isinf(exact)
         return rounded & holds
 
@@ -403,15 +396,13 @@ class _Work:
         return all(bool(np.isfinite(operand).all()) for operand in few.values())
 
     def finish(self, region: Region) -> None:
-        region.losing = self.lost
+        region.losing = self.lost_at
         region.finish(self.exact, self.refine, self.graphs.refine_min_elements, self.alike)
 
-    def lost(self, where: tuple[Array, ...], value: Array) -> Array:
+    def lost_at(self, where: tuple[Array, ...], value: Array) -> Array:
         """Return the possible loss of a right kernel for values that are more accurate than float64's."""
-        few = self.widened(where)
-        strict = StrictBound(self.graphs, few, {}, self.device, self.mean)
-        running = self.graphs.running(self.device, symbol(SIZE))
-        return strict.lost(value, program(running)({**few, SIZE: np.abs(value)}, value.shape)[0])
+        few, running = self.of(self.widened(where)), self.graphs.running(self.device, symbol(SIZE))
+        return few.lost(value, program(running)({**few.operands, SIZE: np.abs(value)}, value.shape)[0])
 
     def leave(self, where: Array, region: Region) -> None:
         """Pass on elements that a compiled pass, or float32, did not prove; NumPy settles them."""
