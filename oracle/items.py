@@ -186,9 +186,9 @@ def _raise_for(record: CaseRecord) -> None:
     if record.status == "xfail":
         raise pytest.xfail.Exception(record.reason)
     if record.status != "pass":
-        from .explain.detail import text
+        from .reporting.summary import case_text
 
-        raise CaseFailed(text(record))
+        raise CaseFailed(case_text(record))
 
 
 def text_of(record: CaseRecord) -> str:

@@ -338,9 +338,9 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
     from ..catalogue.data.case import HUGE
-    from ..explain.detail import full_text
     from ..place import Bench
     from ..reduce.script import in_a_process
+    from ..reporting.summary import full_text
     from ..settings.settings import settings_of
 
     Project.near(Path.cwd()).fill(vars(args))
@@ -371,9 +371,9 @@ def _shrink(case: Case, settings: Settings) -> int:
         raise OracleError(
             "--shrink asks the device for smaller calls, and a recording has none: give the device itself"
         )
-    from ..explain.detail import full_text
     from ..place import Bench
     from ..reduce.script import hand_over, output_to_stderr
+    from ..reporting.summary import full_text
 
     with output_to_stderr():
         bench = Bench(settings)

@@ -20,8 +20,8 @@ from ..record.codec import Number, to_json
 from ..record.reader import Record
 from ..record.types import CaseRecord, objections, scores
 from ..system.strictjson import finite
-from .language.words import DID, equation, figure, index, verdict
-from .summary import command_for
+from .language.words import DID, equation, figure, verdict
+from .summary import case_text, command_for
 
 # XML 1.0 cannot represent these characters; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -152,7 +152,7 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
         message = xml_text(case.reason.partition("\n")[0] or str(DID[case.status]))
         node = ET.SubElement(entry, JUNIT[case.status], type=case.status, message=message)
         if not case.ok:
-            node.text = xml_text(account(case, record))
+            node.text = xml_text(case_text(case, record.header))
     return entry
 
 
@@ -161,26 +161,6 @@ def _layer_properties(case: CaseRecord) -> dict[str, str]:
     if not objections(case):
         return {}
     return {f"layer.{name}": "pass" if verdict.passed else "fail" for name, verdict in case.verdicts.items()}
-
-
-def account(case: CaseRecord, record: Record) -> str:
-    """Return the explanation of a case that went wrong, as plain text."""
-    lines = [case.reason] if case.reason else []
-    detail = case.detail
-    if detail is not None:
-        facts = {
-            "rule": detail.rule,
-            "on the authority of": case.authority,
-            "pattern": detail.pattern,
-            "likely cause": detail.cause,
-        }
-        lines += [f"{name}: {value}" for name, value in facts.items() if value]
-        lines += [
-            f"{detail.output}{index(w.index)}: expected {figure(w.expected)} ({w.expected_hex}), actual "
-            f"{figure(w.actual)} ({w.actual_hex}), allowed error {figure(w.bound)}"
-            for w in detail.worst
-        ]
-    return "\n".join([*lines, command_for(case, record.header)])
 
 
 def xml_text(text: str) -> str:
@@ -276,7 +256,7 @@ def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
     if case.reason:
         test["message"] = case.reason
     if not case.ok:
-        test["trace"] = account(case, record)
+        test["trace"] = case_text(case, record.header)
     ratios = {"budget_used": case.budget_used, "kernel_share": case.kernel_share}
     extra = {name: finite(ratio) for name, ratio in ratios.items() if ratio is not None}
     if extra := {**extra, **_layer_properties(case)}:

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..explain import detail as failure
 from ..model.errors import bounded
 from ..record.reader import Record
 from ..record.types import GOOD
 from ..reporting.clusters import Cluster, clusters
 from ..reporting.language.translate import Language, Listing, Phrase, Text, _, _n
 from ..reporting.language.words import DID, ORDER, figure, verdict
+from ..reporting.summary import case_text
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -166,7 +166,7 @@ def failures(record: Record, language: Language, room: int, hint: Text | None = 
         more = _n("... and {n} more group, {cases} cases", "... and {n} more groups, {cases} cases",
                   len(result) - KINDS, cases=left)  # fmt: skip
         lines.append(language.say(more))
-    full = [line for case in bad[:KINDS] for line in failure.text(case).splitlines()]
+    full = [line for case in bad[:KINDS] for line in case_text(case).splitlines()]
     if len(bad) <= KINDS and len(lines) + len(full) <= room:
         return [*lines, *full]
     return [*lines, language.say(hint)] if hint is not None else lines

@@ -14,10 +14,10 @@ from oracle.backends.cpu import Backend as Cpu
 from oracle.case.expectations import Expectation
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
-from oracle.explain.detail import text
 from oracle.record.codec import from_json, parse_object
 from oracle.record.types import CaseRecord
 from oracle.record.writer import dumps
+from oracle.reporting.summary import case_text
 from oracle.settings.settings import Settings
 
 STRIDED = log_sigmoid("strided", gradInput="strided:2", self="transposed", gradOutput="padded:3")
@@ -170,8 +170,8 @@ def test_the_seed_changes_the_data_and_nothing_else_does():
 @pytest.mark.parametrize("device", [m.WritesNothing, m.FlipsOneSign, m.Raises, m.NotAnArray, m.Refuses])
 def test_a_failure_is_one_screen_of_strict_json(device):
     line = run_case(STRIDED, device(), Settings())
-    message = text(from_json(CaseRecord, parse_object(dumps(line), "here")))
-    assert message == text(line)
+    message = case_text(from_json(CaseRecord, parse_object(dumps(line), "here")))
+    assert message == case_text(line)
     assert len(message.splitlines()) <= 40
     assert max(map(len, message.splitlines())) <= 200
     assert line.id in message

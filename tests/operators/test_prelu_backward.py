@@ -18,12 +18,12 @@ import oracle
 from oracle import Call, OracleError, TensorSpec
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
-from oracle.explain.detail import text
 from oracle.fixtures.files import case_folder, write
 from oracle.fixtures.verifying import verify
 from oracle.operators.answers.api import references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink
+from oracle.reporting.summary import case_text
 from oracle.settings.settings import Settings
 
 NAME = "aclnnPreluBackward"
@@ -153,7 +153,7 @@ def test_a_failure_names_its_output() -> None:
         assert record.detail.output == output
     assert record.verdicts["strict"].reason.startswith("gradInput: ")
     assert "; gradWeight: " in record.verdicts["strict"].reason
-    assert "(output gradWeight)" in text(record)
+    assert "(output gradWeight)" in case_text(record)
 
 
 def test_a_view_of_an_output_is_judged_with_its_guards() -> None:
