@@ -12,13 +12,14 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 from ..record.codec import Number, to_json
 from ..record.reader import Record
-from ..record.types import CaseRecord, objections, scores
+from ..record.types import CaseRecord, Detail, objections, scores
 from ..system.strictjson import finite
 from .language.words import DID, equation, figure, verdict
 from .summary import case_text, command_for
@@ -31,20 +32,24 @@ COLUMNS = (
     "kernel_share", "duration_s", "golden_s", "backend_s", "worker", "device", "authority", "rule", "pattern", "cause",
     "bad", "total", "replay",
 )  # fmt: skip
+_OF_RUN = ("backend", "soc", "standard", "seed")
 _OF_CASE = ("id", "op", "family", "dtype", "status", "reason", "budget_used", "duration_s", "golden_s", "backend_s",
             "worker", "device", "authority")  # fmt: skip
 _OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet treats a cell that begins so as a formula
 
 
-def extra_entries(record: Record) -> list[tuple[str, str, str]]:
-    """Return entries that are no cases, as name, status and sentence: planned cases never ran, or no number was judged
-    although no case failed. Without them, a tool that only counts entries would accept such a run."""
+def entries(record: Record) -> Sequence[CaseRecord]:
+    """Return the cases, and an entry that is no case if planned cases never ran, or if no number was judged although no
+    case failed. Without it, a tool that only counts entries would accept such a run."""
     if record.missing:
-        return [(NOT_RECORDED, "notrun", f"{record.missing:,} of {record.planned:,} planned cases never ran")]
-    if record.unjudged and all(case.ok for case in record.cases):
-        return [(NOT_JUDGED, "error", f"no number was judged of {', '.join(record.unjudged)}")]
-    return []
+        text = f"{record.missing:,} of {record.planned:,} planned cases never ran"
+        entry = CaseRecord(NOT_RECORDED, "", "", "notrun", text)
+    elif record.unjudged and all(case.ok for case in record.cases):
+        entry = CaseRecord(NOT_JUDGED, "", "", "error", f"no number was judged of {', '.join(record.unjudged)}")
+    else:
+        return record.cases
+    return [*record.cases, replace(entry, detail=Detail(replay=record.header.command or "aclnn-oracle run"))]
 
 
 def csv_text(value: object) -> object:
@@ -62,15 +67,7 @@ def to_csv(records: Sequence[Record]) -> str:
 
     ``layer`` names the layers that reject the case, separated by spaces.
     """
-    return _table(COLUMNS, (row for record in records for row in _rows(record)))
-
-
-def _rows(record: Record) -> Iterator[dict[str, object]]:
-    head = record.header
-    run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
-    yield from ({**run, **_row(case, record)} for case in record.cases)
-    for name, status, sentence in extra_entries(record):
-        yield {**run, "id": name, "status": status, "reason": sentence}
+    return _table(COLUMNS, (_row(case, record) for record in records for case in entries(record)))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
@@ -82,7 +79,8 @@ def _table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def _row(case: CaseRecord, record: Record) -> dict[str, object]:
-    row: dict[str, object] = {name: getattr(case, name) for name in _OF_CASE}
+    row: dict[str, object] = {name: getattr(record.header, name) for name in _OF_RUN}
+    row |= {name: getattr(case, name) for name in _OF_CASE}
     row |= {"layer": " ".join(objections(case)), "kernel_share": case.kernel_share}
     if case.detail is not None:
         row |= {name: getattr(case.detail, name) for name in _OF_DETAIL}
@@ -107,16 +105,12 @@ JUNIT = {
 
 
 def _suite(record: Record) -> ET.Element:
-    entries = [_testcase(case, record) for case in record.cases]
-    for name, status, sentence in extra_entries(record):
-        entry = ET.Element("testcase", classname="aclnn-oracle", name=name, time="0")
-        ET.SubElement(entry, "error", type=status, message=sentence)
-        entries.append(entry)
-    tags = [child.tag for entry in entries for child in entry]
+    cases = [_testcase(case, record) for case in entries(record)]
+    tags = [child.tag for case in cases for child in case]
     suite = ET.Element(
         "testsuite",
         name=xml_text(f"aclnn-oracle {record.label}"),
-        tests=str(len(entries)),
+        tests=str(len(cases)),
         failures=str(tags.count("failure")),
         errors=str(tags.count("error")),
         skipped=str(tags.count("skipped")),
@@ -124,15 +118,19 @@ def _suite(record: Record) -> ET.Element:
         timestamp=xml_text(record.header.started),
     )
     properties = ET.SubElement(suite, "properties")
-    head = record.header
-    facts = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": figure(head.seed)}
-    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": str(verdict(record))}
+    facts = {**_facts(record), "seed": figure(record.header.seed)}
     facts |= {f"layer.{name}": f"{a}/{n}" for name, (a, n) in scores(record.cases).items()}
-    facts |= {"sum": equation(record), **{f"version.{name}": version for name, version in head.versions.items()}}
+    facts |= {"sum": equation(record), **{f"version.{name}": text for name, text in record.header.versions.items()}}
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=xml_text(name), value=xml_text(value))
-    suite.extend(entries)
+    suite.extend(cases)
     return suite
+
+
+def _facts(record: Record) -> dict[str, Any]:
+    """Return what ran, and how it ended."""
+    names = (*_OF_RUN, "catalogue_sha256", "command")
+    return {**{name: getattr(record.header, name) for name in names}, "verdict": str(verdict(record))}
 
 
 def _testcase(case: CaseRecord, record: Record) -> ET.Element:
@@ -193,12 +191,7 @@ def to_groups(records: Sequence[Record]) -> str:
 
 def to_ctrf(records: Sequence[Record]) -> str:
     """Return one document of CTRF JSON. The run's own status is ``rawStatus``; xfail is ``other``."""
-    tests = [_test(case, record) for record in records for case in record.cases]
-    tests += [
-        {"name": name, "status": "failed", "rawStatus": status, "duration": 0, "suite": [record.label],
-         "message": sentence}
-        for record in records for name, status, sentence in extra_entries(record)
-    ]  # fmt: skip
+    tests = [_test(case, record) for record in records for case in entries(record)]
     states = [test["status"] for test in tests]
     starts = [start for record in records if (start := _epoch_ms(record.header.started)) is not None]
     length = sum(_milliseconds(record.duration_s) for record in records)
@@ -217,7 +210,12 @@ def to_ctrf(records: Sequence[Record]) -> str:
                 "extra": {record.label: _totals(record) for record in records},
             },
             "tests": tests,
-            "environment": {"extra": {record.label: _environment(record) for record in records}},
+            "environment": {
+                "extra": {
+                    record.label: {**_facts(record), "notes": record.notes, "versions": record.header.versions}
+                    for record in records
+                }
+            },
         },
     }
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
@@ -227,21 +225,6 @@ def _totals(record: Record) -> dict[str, Any]:
     """Return the counts of cases by status, and by layer: how many it accepts, and how many it judged."""
     layers = {name: {"accepted": a, "judged": n} for name, (a, n) in scores(record.cases).items()}
     return {"planned": record.planned, **record.counts, "layers": layers}
-
-
-def _environment(record: Record) -> dict[str, Any]:
-    head = record.header
-    return {
-        "backend": head.backend,
-        "soc": head.soc,
-        "standard": head.standard,
-        "seed": head.seed,
-        "catalogue_sha256": head.catalogue_sha256,
-        "command": head.command,
-        "verdict": str(verdict(record)),
-        "notes": list(record.notes),
-        "versions": dict(head.versions),
-    }
 
 
 def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
@@ -324,15 +307,7 @@ def remark(case: CaseRecord) -> str:
 
 def to_ttk(records: Sequence[Record]) -> str:
     """Return TTK's result CSV: ``precision_status`` is PASS, FAIL, UNSUPPORTED, or GOLDEN_FAILURE for a faulty case."""
-    rows = []
-    for record in records:
-        rows += [_ttk(case, record) for case in record.cases]
-        rows += [
-            {"testcase_name": name, "soc_series": record.header.soc, "is_enabled": True,
-             "remark": f"{status}: {sentence}", "precision_status": "FAIL"}
-            for name, status, sentence in extra_entries(record)
-        ]  # fmt: skip
-    return _table(TTK_COLUMNS, rows)
+    return _table(TTK_COLUMNS, (_ttk(case, record) for record in records for case in entries(record)))
 
 
 def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
@@ -372,15 +347,7 @@ def _microseconds(value: Number | None) -> str:
 
 def to_msprobe(records: Sequence[Record]) -> str:
     """Return msprobe's details CSV: one row per case, columns in Chinese, ``Status`` pass, error or SKIP."""
-    rows = []
-    for record in records:
-        rows += [_msprobe(case) for case in record.cases]
-        rows += [
-            {**dict.fromkeys(MSPROBE_COLUMNS, BLANK), "API Name": name, "Status": "error",
-             "Message": f"{status}: {sentence}"}
-            for name, status, sentence in extra_entries(record)
-        ]  # fmt: skip
-    return _table(MSPROBE_COLUMNS, rows)
+    return _table(MSPROBE_COLUMNS, (_msprobe(case) for record in records for case in entries(record)))
 
 
 def _msprobe(case: CaseRecord) -> dict[str, object]:

@@ -197,7 +197,8 @@ def test_a_run_that_died_or_judged_nothing_is_green_nowhere(
 ) -> None:
     record = make(tmp_path)
     rows = list(csv.DictReader(io.StringIO(exchange.to_csv([record]))))
-    assert (rows[-1]["status"], rows[-1]["reason"]) == (status, reason)
+    last = rows[-1]
+    assert (last["status"], last["reason"], last["replay"]) == (status, reason, record.header.command)
     (suite,) = ET.fromstring(exchange.to_junit([record]))
     assert suite.get("errors") == "1"
     assert json.loads(exchange.to_ctrf([record]))["results"]["summary"]["failed"] == 1
