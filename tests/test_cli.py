@@ -195,6 +195,7 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatc
         (["replay", CASE, "--backend", "nothing"], "unknown backend 'nothing'"),
         (["replay", CASE, "--backend", "misbehaving:CannotBeMade"], "OSError: no device"),
         (["replay", CASE, "--catalogue", "gone"], "gone: no such folder"),
+        (["coverage", "."], ".: no catalogue in this folder"),
         (["coverage", "--require-threes", "90"], "--require-threes needs --interactions"),
         (["coverage", "--require-threes", "90", "--values"], "--require-threes needs --interactions"),
         (["coverage", "--require-threes", "101", "--interactions"], "--require-threes 101: must be 0 to 100"),

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..model.errors import OracleError
+
+if TYPE_CHECKING:
+    from ..catalogue.data.case import Case
+    from ..catalogue.expand.ecosystem import Volume
 
 INTERRUPTED = 130  # the exit status after Ctrl-C
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -42,6 +47,26 @@ COMMANDS = {
 def note(text: str) -> None:
     """Print a remark about slow work to standard error."""
     print(f"aclnn-oracle: {text}", file=sys.stderr)
+
+
+def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, limit: int | None = None) -> list[Case]:
+    """Return the cases of a YAML file, of a folder of them, or of an ATK JSON or TTK CSV with tensors of at most
+    ``limit`` elements. Say what was skipped. Raises OracleError if there are none."""
+    from ..catalogue import files, load, load_all
+    from ..interop import SUFFIXES, is_foreign_catalogue, load as load_foreign
+
+    if path.is_dir():
+        if not files(path):
+            raise OracleError(f"{path}: no catalogue in this folder; ATK JSON and TTK CSV are named file by file")
+        return load_all(path, volume, tier)
+    if not path.is_file():
+        raise OracleError(f"{path}: no such file or folder")
+    if path.suffix not in SUFFIXES and not is_foreign_catalogue(path):
+        return load(path, volume, tier)
+    loaded = load_foreign(path, limit=limit)
+    if loaded.skipped:
+        note(f"{path}: {loaded.summary}")
+    return loaded.cases
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,10 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError, writing
 from ..system.cache import real
-from . import Subparsers, at_least
-
-if TYPE_CHECKING:
-    from ..catalogue.data.case import Case
+from . import Subparsers, at_least, cases_of
 
 _EPILOG = """\
 examples:
@@ -50,9 +46,7 @@ def convert(args: argparse.Namespace) -> int:
         raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
     at_least("--limit", limit)
-    cases = []
-    for path in args.cases:
-        cases += _read(path, limit)
+    cases = [case for path in args.cases for case in cases_of(path, limit=limit)]
     planned = select(cases, tier=args.tier)
     if not planned:
         advice = f"no case of the {args.tier} tier; name another --tier" if cases else "no case is left to write"
@@ -86,21 +80,3 @@ def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> N
         folder.mkdir(parents=True, exist_ok=True)
         for target, text in texts.items():
             target.write_text(text, "utf-8")
-
-
-def _read(path: Path, limit: int) -> list[Case]:
-    from ..catalogue import files, load as load_yaml, load_all
-    from ..interop import is_foreign_catalogue, load
-
-    if path.is_dir():
-        if not files(path):
-            raise OracleError(f"{path}: no catalogue in this folder; ATK JSON and TTK CSV are named file by file")
-        return load_all(path)
-    if not path.is_file():
-        raise OracleError(f"{path}: no such file or folder")
-    if not is_foreign_catalogue(path):
-        return load_yaml(path)
-    loaded = load(path, limit=limit)
-    if loaded.skipped:
-        print(f"{path}: {loaded.summary}")
-    return loaded.cases

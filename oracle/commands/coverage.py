@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
-from . import Subparsers, at_least
+from . import Subparsers, at_least, cases_of
 
 if TYPE_CHECKING:
     from ..catalogue.data.case import Case
@@ -108,16 +108,12 @@ def _require_sense(args: argparse.Namespace) -> None:
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..catalogue.expand.ecosystem import Volume
-    from ..catalogue.loader import load, load_all, load_default, select
-    from ..interop import is_foreign_catalogue, load as load_foreign
+    from ..catalogue.loader import load_default, select
 
     wanted = None if volume is None else Volume.of(volume)
     cases: list[Case] = [] if paths else load_default((), wanted, tier)
     for path in paths:
-        if path.is_dir():
-            cases += load_all(path, wanted, tier)
-        else:
-            cases += load_foreign(path).cases if is_foreign_catalogue(path) else load(path, wanted, tier)
+        cases += cases_of(path, wanted, tier)
     return select(cases, tier=None if wanted else tier)
 
 

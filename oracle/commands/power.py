@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..catalogue import is_catalogue, load, operator_of, select
+from ..catalogue import load, operator_of, select
 from ..catalogue.data.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues, default_files, load_default, load_files
 from ..explain.where import HELP, chosen_by
@@ -28,7 +28,7 @@ from ..record.types import LAYERS
 from ..reporting.formats import require_writable, save
 from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
-from . import INTERRUPTED, Subparsers, add_cluster, number, whole
+from . import INTERRUPTED, Subparsers, add_cluster, cases_of, number, whole
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels run on it
 SEEDS = range(5)
@@ -311,16 +311,7 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
     only = _only(args)
     if not args.files:
         return load_default(only, tier=tier)
-    from .. import interop
-
-    cases: list[Case] = []
-    for path in args.files:
-        if path.suffix in (".yaml", ".yml") or is_catalogue(path):
-            cases += load(path, tier=tier)
-            continue
-        loaded = interop.load(path, limit=args.limit)
-        print(f"{path.name}: {loaded.summary}")
-        cases += loaded.cases
+    cases = (case for path in args.files for case in cases_of(path, tier=tier, limit=args.limit))
     return [case for case in cases if not only or case.op in only]
 
 
