@@ -25,7 +25,7 @@ from ..reporting.language.translate import ENGLISH
 from ..reporting.language.words import judged, verdict
 from ..run.session import header_of, versions
 from ..run.terminal import failures
-from ..settings.settings import settings_of
+from ..settings.settings import key_values, settings_of
 from ..standards import STANDARDS, Verdict, judge
 from ..standards.base import OUTPUT_TYPES, Array
 from ..system import npy
@@ -62,7 +62,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def judge_files(args: argparse.Namespace) -> int:
     """Judge, print the verdict and its metrics, and return the exit status."""
-    options = _options(args.option)
+    options = dict(key_values("--option", args.option))
     if args.golden.is_dir():
         return _judge_folder(args)
     if args.output is not None:
@@ -148,18 +148,6 @@ def _coarser(golden: np.dtype[Any], actual: np.dtype[Any]) -> bool:
     """Return whether both are floats, and the golden's have fewer bytes than the actual's."""
     floats = {kind.numpy for kind in OUTPUT_TYPES.values() if not kind.is_whole}
     return {golden.newbyteorder("="), actual.newbyteorder("=")} <= floats and golden.itemsize < actual.itemsize
-
-
-def _options(pairs: list[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise OracleError(f"--option {pair!r} must be KEY=VALUE")
-        if key in options:
-            raise OracleError(f"--option {key} is given twice: {options[key]!r} and {value!r}")
-        options[key] = value
-    return options
 
 
 def _load(path: Path) -> Array:
