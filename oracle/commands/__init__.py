@@ -49,6 +49,13 @@ def note(text: str) -> None:
     print(f"aclnn-oracle: {text}", file=sys.stderr)
 
 
+def progress(line: str, *, last: bool) -> None:
+    """Print a line about slow work to standard error. On a terminal the next line replaces it, but not the last."""
+    terminal = sys.stderr.isatty()
+    text, end = (f"\r\x1b[K{line}", "\n" if last else "") if terminal else (line, "\n")
+    print(text, end=end, file=sys.stderr, flush=True)
+
+
 def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, limit: int | None = None) -> list[Case]:
     """Return the cases of a YAML file, of a folder of them, or of an ATK JSON or TTK CSV with tensors of at most
     ``limit`` elements. Say what was skipped. Raises OracleError if there are none."""

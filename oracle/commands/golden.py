@@ -22,7 +22,7 @@ from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
 from ..reporting.formats import save
 from ..settings.options import soc_of
-from . import Subparsers, add_cluster, at_least, note
+from . import Subparsers, add_cluster, at_least, note, progress
 
 if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
@@ -163,8 +163,7 @@ def _progress(word: str) -> Progress | None:
         return None
 
     def show(done: int, total: int) -> None:
-        end = "\n" if done == total else ""
-        print(f"\r{done} of {total} cases {word}", end=end, file=sys.stderr, flush=True)
+        progress(f"{done} of {total} cases {word}", last=done == total)
 
     return show
 

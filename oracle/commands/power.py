@@ -20,7 +20,7 @@ from ..model.aclnn import PLATFORMS, platform
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named
-from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
+from ..power.measure import Plan, Score, look_elsewhere, measure
 from ..power.own_kernels import score_on
 from ..power.render import html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
@@ -28,7 +28,7 @@ from ..record.types import LAYERS
 from ..reporting.formats import require_writable, save
 from ..reporting.summary import aligned
 from ..settings.settings import Settings, settings_of
-from . import INTERRUPTED, Subparsers, add_cluster, cases_of, number, whole
+from . import INTERRUPTED, Subparsers, add_cluster, cases_of, number, progress, whole
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels run on it
 SEEDS = range(5)
@@ -146,7 +146,7 @@ def show_power(args: argparse.Namespace) -> int:
     if args.kernels is not None:
         cases = _selected(args, tier)
         own = score_on(args.kernels, cases, _settings(args), soc=args.soc, jobs=jobs, only=args.only,
-                       progress=_progress())  # fmt: skip
+                       progress=_tell)  # fmt: skip
         print(text_of_kernels(own, len(cases)))
         _write_json(args.json, own.to_json())
         return 0 if own.passed else 1
@@ -177,7 +177,7 @@ def show_power(args: argparse.Namespace) -> int:
     )
     if not plan.defects() and not args.right_only:
         raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
-    score = measure(plan, _progress())
+    score = measure(plan, _tell)
     if score.complete and score.survivors:
         _look_elsewhere(score, args.files)
     data = summarise(score, names=names, tier=tier, command=_command(args))
@@ -330,7 +330,7 @@ def _look_elsewhere(score: Score, files: list[Path]) -> None:
     others = [case for case in select(others, tier="standard") if case.id not in own]
     question = f"which of {len(others):,} other cases of the built-in catalogue notice them?"
     print(f"{len(score.survivors):,} wrong kernels are not noticed; {question}", file=sys.stderr, flush=True)
-    look_elsewhere(score, tuple(others), _progress())
+    look_elsewhere(score, tuple(others), _tell)
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -349,14 +349,5 @@ def _command(args: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _progress() -> Progress:
-    """Return a function that prints progress to stderr: on a terminal one line that is overwritten, else new lines."""
-    terminal = sys.stderr.isatty()
-
-    def tell(what: str, done: int, count: int) -> None:
-        line = f"[{done}/{count}] {what}"
-        end = "" if terminal and done < count else "\n"
-        sys.stderr.write(f"\r\x1b[K{line}{end}" if terminal else f"{line}\n")
-        sys.stderr.flush()
-
-    return tell
+def _tell(what: str, done: int, count: int) -> None:
+    progress(f"[{done}/{count}] {what}", last=done >= count)

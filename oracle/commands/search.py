@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS
 from ..model.errors import OracleError
-from . import INTERRUPTED, Subparsers
+from . import INTERRUPTED, Subparsers, progress
 
 if TYPE_CHECKING:
-    from ..search import Search, Searched
+    from ..search import Search
     from ..settings.settings import Settings
 
 _DESCRIPTION = """\
@@ -81,7 +81,9 @@ def search(args: argparse.Namespace) -> int:
     bench.open()
     try:
         for state in result.seek(args.minutes * 60):
-            _report_progress(state)
+            visited, failing = len(state.visited), len(state.failures)
+            text = f"{state.op}: {state.calls:,} calls, {visited:,} conditions and pairs, {failing} failing"
+            progress(text, last=False)
     except KeyboardInterrupt:
         print("\ninterrupted: what was found so far is written", file=sys.stderr)
         interrupted = True
@@ -89,14 +91,6 @@ def search(args: argparse.Namespace) -> int:
         bench.close()
     status = _written(result, settings, args.output)
     return INTERRUPTED if interrupted else status
-
-
-def _report_progress(state: Searched) -> None:
-    """Print the progress on an operator to stderr."""
-    line = (
-        f"{state.op}: {state.calls:,} calls, {len(state.visited):,} conditions and pairs, {len(state.failures)} failing"
-    )
-    print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr)
 
 
 def _written(found: Search, settings: Settings, folder: Path) -> int:
