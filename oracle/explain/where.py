@@ -92,18 +92,12 @@ class Where:
 
     def of_record(self, case: CaseRecord, tier: str = "") -> bool:
         """Return whether a case of a record is chosen."""
-        quick = {"id": case.id, "op": case.op, "family": case.family, "dtype": case.dtype, "tier": tier,
+        op = f"{case.op} {case.id.partition('/')[0]}"  # a text may be a part of either name
+        quick = {"id": case.id, "op": op, "family": case.family, "dtype": case.dtype, "tier": tier,
                  "status": case.status, "reason": case.reason, **case.attrs}  # fmt: skip
-        slow = [word for word in self.words if word.name not in quick]
-        if not all(word.holds(_of_op(case) if word.name == "op" else quick[word.name])
-                   for word in self.words if word.name in quick):  # fmt: skip
-            return False
-        return not slow or all(_fits(word, facts_of(case)) for word in slow)
-
-
-def _of_op(case: CaseRecord) -> str:
-    """Return both names of an operator: a text may be a part of either."""
-    return f"{case.op} {case.id.partition('/')[0]}"
+        return all(word.holds(quick[word.name]) for word in self.words if word.name in quick) and all(
+            _fits(word, facts_of(case)) for word in self.words if word.name not in quick
+        )
 
 
 def _fits(word: Word, facts: Mapping[str, Any]) -> bool:
@@ -119,6 +113,8 @@ _OF_TENSOR = {"layout": "the layout of {}", "strides": "the strides of {}", "for
               "dtype": "the type of {}", "rank": "the rank of {}",
               **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
 _OF_CALL = {
+    **SIZES,
+    "dtype": "the type",
     "axis": "the axis",
     "axis.first": "the axis counted from 0",
     "axis.last": "the axis counted from the end",
@@ -130,10 +126,8 @@ _OF_CALL = {
 
 def fact_of(name: str) -> str:
     """Return the fact for a name in a choice."""
-    if name in SIZES or name in _OF_CALL:
-        return SIZES.get(name) or _OF_CALL[name]
     tensor, dot, kind = name.partition(".")
-    return _OF_TENSOR[kind].format(tensor) if dot else "the type" if name == "dtype" else f"the attribute {name}"
+    return _OF_CALL.get(name) or (_OF_TENSOR[kind].format(tensor) if dot else f"the attribute {name}")
 
 
 def words_of(conditions: Iterable[Condition]) -> str:
@@ -145,7 +139,7 @@ def name_of(fact: str) -> str:
     """Return the name for a fact in a choice."""
     if fact.startswith("the attribute "):
         return fact.removeprefix("the attribute ")
-    known = next((name for name, each in {**SIZES, **_OF_CALL, "dtype": "the type"}.items() if each == fact), "")
+    known = next((name for name, each in _OF_CALL.items() if each == fact), "")
     return known or next(
         f"{result[1]}.{kind}" for kind, form in _OF_TENSOR.items()
         if (result := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
