@@ -98,7 +98,10 @@ def elements(
     if bad is None:
         bad = (score > 0) & judged
     wrong = wrong | bad if wrong.any() else bad
-    distance = ulp_distance(actual, golden) if is_float(actual) else _integer_distance(actual, golden)
+    if is_float(actual):
+        distance = ulp_distance(actual, golden)
+    else:
+        distance = np.abs(actual.astype(np.float64) - golden.astype(np.float64)).reshape(-1).astype(np.uint64)
     places, cause = "", ""
     shape = actual.shape
     if bad.any() and explained:
@@ -155,10 +158,6 @@ def ignored_rows(reference: Reference) -> Array | None:
         return None
     rows: Array = np.asarray(zeros.all(axis=1))
     return rows if rows.any() and not rows.all() else None
-
-
-def _integer_distance(actual: Array, golden: Array) -> Array:
-    return np.abs(actual.astype(np.float64) - golden.astype(np.float64)).reshape(-1).astype(np.uint64)
 
 
 def _score(actual: Array, value: Array, bound: Array) -> Array:

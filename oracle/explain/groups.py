@@ -206,14 +206,15 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     if everything.value:
         return [everything]
     whole = _contrasted(population, chosen)
-    if whole is not None and _is_one_bug(whole, int(np.count_nonzero(chosen))):
+    if whole is not None and whole.failed >= max(CLEAR * whole.inside, FULL * np.count_nonzero(chosen)):  # one bug
         return [part(chosen, whole)]
     result, left = [], chosen.copy()
+    without_cause = np.array([not (case.detail and case.detail.cause) for case in population.cases], bool)
     for own in _by_cause(population, chosen):
         own &= left
         where = _contrasted(population, own)
         if where is not None:
-            own |= left & where.holds & _without_cause(population)
+            own |= left & where.holds & without_cause
             kept = own | ~population.bad
             where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
         result.append(part(own, where))
@@ -249,20 +250,12 @@ def _contrasted(population: Population, chosen: Array) -> Contrast | None:
     return replace(result, holds=holds)
 
 
-def _is_one_bug(where: Contrast, failures: int) -> bool:
-    return where.failed >= CLEAR * where.inside and where.failed >= FULL * failures
-
-
 def _by_cause(population: Population, chosen: Array) -> list[Array]:
     """Return the failures of each cause that explains enough of them, the most frequent cause first."""
     causes = [key_of(case.detail.cause) if case.detail else "" for case in population.cases]
     counts = Counter(cause for cause, is_one in zip(causes, chosen, strict=True) if is_one and cause)
     least = max(2.0, OFTEN * np.count_nonzero(chosen))
     return [chosen & np.array([c == cause for c in causes], bool) for cause, n in counts.most_common() if n >= least]
-
-
-def _without_cause(population: Population) -> Array:
-    return np.array([not (case.detail and case.detail.cause) for case in population.cases], bool)
 
 
 # ---- over operators --------------------------------------------------------------------------------------------------
