@@ -99,21 +99,12 @@ class Judged:
         if bad is None:
             return
         self.bad += int(bad.sum())
-        place = self._flat(int(np.argmax(bad)), bad.shape, start)
+        axis, whole = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
+        index = [i + (start if k == axis else 0) for k, i in enumerate(np.unravel_index(np.argmax(bad), bad.shape))]
+        place = int(np.ravel_multi_index(index, whole))  # in the whole output
         self.first = place if self.first is None else min(self.first, place)
         still = holding(POISON, np.ascontiguousarray(block.actual).reshape(-1)).reshape(bad.shape)
         self.unwritten += int(np.count_nonzero(still & bad))
-
-    def _flat(self, flat: int, shape: tuple[int, ...], start: int) -> int:
-        """Return the flat index in the whole output of an element of a block that begins at slice ``start``."""
-        axis, whole = self.memory.axes[self.name], self.memory.outputs[self.name].view.shape
-        index = [int(i) for i in np.unravel_index(flat, shape)]
-        if axis is not None:
-            index[axis] += start
-        place = 0
-        for i, n in zip(index, whole, strict=True):
-            place = place * n + i
-        return place
 
     @property
     def size(self) -> int:

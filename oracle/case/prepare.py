@@ -7,7 +7,7 @@ import json
 import warnings
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -240,11 +240,8 @@ class GoldenCache:
 
     folder: Path
     limit: int = LIMIT
-    code: str = ""
+    code: str = field(default_factory=code_digest)
     written: int = 0
-
-    def __post_init__(self) -> None:
-        self.code = self.code or code_digest()
 
     def path(self, case: Case, settings: Settings) -> Path:
         """Return the path of a case's entry, whether or not it exists."""
@@ -272,8 +269,8 @@ class GoldenCache:
         result: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
         for name, value in arrays.items():
             if name.startswith(_FIELD):
-                output, _, field = name.removeprefix(_FIELD).partition(" ")
-                result[output][field] = value
+                output, _, part = name.removeprefix(_FIELD).partition(" ")
+                result[output][part] = value
         return memory, {output: Reference(**given) for output, given in result.items()}
 
     def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
@@ -282,7 +279,7 @@ class GoldenCache:
         Keep no entry if the code on disk changed after it was loaded: its digest would be wrong."""
         parts: dict[str, Any] = {_INPUT + name: memory_of(v) for name, v in memory.inputs.items() if v is not None}
         for output, reference in references.items():
-            parts |= {f"{_FIELD}{output} {field.name}": getattr(reference, field.name) for field in fields(reference)}
+            parts |= {f"{_FIELD}{output} {each.name}": getattr(reference, each.name) for each in fields(reference)}
         content = packed(parts)
         if len(content) * LARGEST > self.limit or not code_is_as_loaded():
             return

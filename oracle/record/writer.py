@@ -21,7 +21,7 @@ from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
 from .codec import from_json, parse_object
 from .reader import Lines, Record, case_lines, counts_of, cut, differences, lines_of, spent
-from .types import GOOD, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, scores, unjudged_of
+from .types import GOOD, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
 
 # The file of a record: one run appends lines one by one. Lines stay in memory while they cannot be written to the disk.
 
@@ -226,10 +226,6 @@ class RecordWriter:
     def counts(self) -> Mapping[str, int]:
         """Return the number of cases per status, with every status; their sum is the planned count."""
         return counts_of(self.said.cases.values(), self.said.header.planned)
-
-    def layers(self) -> dict[str, tuple[int, int]]:
-        """Return for each layer how many cases it accepts, and how many it judged."""
-        return scores(self.said.cases.values())
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator with only skipped cases: it was not tested."""

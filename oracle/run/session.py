@@ -36,7 +36,7 @@ from ..model.aclnn import DOCUMENT, platform
 from ..model.errors import OracleError
 from ..place import Bench, ClusterRunner
 from ..record.reader import Record
-from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, describe_changes
+from ..record.types import SCHEMA, CaseRecord, Group, RunHeader, describe_changes, scores
 from ..record.writer import RecordWriter
 from ..reduce.script import script
 from ..reduce.shrink import shrink_with
@@ -373,7 +373,7 @@ class Run:
             self.problems.append(str(error))
         counts = self.recorder.counts()
         lines = summary(counts, self.language)
-        lines += by_layer(self.recorder.layers(), self.language)
+        lines += by_layer(scores(self.recorder.said.cases.values()), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
             if counts.get("notrun"):
