@@ -44,7 +44,7 @@ def _add_doctor(subparsers: Subparsers) -> None:
 
 def _examine(args: argparse.Namespace) -> int:
     """Print each finding as soon as it is made; return 1 if any failed."""
-    from ..doctor import examine, pack, worst
+    from ..doctor import examine, failed, pack, worst
 
     asked = platform(args.soc).soc if args.soc is not None else ""
     if args.emulate:
@@ -53,23 +53,16 @@ def _examine(args: argparse.Namespace) -> int:
     for finding in examine(emulate=args.emulate):
         findings.append(finding)
         print("\n".join(finding.lines()), flush=True)
-    if asked and _soc(findings) != asked:
-        findings.append(_missed(asked, _soc(findings)))
+    soc = _soc(findings)
+    if asked and soc != asked:
+        here = f"the device here is {soc}" if soc else "no device was found"
+        then = f"say --soc {soc}" if soc else "do what the lines above say"
+        findings.append(failed("--soc", f"{asked} is asked for, and {here}", then))
         print("\n".join(findings[-1].lines()), flush=True)
     if args.pack is not None:
-        soc = _soc(findings)
         pack(args.pack, findings, backend="aclnn" if soc else "", soc=soc, emulate=args.emulate)
         print(f"written: {args.pack}")
     return int(worst(findings) == "failed")
-
-
-def _missed(asked: str, there: str) -> Finding:
-    """Return the finding for a --soc that is not the device on this machine."""
-    from ..doctor import failed
-
-    if there:
-        return failed("--soc", f"{asked} is asked for, and the device here is {there}", f"say --soc {there}")
-    return failed("--soc", f"{asked} is asked for, and no device was found", "do what the lines above say")
 
 
 def _soc(findings: list[Finding]) -> str:

@@ -366,9 +366,8 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.globals.update(
         name=words.NAME, meaning=words.MEANING, order=words.ORDER, query=query, atom=atom, kinds=kinds, label=LABEL,
-        bars=bars, map_parts=map_parts, grid_paths=grid_paths,
-        split_id=split_id, command_for=command_for, sum_of=sum_of, group_name=diff.NAME,
-        judged=words.judged, as_phrase=Phrase,
+        bars=bars, map_parts=map_parts, grid_paths=grid_paths, command_for=command_for, sum_of=sum_of,
+        group_name=diff.NAME, judged=words.judged, as_phrase=Phrase,
     )  # fmt: skip
     return environment
 
