@@ -345,18 +345,11 @@ FREE = frozenset({"python", "platform", "numpy", "ml_dtypes", "gmpy2", "pytest"}
 
 def differences(old: RunHeader, new: RunHeader, *, except_for: Collection[str] = ()) -> list[str]:
     """Return the differences between the first lines of two records, in words; empty if they belong to one run."""
-    return [f"{name}: {_short(a)} there, {_short(b)} here" for name, a, b in _differing(old, new, except_for)]
-
-
-def _differing(old: RunHeader, new: RunHeader, except_for: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    for name in (each.name for each in fields(RunHeader) if each.name not in OWN.union(except_for)):
-        a, b = getattr(old, name), getattr(new, name)
-        if a != b:
-            yield name, a, b
-    for name in sorted({*old.versions, *new.versions} - FREE):
-        a, b = old.versions.get(name, "none"), new.versions.get(name, "none")
-        if a != b:
-            yield f"version of {name}", a, b
+    names = [each.name for each in fields(RunHeader) if each.name not in OWN.union(except_for)]
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in names]
+    pairs += [(f"version of {name}", old.versions.get(name, "none"), new.versions.get(name, "none"))
+              for name in sorted({*old.versions, *new.versions} - FREE)]  # fmt: skip
+    return [f"{name}: {_short(a)} there, {_short(b)} here" for name, a, b in pairs if a != b]
 
 
 def _short(value: Any) -> str:

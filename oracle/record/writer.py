@@ -354,13 +354,12 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
     planned cases have no lines, and the merged record has no last line. Raises OracleError for missing shards, and for
     records that do not belong together, with their differences.
     """
-    shards = _shards(records)
+    count, shards = _shards(records)
     first = records[0]
     for record in records[1:]:
         result = differences(first.header, record.header, except_for=("shard",))
         if result:
             raise OracleError(f"{record.path} does not belong to {first.path}: {'; '.join(result)}")
-    count = next(iter(shards.values()))
     missing = [number for number in range(1, count + 1) if number not in shards]
     if missing and not partial:
         shards_are = ("shard {} of {} is", "shards {} of {} are")[len(missing) > 1]
@@ -376,23 +375,24 @@ def merged(records: Sequence[Record], path: Path, *, partial: bool = False) -> t
     return said.record(), (f"{line}\n" for line in lines)
 
 
-def _shards(records: Sequence[Record]) -> dict[int, int]:
-    """Return N by K of every record. Raises OracleError for a record that is no shard, or for a duplicate shard."""
-    shards: dict[int, int] = {}
-    paths: dict[int, Record] = {}
+def _shards(records: Sequence[Record]) -> tuple[int, Mapping[int, Record]]:
+    """Return N, and the records by K. Raises OracleError for a record that is no shard of N, or for a duplicate."""
+    shards: dict[int, Record] = {}
+    whole = 0
     for record in records:
         result = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", record.header.shard)
         if result is None:
             what = record.header.shard or "the record of a whole run"
             raise OracleError(f"{record.path}: {what}; merge joins the records of run --shard K/N")
         number, count = int(result[1]), int(result[2])
-        if number in shards and shards[number] == count:
-            raise OracleError(f"shard {number}/{count} is there twice: {paths[number].path} and {record.path}")
-        if shards and count not in shards.values():
+        whole = whole or count
+        if count != whole:
             first = records[0]
             raise OracleError(f"{record.path} is shard {record.header.shard}, {first.path} shard {first.header.shard}")
-        shards[number], paths[number] = count, record
-    return shards
+        if number in shards:
+            raise OracleError(f"shard {number}/{count} is there twice: {shards[number].path} and {record.path}")
+        shards[number] = record
+    return whole, shards
 
 
 def _span(numbers: Sequence[int]) -> str:
