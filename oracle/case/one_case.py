@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,12 @@ def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend)
         return outcome
     if getattr(backend, "recorded", False):
         return _with_cause(outcome, "") if cause == KEPT and not np.isfinite(held).all() else outcome
-    rerun = partial(_rerun, prepared, backend)
+
+    def rerun(poison: str | None = None) -> tuple[Prepared, Execution]:
+        once = replace(prepared.settings, record_outputs=None, determinism=1, invariance=False)
+        again = replace(prepared.again(poison), settings=once)
+        return again, execute(again, backend, Stopwatch())
+
     try:
         if not cause and _passes(*rerun()):
             return _with_cause(outcome, AGAIN)
@@ -84,13 +88,6 @@ def _compared_with_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> 
         return _with_cause(outcome, KEPT)
     of_zeros = not cause.startswith(NOT_WRITTEN) or (np.array_equal(wrong, zero) and not zero.all())
     return _with_cause(outcome, STALE) if of_zeros else outcome
-
-
-def _rerun(prepared: Prepared, backend: Backend, poison: str | None = None) -> tuple[Prepared, Execution]:
-    """Run the same call once more, with another poison if one is given."""
-    once = replace(prepared.settings, record_outputs=None, determinism=1, invariance=False)
-    again = replace(prepared.again(poison), settings=once)
-    return again, execute(again, backend, Stopwatch())
 
 
 def _passes(prepared: Prepared, execution: Execution) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..catalogue.data.layout import VIEWS, Layout, arrange
+from ..catalogue.data.layout import VIEWS, arrange
 from ..model import classes
 from ..model.classes import IN_ORDER, form_class, stride_class
 from ..operators import OPERATORS
@@ -45,11 +45,6 @@ class Tensor:
         view = next((word for word in rest if re.split(r"[:+]", word)[0] in (*VIEWS, "as")), "contiguous")
         values = next((word for word in rest if word != view), "")
         return cls(result["dtype"], shape, values, view)
-
-    @property
-    def layout(self) -> Layout:
-        """The places of its elements in memory."""
-        return arrange(self.shape, self.view)
 
 
 def facts_of(case: CaseRecord) -> dict[str, Fact]:
@@ -135,7 +130,7 @@ def _of_tensor(
         yield f"{name} mixed", False
         return
     yield f"{name} present", True
-    layout = tensor.layout
+    layout = arrange(tensor.shape, tensor.view)
     strides = stride_class(tensor.shape, layout.strides)
     yield f"the layout of {name}", re.split(r"[:+]", tensor.view)[0]
     yield f"the strides of {name}", strides
