@@ -22,7 +22,7 @@ from ..record.reader import Record
 from ..record.types import CaseRecord, Detail, objections, scores
 from ..system.strictjson import finite
 from .language.words import DID, equation, figure, verdict
-from .summary import case_text, command_for
+from .summary import case_text, command_for, or_zero
 
 # XML 1.0 cannot represent these characters; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -114,7 +114,7 @@ def _suite(record: Record) -> ET.Element:
         failures=str(tags.count("failure")),
         errors=str(tags.count("error")),
         skipped=str(tags.count("skipped")),
-        time=_seconds(record.duration_s),
+        time=f"{or_zero(record.duration_s):.3f}",  # Jenkins' schema (junit-10.xsd) allows three decimals
         timestamp=xml_text(record.header.started),
     )
     properties = ET.SubElement(suite, "properties")
@@ -139,7 +139,7 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
         "testcase",
         classname=xml_text(f"{slug}.{case.family}" if case.family else case.op or slug),
         name=xml_text(case.id),
-        time=_seconds(case.duration_s),
+        time=f"{or_zero(case.duration_s):.3f}",
     )
     of_layers = _layer_properties(case)
     if of_layers:
@@ -166,11 +166,6 @@ def xml_text(text: str) -> str:
     return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _seconds(value: Number | None) -> str:
-    """Return seconds with three decimals: Jenkins' schema (junit-10.xsd) allows no more."""
-    return f"{value:.3f}" if value is not None and math.isfinite(value) else "0"
-
-
 CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # all other statuses are "failed"
 
 
@@ -194,7 +189,7 @@ def to_ctrf(records: Sequence[Record]) -> str:
     tests = [_test(case, record) for record in records for case in entries(record)]
     states = [test["status"] for test in tests]
     starts = [start for record in records if (start := _epoch_ms(record.header.started)) is not None]
-    length = sum(_milliseconds(record.duration_s) for record in records)
+    length = sum(round(1000 * or_zero(record.duration_s)) for record in records)
     start = min(starts, default=0)
     document = {
         "reportFormat": "CTRF",
@@ -232,7 +227,7 @@ def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
         "name": case.id,
         "status": CTRF.get(case.status, "failed"),
         "rawStatus": case.status,
-        "duration": _milliseconds(case.duration_s),
+        "duration": round(1000 * or_zero(case.duration_s)),
         "suite": [record.label, case.op or "(no operator)", *([case.family] if case.family else [])],
         "tags": [tag for tag in (case.dtype,) if tag],
     }
@@ -245,10 +240,6 @@ def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
     if extra := {**extra, **_layer_properties(case)}:
         test["extra"] = extra
     return test
-
-
-def _milliseconds(value: Number | None) -> int:
-    return round(1000 * value) if value is not None and math.isfinite(value) else 0
 
 
 def _epoch_ms(text: str) -> int | None:

@@ -138,20 +138,20 @@ class Summary:
         return frozenset(set(self.dtypes) - valued - died)
 
     def slowest(self, n: int) -> list[CaseRecord]:
-        return sorted(self.record.cases, key=lambda c: -_finite(c.duration_s))[:n]
+        return sorted(self.record.cases, key=lambda c: -or_zero(c.duration_s))[:n]
 
     def closest(self, n: int) -> list[CaseRecord]:
         """Return the passing cases with the largest kernel share; without shares in the record, the largest
         part of the error budget."""
         passing = [case for case in self.record.cases if case.status == "pass" and case.budget_used]
-        return sorted(passing, key=lambda case: (-_finite(case.kernel_share), -_finite(case.budget_used)))[:n]
+        return sorted(passing, key=lambda case: (-or_zero(case.kernel_share), -or_zero(case.budget_used)))[:n]
 
     @cached_property
     def time(self) -> dict[str, float]:
         """Seconds over all cases: in the golden, in the backend, and in the rest (data, verdict, overhead)."""
-        golden = sum(_finite(case.golden_s) for case in self.record.cases)
-        backend = sum(_finite(case.backend_s) for case in self.record.cases)
-        whole = sum(_finite(case.duration_s) for case in self.record.cases)
+        golden = sum(or_zero(case.golden_s) for case in self.record.cases)
+        backend = sum(or_zero(case.backend_s) for case in self.record.cases)
+        whole = sum(or_zero(case.duration_s) for case in self.record.cases)
         return {"golden": golden, "backend": backend, "other": max(0.0, whole - golden - backend)}
 
     @cached_property
@@ -199,7 +199,8 @@ def columns(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
     return [*((dtype,) for dtype in dtypes if dtype in used), folded]
 
 
-def _finite(value: Number | None) -> float:
+def or_zero(value: Number | None) -> float:
+    """Return a number; 0 if it is unknown or not finite."""
     return 0.0 if value is None or not math.isfinite(value) else float(value)
 
 
