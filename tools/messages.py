@@ -19,6 +19,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from oracle.reporting.language.translate import PHRASES, SENTENCES
+
 PACKAGE = Path(__file__).parents[1] / "oracle"
 LOCALE = PACKAGE / "reporting" / "locale"
 DOMAIN = "aclnn-oracle"
@@ -26,7 +28,7 @@ LANGUAGES = ("zh",)
 METHODS = [("reporting/**.py", "python"), ("reporting/templates/**.j2", "jinja2.ext.babel_extract"),
            ("run/**.py", "python")]  # fmt: skip
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
-KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": (2,)}
+KEYWORDS = {"_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": (2,)}
 
 
 def gathered() -> Catalog:
@@ -35,6 +37,8 @@ def gathered() -> Catalog:
     for _file, _line, message, _comments, context in extract_from_dir(PACKAGE, METHODS, keywords=KEYWORDS):
         if message:
             catalogue.add(message, context=context)
+    for text in (*PHRASES, *SENTENCES):
+        catalogue.add(text)
     return catalogue
 
 
