@@ -197,10 +197,11 @@ class Lines:
             self.before[self.cases.pop(case.id).status] += 1
         self.cases[case.id] = case
 
-    def all(self) -> Iterator[RunHeader | CaseRecord | RunEnd]:
+    def all(self) -> Iterator[RunHeader | CaseRecord | Group | RunEnd]:
         """Yield the content of every line; of two lines with the same id, the later one."""
         yield self.header
         yield from self.cases.values()
+        yield from self.groups
         if self.end is not None:
             yield self.end
 

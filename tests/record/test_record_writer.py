@@ -18,6 +18,7 @@ from synthetic import case, header
 
 from oracle.cli import main
 from oracle.model.errors import OracleError
+from oracle.record.codec import from_json, parse_object
 from oracle.record.reader import read, spent
 from oracle.record.types import CaseRecord, LayerVerdict, RunHeader, scores
 from oracle.record.writer import RecordWriter, dumps
@@ -171,7 +172,8 @@ def test_what_can_be_read_of_a_damaged_record_is_salvaged_and_the_rest_counted(t
 def ended(path: Path) -> RecordWriter:
     writer = RecordWriter(path)
     writer.begin(1, HEADER)
-    writer.case(line(0))
+    writer.case(failed := line(0).replace('"pass"', '"fail"'))
+    writer.explain(synthetic.grouped([from_json(CaseRecord, parse_object(failed, "here"))]).groups)
     writer.end()
     return writer
 
