@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.aclnn import DEFAULT_SOC, PLATFORMS
-from ..model.errors import OracleError
+from ..model.errors import OracleError, writing
 from . import INTERRUPTED, Subparsers, progress
 
 if TYPE_CHECKING:
@@ -71,10 +71,8 @@ def search(args: argparse.Namespace) -> int:
     asked |= {"soc": soc_of(args.soc), "layers": "structure,strict"}
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
-    try:
+    with writing(f"-o {args.output}", "; name a folder that can be made"):
         args.output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OracleError(f"-o {args.output}: {error.strerror or error}; name a folder that can be made") from error
     require_writable("-o", args.output / "found.yaml")
     bench, interrupted = Bench(settings), False
     result = Search(operators, settings, bench.further)

@@ -163,11 +163,9 @@ def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
 class Lines:
     """The parsed lines of a record, read or written so far. ``half``: a sentence about a half-written last line."""
 
-    def __init__(self, path: Path, header: RunHeader, half: str = "", *, brief: bool = False) -> None:
-        self.path = path
-        self.header = header
-        self.half = half
-        self.brief = brief
+    def __init__(self, path: Path, header: RunHeader, *, brief: bool = False) -> None:
+        self.path, self.header, self.brief = path, header, brief
+        self.half = ""
         self.cases: dict[str, CaseRecord] = {}
         self.reruns: Counter[str] = Counter()
         self.before: Counter[str] = Counter()  # statuses of the lines that are ignored
