@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, check, dtype_in, ends_if_empty, exp, is_nan, max_rank, not_null, output, promoted_type,
-    promotes, tensor, where,
+    broadcast_together, check, dtype_in, ends_if_empty, exp, float_types, is_nan, max_rank, not_null, output,
+    promoted_type, promotes, tensor, where,
 )  # fmt: skip
 from .gelu import BETA, CUBIC, TYPES
 
@@ -65,7 +65,7 @@ def kernel_910(g: Expression, x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "gradInput")
-    yield promotes(a, INPUTS, TYPES if platform.bfloat16 else TYPES[:2])
+    yield promotes(a, INPUTS, float_types(platform))
     for name in INPUTS:
         yield max_rank(a, name)
     yield broadcast_together(a, INPUTS, "gradInput")

@@ -24,11 +24,10 @@ from typing import Any
 
 from ..page import (
     MAIN, MUTUAL, PI, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, check, choice, differentiated, ends_if_empty, erf, erfc, exp, max_rank, maximum, minimum,
-    not_null, output, promoted, promoted_type, promotes, sqrt, tensor, torch_npu, where,
+    broadcast_together, check, choice, differentiated, ends_if_empty, erf, erfc, exp, float_types, max_rank, maximum,
+    minimum, not_null, output, promoted, promoted_type, promotes, sqrt, tensor, torch_npu, where,
 )  # fmt: skip
 from . import gelu_backward
-from .gelu import TYPES
 from .gelu_backward import INPUTS
 from .gelu_v2 import WORDS
 
@@ -74,7 +73,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     common = promoted(*(a[name].dtype_name for name in INPUTS)) if None not in (a[n] for n in INPUTS) else None
     yield not_null(a, *INPUTS, "gradInput", "approximate")
-    yield promotes(a, INPUTS, TYPES if platform.bfloat16 else TYPES[:2])
+    yield promotes(a, INPUTS, float_types(platform))
     kind = a["gradInput"].dtype_name
     problem = f"gradInput has dtype {kind}; it must be {common}, the inputs' common dtype"
     yield check("gradInput of the common dtype", None if kind == common else problem)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..page import (
     HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, dtype_in, ends_if_empty, exp, in_range, max_rank, not_null, output, tensor,
+    check, dtype_in, ends_if_empty, exp, float_types, in_range, max_rank, not_null, output, tensor,
 )  # fmt: skip
 
 NARROW = ("float16", "bfloat16")
@@ -36,9 +36,8 @@ CHAINED = Form(formula, native=NARROW, departs=True)
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    listed = ("float32", "float16", "float64", *(("bfloat16",) if platform.bfloat16 else ()))
     for name in ("self", "out"):
-        yield dtype_in(a, name, listed)
+        yield dtype_in(a, name, float_types(platform, "float64"))
     for name in ("self", "out"):
         yield max_rank(a, name)
     shape, rank, dim = a["self"].shape, a["self"].rank, a["dim"]

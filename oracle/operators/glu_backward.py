@@ -18,9 +18,8 @@ values for which a kernel's order gives another result (a - a * s for an infinit
 from __future__ import annotations
 
 from ..page import (
-    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check,
-    dtype_in, ends_if_empty, equal, exp, in_range, max_rank, not_null, output, same_dtype, same_shape, tensor,
-    where,
+    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check, dtype_in,
+    ends_if_empty, equal, exp, float_types, in_range, max_rank, not_null, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 from .glu import even
 
@@ -54,8 +53,7 @@ CHAINED = Form(kernel_tbe, native=("bfloat16",))
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "gradOut", "out")
-    listed = ("float32", "float16", "float64", *(("bfloat16",) if platform.bfloat16 else ()))
-    yield dtype_in(a, "self", listed)
+    yield dtype_in(a, "self", float_types(platform, "float64"))
     yield same_dtype(a, "gradOut", "self")
     yield same_dtype(a, "out", "self")
     for name in ("self", "out", "gradOut"):

@@ -19,8 +19,8 @@ from fractions import Fraction
 
 from ..page import (
     MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    check, dtype_in, ends_if_empty, has_axes, is_empty, is_finite, is_nan, max_rank, not_null, output, same_dtype,
-    same_shape, tensor, where,
+    check, dtype_in, ends_if_empty, float_types, has_axes, is_empty, is_finite, is_nan, max_rank, not_null, output,
+    same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
 SCALE = Fraction("1.0507009873554804934193349852946")
@@ -45,12 +45,11 @@ def distributed(g: Expression, y: Expression) -> Expression:
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    types = ("float32", "float16", "int32", "int8", *(["bfloat16"] if platform.bfloat16 else []))
     yield not_null(a, *TENSORS)
     yield same_dtype(a, "gradOutput", "result")
     yield same_dtype(a, "gradOutput", "gradInput")
     for name in TENSORS:
-        yield dtype_in(a, name, types)
+        yield dtype_in(a, name, float_types(platform, "int32", "int8"))
     yield same_shape(a, "gradOutput", "result")
     yield same_shape(a, "gradOutput", "gradInput")
     yield ends_if_empty(a, "gradOutput", "result")

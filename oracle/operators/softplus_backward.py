@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, differentiated, dtype_in, ends_if_empty, exp, max_rank, not_null, number, output,
+    broadcast_together, differentiated, dtype_in, ends_if_empty, exp, float_types, max_rank, not_null, number, output,
     same_dtype, same_shape, source_unless, tensor, where,
 )  # fmt: skip
 
@@ -37,8 +37,7 @@ def factor(g: Expression, x: Expression, beta: Expression, threshold: Expression
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    narrow = ("bfloat16",) if platform.bfloat16 else ()
-    types = ("float32", "float16", "float64", *narrow)
+    types = float_types(platform, "float64")
     yield not_null(a, *TENSORS)
     yield dtype_in(a, "gradOutput", types)
     yield dtype_in(a, "self", ("int8", "int16", "int32", "int64", "uint8", "bool", *types))

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, dtype_in, ends_if_empty, has_axes, is_finite, max_rank, not_null, output, same_dtype,
-    same_shape, tensor, where,
+    broadcast_together, dtype_in, ends_if_empty, float_types, has_axes, is_finite, max_rank, not_null, output,
+    same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "output")
@@ -44,10 +44,9 @@ def distributed(g: Expression, y: Expression) -> Expression:
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    types = ("float32", "float16", "float64", *(["bfloat16"] if platform.bfloat16 else []))
     yield not_null(a, "gradOutput", "output", "gradInput")
     for name in ("gradOutput", "output", "gradInput"):
-        yield dtype_in(a, name, types)
+        yield dtype_in(a, name, float_types(platform, "float64"))
     yield same_dtype(a, "gradOutput", "output")
     yield same_dtype(a, "gradOutput", "gradInput")
     for name in INPUTS:

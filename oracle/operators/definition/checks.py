@@ -380,6 +380,6 @@ def ends_if_all_empty(a: Args, *names: str) -> Check:
     return Check("a call of empty outputs succeeds", SUCCESS if all(is_empty(a[n]) for n in names) else None)
 
 
-def float_types(platform: Platform) -> tuple[str, ...]:
-    """Return the float types of most operators on a SoC; some products lack bfloat16."""
-    return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")
+def float_types(platform: Platform, *more: str) -> tuple[str, ...]:
+    """Return the float types of most operators on a SoC, with ``more`` before bfloat16, which some products lack."""
+    return ("float32", "float16", *more, *(("bfloat16",) if platform.bfloat16 else ()))
