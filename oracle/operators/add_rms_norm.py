@@ -26,8 +26,8 @@ from typing import Any
 
 from ..page import (
     LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Result,
-    Shape, check, dtype_in, ends_if_empty, float_types, launched, length, max_rank, mean_over, not_null, number,
-    output, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+    Shape, check, dtype_in, dtypes_in, ends_if_empty, float_types, launched, length, max_rank, max_ranks, mean_over,
+    not_null, number, output, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
 )  # fmt: skip
 
 
@@ -76,8 +76,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     if norm:
         yield not_null(a, "rstdOut", "xOut")
     yield from types(a, platform, norm=norm, pre=pre)
-    for name in ("x1", "x2", "gamma"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "x1", "x2", "gamma")
     for name in ("x1", "x2", "gamma"):
         yield min_rank(a, name)
     yield same_shape(a, "x2", "x1")
@@ -96,8 +95,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 def types(a: Args, platform: Platform, *, norm: bool, pre: bool) -> Checks:
     """CheckDtypeValid; float32 is accepted only with all outputs."""
     listed = tuple(n for n in float_types(platform) if norm or n != "float32")
-    for name in ("x1", "x2", "gamma"):
-        yield dtype_in(a, name, listed)
+    yield from dtypes_in(a, ("x1", "x2", "gamma"), listed)
     yield same_dtype(a, "x2", "x1")
     yield same_dtype(a, "gamma", "x1")
     yield same_dtype(a, "yOut", "x1")

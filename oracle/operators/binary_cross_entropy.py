@@ -21,8 +21,8 @@ import math
 
 from ..page import (
     MAIN, MEAN, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
-    MindSpore, Operator, Platform, Shape, check, dtype_in, ends_if_empty, equal, float_types, has_axes, in_range,
-    is_nan, log, log1p, maximum, not_null_inside, output, reduction, same_dtype, same_shape, tensor, where,
+    MindSpore, Operator, Platform, Shape, check, dtypes_in, ends_if_empty, equal, float_types, has_axes, in_range,
+    is_nan, log, log1p, maximum, not_null_inside, output, reduction, same_dtypes, same_shape, tensor, where,
 )  # fmt: skip
 
 LEAST = 9.999999960041972e-13  # float32(1e-12)
@@ -58,11 +58,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     weighted = a["weight"] is not None
     yield not_null_inside(a, "self", "target", "out")
-    for name in ("self", "target", "out", *(["weight"] if weighted else [])):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "target", "out", *(["weight"] if weighted else [])), float_types(platform))
     if weighted:
-        for name in ("target", "weight", "out"):
-            yield same_dtype(a, name, "self")
+        yield from same_dtypes(a, ("target", "weight", "out"), "self")
     yield same_shape(a, "target", "self")
     yield in_range(a, "reduction", 0, 2)
     yield ends_if_empty(a, "self")
@@ -83,8 +81,7 @@ def shape_of_out(a: Args) -> Check:
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "target", "out")
-    for name in ("target", "out", *(["weight"] if a["weight"] is not None else [])):
-        yield same_dtype(a, name, "self")
+    yield from same_dtypes(a, ("target", "out", *(["weight"] if a["weight"] is not None else [])), "self")
     if a["weight"] is not None:
         yield same_shape(a, "weight", "self")
 

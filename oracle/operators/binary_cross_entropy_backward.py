@@ -21,8 +21,8 @@ import numpy as np
 
 from ..page import (
     BROADCAST, FORMATS, MAIN, REDUCTIONS, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcasts_to, dtype_in, ends_if_empty, float_types, in_range, is_empty, max_rank, maximum, not_null,
-    output, promoted_type, reduction, same_dtype, same_format, same_shape, source_only, tensor,
+    Platform, broadcasts_to, dtype_in, ends_if_empty, float_types, in_range, is_empty, max_rank, max_ranks, maximum,
+    not_null, output, promoted_type, reduction, same_dtypes, same_format, same_shape, source_only, tensor,
 )  # fmt: skip
 
 CLAMP = float(np.float32(1e-12))
@@ -77,10 +77,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
     given = [n for n in ("gradOutput", "target", "weightOptional") if a[n] is not None]
-    for name in (*given, "out"):
-        yield same_dtype(a, name, "self")
-    for name in ("self", *given):
-        yield max_rank(a, name)
+    yield from same_dtypes(a, (*given, "out"), "self")
+    yield from max_ranks(a, "self", *given)
     yield same_shape(a, "out", "self")
     for name in given:
         yield broadcasts_to(a, name, "self")

@@ -22,9 +22,9 @@ from typing import Any
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore,
-    Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_in, dtype_of, ends_if_empty, equal, exp,
-    filled, float_types, in_range, is_empty, is_finite, log, log1p, max_rank, maximum, minimum, not_null,
-    one_number, output, promoted, reduced_shape, reduction, same_dtype, same_shape, size_of, tensor, where,
+    Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_of, dtypes_in, ends_if_empty, equal, exp,
+    filled, float_types, in_range, is_empty, is_finite, log, log1p, max_ranks, maximum, minimum, not_null, one_number,
+    output, promoted, reduced_shape, reduction, same_dtype, same_dtypes, same_shape, size_of, tensor, where,
 )  # fmt: skip
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
@@ -70,12 +70,10 @@ def weights(a: Arguments) -> tuple[str, ...]:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "target", "out")
-    for name in ("self", "target", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "target", "out"), float_types(platform))
     yield same_dtype(a, "out", "target")
     yield in_range(a, "reduction", 0, 2)
-    for name in ("self", "target", *weights(a)):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "target", *weights(a))
     yield same_shape(a, "target", "self")
     given = [name for name in weights(a) if not is_empty(a[name])]
     yield broadcasting(a, "target", *given)._replace(name="target and weights broadcast")
@@ -86,8 +84,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    for name in ("self", *weights(a)):
-        yield same_dtype(a, name, "target")
+    yield from same_dtypes(a, ("self", *weights(a)), "target")
 
 
 def undefined(a: Arguments) -> str | None:

@@ -23,8 +23,8 @@ from typing import Any
 
 from ..page import (
     BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
-    Operator, Platform, broadcasts_to, constant, dtype_in, ends_if_empty, equal, exp, float_types, in_range,
-    is_empty, is_finite, is_nan, max_rank, not_null, output, promoted_type, reduction, same_dtype, same_format,
+    Operator, Platform, broadcasts_to, constant, dtypes_in, ends_if_empty, equal, exp, float_types, in_range, is_empty,
+    is_finite, is_nan, max_rank, not_null, output, promoted_type, reduction, same_dtype, same_dtypes, same_format,
     same_shape, source_only, tensor, torch_npu, where,
 )  # fmt: skip
 from .binary_cross_entropy_with_logits import WEIGHTS, weights
@@ -81,8 +81,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "target", "out")
     yield max_rank(a, "out")
-    for name in ("gradOutput", "self", "target", *weights(a), "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("gradOutput", "self", "target", *weights(a), "out"), float_types(platform))
     yield same_dtype(a, "out", "target")
     yield source_only(same_format(a, "target", "self"))
     yield source_only(same_format(a, "out", "self"))
@@ -110,8 +109,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    for name in ("target", *weights(a)):
-        yield same_dtype(a, name, "self")
+    yield from same_dtypes(a, ("target", *weights(a)), "self")
 
 
 OPERATOR = Operator(

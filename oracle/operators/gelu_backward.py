@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, check, dtype_in, ends_if_empty, exp, float_types, is_nan, max_rank, not_null, output,
+    broadcast_together, check, dtype_in, ends_if_empty, exp, float_types, is_nan, max_ranks, not_null, output,
     promoted_type, promotes, tensor, where,
 )  # fmt: skip
 from .gelu import BETA, CUBIC, TYPES
@@ -66,8 +66,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "gradInput")
     yield promotes(a, INPUTS, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "gradInput")
     yield ends_if_empty(a, *INPUTS)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..page import (
     MAIN, MUTUAL, PI, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, check, choice, differentiated, ends_if_empty, erf, erfc, exp, float_types, max_rank, maximum,
+    broadcast_together, check, choice, differentiated, ends_if_empty, erf, erfc, exp, float_types, max_ranks, maximum,
     minimum, not_null, output, promoted, promoted_type, promotes, sqrt, tensor, torch_npu, where,
 )  # fmt: skip
 from . import gelu_backward
@@ -85,8 +85,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    for name in ("gradOutput", "self", "gradInput"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self", "gradInput")
 
 
 def own_function(aten: Any, t: Mapping[str, Any]) -> Any:

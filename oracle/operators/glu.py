@@ -19,7 +19,7 @@ from typing import Any
 
 from ..page import (
     HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, dtype_in, ends_if_empty, exp, float_types, in_range, max_rank, not_null, output, tensor,
+    check, dtypes_in, ends_if_empty, exp, float_types, in_range, max_ranks, not_null, output, tensor,
 )  # fmt: skip
 
 NARROW = ("float16", "bfloat16")
@@ -36,10 +36,8 @@ CHAINED = Form(formula, native=NARROW, departs=True)
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform, "float64"))
-    for name in ("self", "out"):
-        yield max_rank(a, name)
+    yield from dtypes_in(a, ("self", "out"), float_types(platform, "float64"))
+    yield from max_ranks(a, "self", "out")
     shape, rank, dim = a["self"].shape, a["self"].rank, a["dim"]
     yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
     yield in_range(a, "dim", -rank, rank - 1)

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from ..page import (
     HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check, dtype_in,
-    ends_if_empty, equal, exp, float_types, in_range, max_rank, not_null, output, same_dtype, same_shape, tensor, where,
+    ends_if_empty, equal, exp, float_types, in_range, max_ranks, not_null, output, same_dtype, same_shape, tensor,
+    where,
 )  # fmt: skip
 from .glu import even
 
@@ -56,8 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield dtype_in(a, "self", float_types(platform, "float64"))
     yield same_dtype(a, "gradOut", "self")
     yield same_dtype(a, "out", "self")
-    for name in ("self", "out", "gradOut"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "out", "gradOut")
     shape, rank = a["self"].shape, a["self"].rank
     yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
     yield in_range(a, "dim", -rank, rank - 1)

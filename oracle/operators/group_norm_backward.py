@@ -28,7 +28,8 @@ from typing import Any
 from ..page import (
     MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward, Operator,
     Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, length, mask, max_rank,
-    mean_over, not_null, output, promoted_type, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+    mean_over, not_null, output, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt, stored, sum_over,
+    tensor,
 )  # fmt: skip
 
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
@@ -123,8 +124,7 @@ def types(a: Args, platform: Platform, asked: tuple[str, ...]) -> Checks:
         yield same_dtype(a, name, "gradOut")
     if a["mean"].dtype_name != "float32":
         yield same_dtype(a, "mean", "gradOut")
-    for name in ("rstd", *parameters):
-        yield same_dtype(a, name, "mean")
+    yield from same_dtypes(a, ("rstd", *parameters), "mean")
 
 
 def numbers(a: Args, platform: Platform) -> Checks:

@@ -12,7 +12,7 @@ self = NaN stays, and a lambd that is NaN keeps all.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty,
     float_types, max_rank, not_null, number, output, same_shape, tensor, where,
 )  # fmt: skip
 
@@ -25,8 +25,7 @@ def formula(x: Expression, limit: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "lambd", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "out"), float_types(platform))
     yield same_shape(a, "self", "out")
     yield max_rank(a, "self")
     yield ends_if_empty(a, "self")

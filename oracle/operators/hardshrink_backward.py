@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, can_cast_promoted, dtype_in, ends_if_empty, float_types, max_rank, not_null, number, output,
+    broadcast_together, can_cast_promoted, dtypes_in, ends_if_empty, float_types, max_ranks, not_null, number, output,
     promoted_type, promotes, same_dtype, tensor, where,
 )  # fmt: skip
 
@@ -34,10 +34,8 @@ def kernel_tbe(g: Expression, x: Expression, limit: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "lambd", "gradInput")
-    for name in (*INPUTS, "gradInput"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in (*INPUTS, "gradInput"):
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "gradInput"), float_types(platform))
+    yield from max_ranks(a, *INPUTS, "gradInput")
     yield promotes(a, INPUTS, float_types(platform))
     yield can_cast_promoted(a, INPUTS, "gradInput")
     yield ends_if_empty(a, *INPUTS)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    can_cast_promoted, dtype_in, ends_if_empty, float_types, max_rank, not_null, output, promoted_type, ratio,
-    same_shape, tensor, where,
+    can_cast_promoted, dtype_in, dtypes_in, ends_if_empty, float_types, max_ranks, not_null, output, promoted_type,
+    ratio, same_shape, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
@@ -41,11 +41,9 @@ def edge(x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in INPUTS:
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, INPUTS, float_types(platform))
     yield can_cast_promoted(a, INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS, "out")
     yield same_shape(a, "self", "gradOutput")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, *INPUTS, "out")

@@ -13,7 +13,7 @@ product can overflow: ascend950 gives infinity above 5.67e37. self = NaN is unsp
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty,
     float_types, is_nan, maximum, minimum, not_null, output, ratio, same_shape, tensor,
 )  # fmt: skip
 
@@ -42,8 +42,7 @@ def quotient(x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "out"), float_types(platform))
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..page import (
     FORMATS, MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    dtype_in, ends_if_empty, equal, float_types, is_nan, max_rank, not_null, output, ratio, same_dtype, same_shape,
+    dtypes_in, ends_if_empty, equal, float_types, is_nan, max_ranks, not_null, output, ratio, same_dtype, same_shape,
     tensor, where,
 )  # fmt: skip
 
@@ -49,12 +49,10 @@ def nan_input(g: Expression, x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "out")
-    for name in ("self", "gradOutput"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "gradOutput"), float_types(platform))
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "out", "self")
-    for name in ("gradOutput", "self"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self")
     yield same_shape(a, "gradOutput", "self")
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "gradOutput", "self")

@@ -13,8 +13,8 @@ NaN gives gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnH
 from __future__ import annotations
 
 from ..page import (
-    MAIN, SAME, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
-    float_types, has_axes, max_rank, not_null, output, ratio, same_dtype, same_shape, tensor, where,
+    MAIN, SAME, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty,
+    float_types, has_axes, max_ranks, not_null, output, ratio, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 from .hardswish_backward import middle
 
@@ -32,12 +32,10 @@ def quotient(g: Expression, x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "out")
-    for name in ("gradOutput", "self"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("gradOutput", "self"), float_types(platform))
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "out", "self")
-    for name in ("gradOutput", "self"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self")
     yield same_shape(a, "gradOutput", "self")
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "gradOutput", "self")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
-    check, differentiated, dtype_in, dtype_of, ends_if_empty, float_types, is_empty, is_nan, max_rank, maximum,
+    check, differentiated, dtype_of, dtypes_in, ends_if_empty, float_types, is_empty, is_nan, max_ranks, maximum,
     minimum, not_null, number, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
@@ -40,11 +40,9 @@ def kernel_910(g: Expression, x: Expression, low: Expression, high: Expression) 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "gradOutput", "out", "min", "max")
-    for name in ("gradOutput", "self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("gradOutput", "self", "out"), float_types(platform))
     yield same_dtype(a, "gradOutput", "self")
-    for name in ("gradOutput", "self"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self")
     yield same_shape(a, "gradOutput", "self")
     yield ends_if_empty(a, "gradOutput", "self")
 

@@ -22,10 +22,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula,
-    KernelName, MindSpore, Operator, Platform, broadcasting, check, common_shape, dtype_in, ends_if_empty, equal,
-    exp, filled, flag, float_types, in_range, is_empty, log, max_rank, not_null, one_number, output, promoted_type,
-    reduced_shape, reduction, same_dtype, size_of, tensor, where,
+    MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
+    MindSpore, Operator, Platform, broadcasting, check, common_shape, dtypes_in, ends_if_empty, equal, exp, filled,
+    flag, float_types, in_range, is_empty, log, max_ranks, not_null, one_number, output, promoted_type, reduced_shape,
+    reduction, same_dtype, size_of, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -47,10 +47,8 @@ def products(x: Expression, t: Expression, logs: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
+    yield from max_ranks(a, *INPUTS)
     if platform.since("9.0"):
         yield in_range(a, "reduction", 0, BATCH_MEAN)
     yield ends_if_empty(a, *INPUTS)

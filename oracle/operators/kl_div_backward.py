@@ -21,10 +21,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    BROADCAST, MAIN, MEAN, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
-    Operator, Platform, TensorSpec, broadcast_shape, can_cast, check, dtype_in, ends_if_empty, exp, flag,
-    float_types, has_axes, in_range, max_rank, not_null, output, reduction, same_dtype, same_shape, size_of,
-    tensor, torch_npu, where,
+    BROADCAST, MAIN, MEAN, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator,
+    Platform, TensorSpec, broadcast_shape, can_cast, check, dtypes_in, ends_if_empty, exp, flag, float_types, has_axes,
+    in_range, max_ranks, not_null, output, reduction, same_dtype, same_shape, size_of, tensor, torch_npu, where,
 )  # fmt: skip
 from .kl_div import COMMON, WORDS, batch
 
@@ -50,10 +49,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
     yield can_cast(a, "self", "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in (*INPUTS, "out"):
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
+    yield from max_ranks(a, *INPUTS, "out")
     common = broadcast_shape(a["self"].shape, a["target"].shape)
     problem = f"self of shape {a['self'].shape} and target of shape {a['target'].shape} do not broadcast"
     yield check("self broadcasts with target", problem if common is None else None)

@@ -16,10 +16,9 @@ NaN.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName,
-    MindSpore, Operator, Platform, can_cast_promoted, check, common_shape, dtype_in, ends_if_empty, filled,
-    float_types, in_range, loss_shape, max_rank, not_null, output, promoted_type, promotes, reduced_shape,
-    reduction, size_of, tensor,
+    MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, MindSpore,
+    Operator, Platform, can_cast_promoted, check, common_shape, dtypes_in, ends_if_empty, filled, float_types, in_range,
+    loss_shape, max_ranks, not_null, output, promoted_type, promotes, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -40,16 +39,14 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield floating_mean(a)
     yield promotes(a, INPUTS, (*float_types(platform), "int64"))
     yield can_cast_promoted(a, INPUTS, "out")
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield loss_shape(a, INPUTS, "out")
     yield ends_if_empty(a, *INPUTS)
 
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, (*float_types(platform), "int64"))
+    yield from dtypes_in(a, (*INPUTS, "out"), (*float_types(platform), "int64"))
 
 
 def _integral(a: Args) -> list[bool]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MEAN, MUTUAL, REDUCTIONS, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcast_together, can_cast_promoted, common_size, dtype_in, ends_if_empty, equal, float_types,
-    has_axes, in_range, max_rank, not_null, output, promoted_type, promotes, reduction, tensor, torch_npu, where,
+    Platform, broadcast_together, can_cast_promoted, common_size, dtypes_in, ends_if_empty, equal, float_types,
+    has_axes, in_range, max_ranks, not_null, output, promoted_type, promotes, reduction, tensor, torch_npu, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
@@ -44,8 +44,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield in_range(a, "reduction", 0, 2)
     yield can_cast_promoted(a, INPUTS, "gradInput")
     yield promotes(a, INPUTS, float_types(platform))
-    for name in ("self", "target", "gradOutput", "gradInput"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "target", "gradOutput", "gradInput")
     yield broadcast_together(a, INPUTS, "gradInput")
     yield ends_if_empty(a, "self", "gradOutput", "target")
 
@@ -53,8 +52,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
     yield has_axes(a, *INPUTS, "gradInput")
-    for name in (*INPUTS, "gradInput"):
-        yield dtype_in(a, name, ("float32", "float16", "bfloat16"))
+    yield from dtypes_in(a, (*INPUTS, "gradInput"), ("float32", "float16", "bfloat16"))
 
 
 OPERATOR = Operator(

@@ -23,9 +23,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST, MAIN, ROWS, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
-    check, dtype_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_over, max_rank, mean_over,
-    min_over, not_null, number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+    LAST, MAIN, ROWS, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape, check,
+    dtype_in, dtypes_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_over, max_ranks,
+    mean_over, min_over, not_null, number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
 )  # fmt: skip
 
 PARAMETERS, STATISTICS = ("weightOptional", "biasOptional"), ("meanOutOptional", "rstdOutOptional")
@@ -120,8 +120,7 @@ def checks(a: Args, platform: Platform) -> Checks:
             yield same_dtype(a, name, "input")
     if len(present(a, PARAMETERS)) == 2:
         yield same_dtype(a, *PARAMETERS)
-    for name in ("out", *present(a, STATISTICS)):
-        yield dtype_in(a, name, listed)
+    yield from dtypes_in(a, ("out", *present(a, STATISTICS)), listed)
     yield from shapes(a)
     if platform.regbase and platform.since("9.1"):  # May 2026
         for name in present(a, STATISTICS):
@@ -142,8 +141,7 @@ def present(a: Args, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def shapes(a: Args) -> Checks:
     """CheckShape."""
-    for name in ("input", "out", *present(a, PARAMETERS), *present(a, STATISTICS)):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "input", "out", *present(a, PARAMETERS), *present(a, STATISTICS))
     yield from number_of_lengths(a)
     wanted, x = a["normalizedShape"], a["input"].shape
     ends = x[max(0, len(x) - len(wanted)) :]

@@ -30,9 +30,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST, MAIN, ROWS, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, Operator, Platform, Result,
-    Shape, check, dtype_in, dtype_of, ends_if_empty, float_types, length, lengths, mask, max_rank, mean_over, not_null,
-    output, same_dtype, same_shape, source_only, sum_over, tensor,
+    LAST, MAIN, ROWS, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, Operator, Platform, Result, Shape,
+    check, dtype_in, dtype_of, dtypes_in, ends_if_empty, float_types, length, lengths, mask, max_ranks, mean_over,
+    not_null, output, same_dtype, same_shape, source_only, sum_over, tensor,
 )  # fmt: skip
 from .layer_norm import PARAMETERS, number_of_lengths, present, shapes_of_parameters
 
@@ -83,21 +83,18 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def types(a: Args) -> Checks:
     """CheckDtypeValid."""
-    for name in (*INPUTS, *STATISTICS):
-        yield dtype_in(a, name, FLOATS)
+    yield from dtypes_in(a, (*INPUTS, *STATISTICS), FLOATS)
     yield same_dtype(a, "gradOut", "input")
     for name in present(a, PARAMETERS):
         yield dtype_in(a, name, FLOATS)
     if a["weightOptional"] is not None and a["weightOptional"].dtype_name != "float32":
         yield same_dtype(a, "weightOptional", "input")
-    for name in present(a, OUTPUTS):
-        yield dtype_in(a, name, FLOATS)
+    yield from dtypes_in(a, present(a, OUTPUTS), FLOATS)
 
 
 def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
     """CheckShape."""
-    for name in (*INPUTS, *STATISTICS, *asked):
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS, *STATISTICS, *asked)
     yield from number_of_lengths(a)
     wanted, x = a["normalizedShape"], a["input"].shape
     lead = len(x) - len(wanted)

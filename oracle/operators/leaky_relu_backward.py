@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, can_cast_promoted, check, differentiated, dtype_in, ends_if_empty, flag, float_types, is_nan,
-    max_rank, not_null, number, output, promoted_type, scalar_in, source_only, tensor, where,
+    broadcast_together, can_cast_promoted, check, differentiated, dtypes_in, ends_if_empty, flag, float_types, is_nan,
+    max_ranks, not_null, number, output, promoted_type, scalar_in, source_only, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
@@ -39,11 +39,9 @@ def kernel_910(g: Expression, x: Expression, slope: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "negativeSlope", "out")
-    for name in INPUTS:
-        yield dtype_in(a, name, float_types(platform, "float64"))
+    yield from dtypes_in(a, INPUTS, float_types(platform, "float64"))
     yield scalar_in(a, "negativeSlope", (*SLOPES, *(("bfloat16",) if platform.bfloat16 else ())))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "out")
     negative = a["selfIsResult"] and float(a["negativeSlope"]) < 0
     problem = f"negativeSlope is {a['negativeSlope']}; with selfIsResult it must not be negative"

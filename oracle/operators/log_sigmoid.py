@@ -12,7 +12,7 @@ Special values follow the formula in IEEE float64: +inf gives a zero, -inf stays
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty, exp,
     float_types, has_axes, log1p, max_rank, minimum, not_null, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
@@ -30,8 +30,7 @@ def kernel_tbe(x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "out"), float_types(platform))
     yield same_dtype(a, "self", "out")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")

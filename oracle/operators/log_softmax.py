@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, axis,
-    bfloat16_where_supported, dtype_in, dtype_of, ends_if_empty, exp, in_range, log, max_over, max_rank, not_null,
+    bfloat16_where_supported, dtype_of, dtypes_in, ends_if_empty, exp, in_range, log, max_over, max_ranks, not_null,
     output, same_shape, sum_over, tensor,
 )  # fmt: skip
 
@@ -35,10 +35,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield in_range(a, "dim", -rank, rank - 1)
     for name in ("self", "out"):
         yield bfloat16_where_supported(a, name, platform)
-    for name in ("self", "out"):
-        yield dtype_in(a, name, TYPES)
-    for name in ("self", "out"):
-        yield max_rank(a, name)
+    yield from dtypes_in(a, ("self", "out"), TYPES)
+    yield from max_ranks(a, "self", "out")
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
 

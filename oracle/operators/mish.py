@@ -10,8 +10,8 @@ e^self is subnormal in float32 (self < -87.34) ascend950 returns -0.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
-    float_types, log1p, max_rank, not_null, output, same_dtype, same_shape, tanh, tensor, where,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty, exp,
+    float_types, log1p, max_ranks, not_null, output, same_dtype, same_shape, tanh, tensor, where,
 )  # fmt: skip
 from .mish_backward import tanh_of_softplus
 
@@ -35,11 +35,9 @@ def kernel_torch(x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, ("self", "out"), float_types(platform))
     yield same_dtype(a, "self", "out")
-    for name in ("self", "out"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "out")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")
 

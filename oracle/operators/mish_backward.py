@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform, TensorSpec,
     broadcast_together, broadcasts_to, can_cast, check, differentiated, dtype_in, ends_if_empty, exp, float_types,
-    is_empty, log1p, max_rank, not_null, output, promoted_type, source_only, tanh, tensor, where,
+    is_empty, log1p, max_ranks, not_null, output, promoted_type, source_only, tanh, tensor, where,
 )  # fmt: skip
 
 TENSORS = ("gradOutput", "self", "gradInput")
@@ -65,8 +65,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     for name in TENSORS:
         made = dtype_in(a, name, float_types(platform))
         yield source_only(made) if refused_by_host_only(a[name], platform) else made
-    for name in TENSORS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *TENSORS)
     yield broadcast_together(a, ("self", "gradOutput"), "gradInput")
     yield ends_if_empty(a, "self", "gradOutput", "gradInput")
 

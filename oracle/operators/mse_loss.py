@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
-    Operator, Platform, common_shape, dtype_in, ends_if_empty, equal, filled, float_types, in_range, is_finite,
-    loss_shape, max_rank, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
+    Operator, Platform, common_shape, dtypes_in, ends_if_empty, equal, filled, float_types, in_range, is_finite,
+    loss_shape, max_ranks, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -42,11 +42,9 @@ def reduces(a: Arguments) -> dict[str, float]:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
     yield in_range(a, "reduction", 0, 2)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield loss_shape(a, INPUTS, "out")
     yield ends_if_empty(a, *INPUTS)
 

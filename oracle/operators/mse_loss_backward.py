@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, REDUCTIONS, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, common_room, dtype_in, ends_if_empty, float_types, has_axes, in_range, max_rank, not_null,
+    broadcast_together, common_room, dtype_in, ends_if_empty, float_types, has_axes, in_range, max_ranks, not_null,
     output, reduction, same_dtype, source_only, tensor,
 )  # fmt: skip
 
@@ -50,8 +50,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield dtype_in(a, "self", float_types(platform))
     yield source_only(dtype_in(a, "out", float_types(platform)))
     yield in_range(a, "reduction", 0, 2)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "out")
     yield ends_if_empty(a, "self", "gradOutput", "target")
 

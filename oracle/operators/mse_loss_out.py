@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..page import (
-    MAIN, MUTUAL, NONE, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator,
-    Platform, Shape, broadcasting, check, common_shape, dtype_in, ends_if_empty, float_types, in_range, max_rank,
-    not_null, output, promoted_type, reduction, tensor,
+    MAIN, MUTUAL, NONE, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform,
+    Shape, broadcasting, check, common_shape, dtypes_in, ends_if_empty, float_types, in_range, max_ranks, not_null,
+    output, promoted_type, reduction, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -52,11 +52,9 @@ def shape_of_out(a: Args) -> Check:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
     yield in_range(a, "reduction", 0, 2)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcasting(a, *INPUTS)
     yield shape_of_out(a)
     yield ends_if_empty(a, *INPUTS)

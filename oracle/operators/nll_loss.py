@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..page import (
-    CLASS_INDEX, MAIN, MEAN, NONE, ONE_VALUE, PER_CLASS, Args, Arguments, Aten, Checks, Expression, Formula,
-    KernelName, Operator, Platform, Result, Shape, can_cast, check, dtype_in, ends_if_empty, equal, filled,
-    float_types, has_rank, ignore_index, in_range, is_finite, not_null, one_element, output, place, reduction,
-    same_dtype, sum_over, tensor, where, widened,
+    CLASS_INDEX, MAIN, MEAN, NONE, ONE_VALUE, PER_CLASS, Args, Arguments, Aten, Checks, Expression, Formula, KernelName,
+    Operator, Platform, Result, Shape, can_cast, check, dtype_in, ends_if_empty, equal, filled, float_types, has_rank,
+    ignore_index, in_range, is_finite, not_null, one_element, output, place, reduction, same_dtype, same_dtypes,
+    sum_over, tensor, where, widened,
 )  # fmt: skip
 
 E = Expression
@@ -78,8 +78,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    for name in ("out", "totalWeightOut"):
-        yield same_dtype(a, name, "self")
+    yield from same_dtypes(a, ("out", "totalWeightOut"), "self")
 
 
 def one_total(found: tuple[Any, Any]) -> tuple[Any, Any]:

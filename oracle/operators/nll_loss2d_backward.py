@@ -18,8 +18,8 @@ gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are
 from __future__ import annotations
 
 from ..page import (
-    Args, Aten, Checks, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
-    gradient_per_sample, has_rank, in_range, not_null, one_element, same_dtype, same_shape, widened,
+    Args, Aten, Checks, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types, gradient_per_sample,
+    has_rank, in_range, not_null, one_element, same_dtypes, same_shape, widened,
 )  # fmt: skip
 from .nll_loss2d import one_target_per_pixel, weight_of_one_axis
 from .nll_loss_backward import OPERATOR as FLAT  # the operator of samples without axes
@@ -29,8 +29,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "target", "weight", "out", "totalWeight")
     yield dtype_in(a, "self", float_types(platform))
-    for name in ("gradOutput", "weight", "out", "totalWeight"):
-        yield same_dtype(a, name, "self")
+    yield from same_dtypes(a, ("gradOutput", "weight", "out", "totalWeight"), "self")
     yield dtype_in(a, "target", ("int64", "uint8", "int32"))
     yield gradient_per_sample(a, a["target"].shape)
     yield has_rank(a, "self", {4: "(N, C, H, W)"})

@@ -18,7 +18,7 @@ from ..page import (
     CLASS_INDEX, MAIN, MEAN, ONE_VALUE, PER_CLASS, PER_SAMPLE, REDUCTIONS, Args, Aten, Checks, Formula, Forward,
     KernelName, MindSpore, Operator, Platform, can_cast, check, dtype_in, ends_if_empty, equal, float_types,
     gradient_per_sample, has_rank, ignore_index, in_range, not_null, one_element, output, place, reduction, same_dtype,
-    same_shape, tensor, where, widened,
+    same_dtypes, same_shape, tensor, where, widened,
 )  # fmt: skip
 from ..page import Expression as E
 
@@ -43,8 +43,7 @@ ORDERS = {
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "target", "weight", "totalWeight", "out")
-    for name in ("weight", "gradOutput", "totalWeight"):
-        yield same_dtype(a, name, "self")
+    yield from same_dtypes(a, ("weight", "gradOutput", "totalWeight"), "self")
     yield can_cast(a, "self", "out")
     yield dtype_in(a, "self", float_types(platform))
     yield dtype_in(a, "target", ("int64", "int32", "uint8"))

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..page import (
-    MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform,
-    TensorSpec, can_cast_promoted, check, dtype_in, ends_if_empty, float_types, max_rank, maximum, minimum,
-    not_null, output, promoted_type, promotes, same_shape, tensor, where,
+    MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, TensorSpec,
+    can_cast_promoted, check, dtypes_in, ends_if_empty, float_types, max_ranks, maximum, minimum, not_null, output,
+    promoted_type, promotes, same_shape, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("self", "weight")
@@ -36,12 +36,10 @@ def kernel_910(x: Expression, w: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
     yield promotes(a, INPUTS, float_types(platform))
     yield can_cast_promoted(a, INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS, "out")
     yield same_shape(a, "out", "self")
     yield weight_length(a["self"], a["weight"])
     yield ends_if_empty(a, *INPUTS)

@@ -22,8 +22,8 @@ from typing import Any
 
 from ..page import (
     BROADCAST, MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Form, Formula, Function, Operator, Platform, Result, Shape,
-    TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_rank, not_null, output,
-    same_dtype, same_shape, source_unless, tensor, where,
+    TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_ranks, not_null, output,
+    same_dtypes, same_shape, source_unless, tensor, where,
 )  # fmt: skip
 from ..page import Expression as E
 
@@ -67,10 +67,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *TENSORS)
     yield dtype_in(a, "self", float_types(platform))
-    for name in ("gradOutput", "weight", "gradInput", "gradWeight"):
-        yield same_dtype(a, name, "self")
-    for name in TENSORS:
-        yield max_rank(a, name)
+    yield from same_dtypes(a, ("gradOutput", "weight", "gradInput", "gradWeight"), "self")
+    yield from max_ranks(a, *TENSORS)
     yield same_shape(a, "gradInput", "self")
     yield weight_length(a["self"], a["weight"])
     yield gradient_length(a)

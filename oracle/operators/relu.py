@@ -11,8 +11,8 @@ self = NaN is unspecified: no public text gives the result of the devices' maxim
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
-    float_types, is_nan, max_rank, maximum, not_null, output, same_dtype, same_shape, tensor, where,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, float_types,
+    is_nan, max_ranks, maximum, not_null, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
@@ -33,8 +33,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "self", "out")
     yield dtype_in(a, "self", (*float_types(platform), *INTEGERS))
     yield same_dtype(a, "out", "self")
-    for name in ("self", "out"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "out")
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
 

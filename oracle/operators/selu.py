@@ -15,9 +15,8 @@ subtract 1, and lose all digits of a small negative self.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
-    expm1, float_types, has_axes, max_rank, maximum, minimum, not_null, output, same_dtype, same_shape, tensor,
-    where,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtypes_in, ends_if_empty, exp, expm1,
+    float_types, has_axes, max_rank, maximum, minimum, not_null, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 from .selu_backward import ALPHA, SCALE
 
@@ -38,8 +37,7 @@ def kernel_tbe(x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, (*float_types(platform), "int32", "int8"))
+    yield from dtypes_in(a, ("self", "out"), (*float_types(platform), "int32", "int8"))
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from ..page import (
     MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    check, dtype_in, ends_if_empty, float_types, has_axes, is_empty, is_finite, is_nan, max_rank, not_null, output,
+    check, dtypes_in, ends_if_empty, float_types, has_axes, is_empty, is_finite, is_nan, max_ranks, not_null, output,
     same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
@@ -48,8 +48,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *TENSORS)
     yield same_dtype(a, "gradOutput", "result")
     yield same_dtype(a, "gradOutput", "gradInput")
-    for name in TENSORS:
-        yield dtype_in(a, name, float_types(platform, "int32", "int8"))
+    yield from dtypes_in(a, TENSORS, float_types(platform, "int32", "int8"))
     yield same_shape(a, "gradOutput", "result")
     yield same_shape(a, "gradOutput", "gradInput")
     yield ends_if_empty(a, "gradOutput", "result")
@@ -60,8 +59,7 @@ def demands(a: Args, platform: Platform) -> Checks:
     text = "the document's formula leaves the scale out, and is one of the operator's input"
     yield check("formula of the document", text if a["result"].dtype is not None else None)
     yield has_axes(a, *TENSORS)
-    for name in TENSORS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *TENSORS)
     yield check("result with elements", "result is empty" if is_empty(a["result"]) else None)
 
 

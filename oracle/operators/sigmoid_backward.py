@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    bfloat16_where_supported, broadcast_together, can_cast_promoted, dtype_in, ends_if_empty, has_axes, max_rank,
+    bfloat16_where_supported, broadcast_together, can_cast_promoted, dtypes_in, ends_if_empty, has_axes, max_ranks,
     not_null, output, promoted_type, promotes, tensor,
 )  # fmt: skip
 
@@ -31,11 +31,9 @@ def formula(g: Expression, y: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "output", "gradInput")
-    for name in ("gradOutput", "output", "gradInput"):
-        yield dtype_in(a, name, TYPES)
+    yield from dtypes_in(a, ("gradOutput", "output", "gradInput"), TYPES)
     yield bfloat16_where_supported(a, "gradOutput", platform)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield promotes(a, INPUTS, TYPES)
     yield can_cast_promoted(a, INPUTS, "gradInput")
     yield broadcast_together(a, INPUTS, "gradInput")

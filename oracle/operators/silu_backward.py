@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
-    bfloat16_where_supported, broadcast_together, check, dtype_in, ends_if_empty, exp, has_axes, max_rank, not_null,
+    bfloat16_where_supported, broadcast_together, check, dtypes_in, ends_if_empty, exp, has_axes, max_ranks, not_null,
     output, promoted_type, same_dtype, same_shape, tensor,
 )  # fmt: skip
 
@@ -38,8 +38,7 @@ def gradient_first(g: Expression, x: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "gradInput")
-    for name in (*INPUTS, "gradInput"):
-        yield dtype_in(a, name, TYPES)
+    yield from dtypes_in(a, (*INPUTS, "gradInput"), TYPES)
     if platform.regbase and a["gradOutput"].dtype != a["self"].dtype:
         kind = a["gradInput"].dtype_name
         problem = f"gradInput has dtype {kind}; for inputs of two dtypes it must be float32"
@@ -49,8 +48,7 @@ def checks(a: Args, platform: Platform) -> Checks:
         yield same_dtype(a, "self", "gradInput")
     yield bfloat16_where_supported(a, "self", platform)
     yield bfloat16_where_supported(a, "gradOutput", platform)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     if platform.regbase:
         yield broadcast_together(a, INPUTS, "gradInput")
     else:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcast_together, broadcasting, can_cast_promoted, check, common_shape, dtype_in, ends_if_empty,
-    filled, float32, float_types, in_range, max_rank, not_null, number, one_element, one_number, output,
+    Platform, broadcast_together, broadcasting, can_cast_promoted, check, common_shape, dtype_in, dtypes_in,
+    ends_if_empty, filled, float32, float_types, in_range, max_ranks, not_null, number, one_element, one_number, output,
     promoted_type, reduced_shape, reduction, size_of, tensor, where,
 )  # fmt: skip
 
@@ -48,12 +48,10 @@ def square_first(x: Expression, t: Expression, beta: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "result")
-    for name in INPUTS:
-        yield dtype_in(a, name, float_types(platform))
+    yield from dtypes_in(a, INPUTS, float_types(platform))
     yield can_cast_promoted(a, INPUTS, "result")
     yield in_range(a, "reduction", 0, 2)
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcasting(a, *INPUTS)
     if a["reduction"] == NONE:
         yield broadcast_together(a, INPUTS, "result")

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, broadcast_together,
-    check, common_room, dtype_in, ends_if_empty, equal, float32, float_types, in_range, is_nan, max_rank, not_null,
+    check, common_room, dtypes_in, ends_if_empty, equal, float32, float_types, in_range, is_nan, max_ranks, not_null,
     number, output, promoted_type, promotes, reduction, sign, tensor, where,
 )  # fmt: skip
 
@@ -68,10 +68,8 @@ def mean_first(g: Expression, x: Expression, t: Expression, beta: Expression, n:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "gradInput")
-    for name in (*INPUTS, "gradInput"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "gradInput"), float_types(platform))
+    yield from max_ranks(a, *INPUTS)
     yield in_range(a, "reduction", 0, 2)
     problem = f"beta is {a['beta']}; it must be at least 0"
     yield check("range of beta", None if float32(a["beta"]) >= 0 else problem)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, REDUCTIONS, SUM, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, common_shape, dtype_in, ends_if_empty, exp, filled, float_types, in_range, log, log1p, loss_shape,
-    max_rank, maximum, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
+    Platform, common_shape, dtypes_in, ends_if_empty, exp, filled, float_types, in_range, log, log1p, loss_shape,
+    max_ranks, maximum, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -41,10 +41,8 @@ def kernel_tbe(x: Expression, t: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
+    yield from max_ranks(a, *INPUTS)
     yield loss_shape(a, INPUTS, "out")
     yield ends_if_empty(a, *INPUTS)
 

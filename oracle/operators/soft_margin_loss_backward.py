@@ -19,9 +19,9 @@ overflow in earlier releases is a defect.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, MUTUAL, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
-    Operator, Platform, broadcast_together, common_size, dtype_in, ends_if_empty, exp, float_types, is_finite,
-    max_rank, not_null, output, promoted_type, reduction, tensor, where,
+    MAIN, MUTUAL, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
+    Platform, broadcast_together, common_size, dtypes_in, ends_if_empty, exp, float_types, is_finite, max_ranks,
+    not_null, output, promoted_type, reduction, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
@@ -58,10 +58,8 @@ def overflows(x: Expression, t: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
-    for name in (*INPUTS, "out"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "out"), float_types(platform))
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "out")
     yield ends_if_empty(a, "self")
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, differentiated, dtype_in, ends_if_empty, exp, float_types, max_rank, not_null, number, output,
+    broadcast_together, differentiated, dtype_in, ends_if_empty, exp, float_types, max_ranks, not_null, number, output,
     same_dtype, same_shape, source_unless, tensor, where,
 )  # fmt: skip
 
@@ -42,8 +42,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield dtype_in(a, "gradOutput", types)
     yield dtype_in(a, "self", ("int8", "int16", "int32", "int64", "uint8", "bool", *types))
     yield dtype_in(a, "gradInput", types)
-    for name in TENSORS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *TENSORS)
     promised = broadcast_together(a, TENSORS[:2], "gradInput").status is None
     yield source_unless(not promised, same_shape(a, "self", "gradOutput"))
     yield same_shape(a, "self", "gradInput")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, Args, Aten, Check, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
-    check, dtype_in, ends_if_empty, float32, is_nan, max_rank, not_null, number, output, same_shape, tensor, where,
+    check, dtypes_in, ends_if_empty, float32, is_nan, max_rank, not_null, number, output, same_shape, tensor, where,
 )  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
@@ -29,8 +29,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "self", "lambd", "out")
     for name in ("self", "out"):
         yield bfloat16_where_supported(a, name, platform)
-    for name in ("self", "out"):
-        yield dtype_in(a, name, TYPES)
+    yield from dtypes_in(a, ("self", "out"), TYPES)
     yield same_shape(a, "self", "out")
     yield max_rank(a, "self")
     yield not_negative(float32(a["lambd"]))

@@ -14,9 +14,9 @@ gradOutput elsewhere (unspecified there).
 from __future__ import annotations
 
 from ..page import (
-    MAIN, MUTUAL, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcast_together, check, dtype_in, dtype_of, ends_if_empty, float32, float_types, is_nan, max_rank,
-    not_null, number, output, same_dtype, tensor, where,
+    MAIN, MUTUAL, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, check, dtype_of, dtypes_in, ends_if_empty, float32, float_types, is_nan, max_ranks, not_null,
+    number, output, same_dtype, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
@@ -34,10 +34,8 @@ def kernel_tbe(g: Expression, x: Expression, limit: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "lambda", "gradInput")
-    for name in (*INPUTS, "gradInput"):
-        yield dtype_in(a, name, float_types(platform))
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from dtypes_in(a, (*INPUTS, "gradInput"), float_types(platform))
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "gradInput")
     problem = f"lambda is {a['lambda']}; it must not be negative"
     yield check("range of lambda", problem if float32(a["lambda"]) < 0 else None)

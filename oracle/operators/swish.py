@@ -13,9 +13,8 @@ float32 (beta * self < -88.72) kernels return a zero, the exact value is about 2
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
-    dtype_in, ends_if_empty, exp, max_rank, not_null, number, output, ratio, same_dtype, same_shape, scalar_casts,
-    tensor, where,
+    MAIN, Args, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported, dtype_in,
+    ends_if_empty, exp, max_ranks, not_null, number, output, ratio, same_dtype, same_shape, scalar_casts, tensor, where,
 )  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
@@ -45,8 +44,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield bfloat16_where_supported(a, "self", platform)
     if a["betaOptional"] is not None:
         yield scalar_casts(a, "betaOptional")
-    for name in ("self", "out"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "self", "out")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")
 

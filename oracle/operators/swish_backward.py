@@ -15,8 +15,8 @@ unspecified.
 from __future__ import annotations
 
 from ..page import (
-    MAIN, SAME, Args, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
-    dtype_in, ends_if_empty, exp, max_rank, not_null, number, output, same_dtype, same_shape, scalar_casts, tensor,
+    MAIN, SAME, Args, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported, dtypes_in,
+    ends_if_empty, exp, max_ranks, not_null, number, output, same_dtype, same_shape, scalar_casts, tensor,
 )  # fmt: skip
 
 TYPES = ("float16", "float32", "bfloat16")
@@ -45,15 +45,13 @@ def gradient_first(g: Expression, x: Expression, beta: Expression) -> Expression
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "gradInput")
-    for name in ("gradOutput", "self"):
-        yield dtype_in(a, name, TYPES)
+    yield from dtypes_in(a, ("gradOutput", "self"), TYPES)
     if a["betaOptional"] is not None:
         yield scalar_casts(a, "betaOptional")
     yield same_dtype(a, "gradOutput", "gradInput")
     yield same_dtype(a, "self", "gradInput")
     yield bfloat16_where_supported(a, "gradOutput", platform)
-    for name in ("gradOutput", "self", "gradInput"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self", "gradInput")
     yield same_shape(a, "gradOutput", "gradInput")
     yield same_shape(a, "self", "gradInput")
     yield ends_if_empty(a, "gradOutput", "self")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    broadcast_together, dtype_in, ends_if_empty, float_types, has_axes, is_finite, max_rank, not_null, output,
+    broadcast_together, dtypes_in, ends_if_empty, float_types, has_axes, is_finite, max_ranks, not_null, output,
     same_dtype, same_shape, tensor, where,
 )  # fmt: skip
 
@@ -45,12 +45,10 @@ def distributed(g: Expression, y: Expression) -> Expression:
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "output", "gradInput")
-    for name in ("gradOutput", "output", "gradInput"):
-        yield dtype_in(a, name, float_types(platform, "float64"))
+    yield from dtypes_in(a, ("gradOutput", "output", "gradInput"), float_types(platform, "float64"))
     yield same_dtype(a, "gradOutput", "output")
     yield same_dtype(a, "gradOutput", "gradInput")
-    for name in INPUTS:
-        yield max_rank(a, name)
+    yield from max_ranks(a, *INPUTS)
     yield broadcast_together(a, INPUTS, "gradInput")
     yield ends_if_empty(a, *INPUTS)
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
-    broadcast_shape, broadcast_together, check, dtype_in, ends_if_empty, float32, is_nan, max_rank, not_null,
-    number, output, same_dtype, source_unless, tensor, where,
+    broadcast_shape, broadcast_together, check, dtypes_in, ends_if_empty, float32, is_nan, max_ranks, not_null, number,
+    output, same_dtype, source_unless, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("self", "gradOutput")
@@ -58,12 +58,10 @@ def checks(a: Args, platform: Platform) -> Checks:
     types = ["float32", "int32", "float16", "int8", "uint8", *(["bfloat16"] if platform.bfloat16 else [])]
     if platform.regbase and abs(float32(a["threshold"])) <= ZERO:
         types.append("int64")
-    for name in ("gradOutput", "self"):
-        yield dtype_in(a, name, tuple(types))
+    yield from dtypes_in(a, ("gradOutput", "self"), tuple(types))
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "out", "self")
-    for name in ("gradOutput", "self"):
-        yield max_rank(a, name)
+    yield from max_ranks(a, "gradOutput", "self")
     together = broadcast_shape(a["self"].shape, a["gradOutput"].shape) is not None
     yield source_unless(not together, broadcast_together(a, INPUTS, "out"))
     yield ends_if_empty(a, *INPUTS)

@@ -185,6 +185,12 @@ def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
     return check(f"dtype of {name}", f"{name} has dtype {spec.dtype_name}; supported: {listed}")
 
 
+def dtypes_in(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Checks:
+    """Check of each of some tensors that its dtype is allowed."""
+    for name in names:
+        yield dtype_in(a, name, allowed)
+
+
 def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
     """Refuse bfloat16 on the products without it."""
     spec: TensorSpec = a[name]
@@ -200,6 +206,12 @@ def same_dtype(a: Args, name: str, other: str) -> Check:
     if one.dtype is not None and one.dtype == two.dtype:
         return Check(title, None)
     return check(title, f"{name} has dtype {one.dtype_name}, {other} has {two.dtype_name}; they must be equal")
+
+
+def same_dtypes(a: Args, names: tuple[str, ...], other: str) -> Checks:
+    """Check of each of some tensors that it has another one's dtype."""
+    for name in names:
+        yield same_dtype(a, name, other)
 
 
 def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check:
@@ -304,6 +316,12 @@ def max_rank(a: Args, name: str) -> Check:
     rank = a[name].rank
     problem = None if rank <= MAX_RANK else f"{name} has rank {rank}; at most {MAX_RANK} is supported"
     return check(f"rank of {name}", problem)
+
+
+def max_ranks(a: Args, *names: str) -> Checks:
+    """Check the rank of each of some tensors."""
+    for name in names:
+        yield max_rank(a, name)
 
 
 def has_axes(a: Args, *names: str) -> Check:

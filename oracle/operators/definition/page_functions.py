@@ -142,7 +142,7 @@ def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any],
     if isinstance(made, GeneratorType) and made.gi_frame is not None:
         where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
     text = f"{op.name}: its {field} yielded {found!r} at {where}, which is no check"
-    return f"{text}; yield one of oracle.operators.definition.checks, or check(name, problem)"
+    return f"{text}; yield one of oracle.operators.definition.checks, or check(name, problem), or yield from several"
 
 
 def _failed(asked: PageArguments, function: Function, error: Exception) -> Failed:
