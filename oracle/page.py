@@ -100,6 +100,7 @@ from .operators.definition.checks import (
     not_null as not_null,
     not_null_inside as not_null_inside,
     one_element as one_element,
+    present as present,
     promoted as promoted,
     promoted_type as promoted_type,
     promotes as promotes,

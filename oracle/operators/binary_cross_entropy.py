@@ -22,7 +22,7 @@ import math
 from ..page import (
     MAIN, MEAN, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
     MindSpore, Operator, Platform, Shape, check, dtypes_in, ends_if_empty, equal, float_types, has_axes, in_range,
-    is_nan, log, log1p, maximum, not_null_inside, output, reduction, same_dtypes, same_shape, tensor, where,
+    is_nan, log, log1p, maximum, not_null_inside, output, present, reduction, same_dtypes, same_shape, tensor, where,
 )  # fmt: skip
 
 LEAST = 9.999999960041972e-13  # float32(1e-12)
@@ -56,10 +56,9 @@ def outside(x: Expression) -> Expression:
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    weighted = a["weight"] is not None
     yield not_null_inside(a, "self", "target", "out")
-    yield from dtypes_in(a, ("self", "target", "out", *(["weight"] if weighted else [])), float_types(platform))
-    if weighted:
+    yield from dtypes_in(a, ("self", "target", "out", *present(a, "weight")), float_types(platform))
+    if a["weight"] is not None:
         yield from same_dtypes(a, ("target", "weight", "out"), "self")
     yield same_shape(a, "target", "self")
     yield in_range(a, "reduction", 0, 2)
@@ -81,7 +80,7 @@ def shape_of_out(a: Args) -> Check:
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
     yield has_axes(a, "self", "target", "out")
-    yield from same_dtypes(a, ("target", "out", *(["weight"] if a["weight"] is not None else [])), "self")
+    yield from same_dtypes(a, ("target", "out", *present(a, "weight")), "self")
     if a["weight"] is not None:
         yield same_shape(a, "weight", "self")
 

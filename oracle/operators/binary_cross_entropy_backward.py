@@ -22,7 +22,7 @@ import numpy as np
 from ..page import (
     BROADCAST, FORMATS, MAIN, REDUCTIONS, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator,
     Platform, broadcasts_to, dtype_in, ends_if_empty, float_types, in_range, is_empty, max_rank, max_ranks, maximum,
-    not_null, output, promoted_type, reduction, same_dtypes, same_format, same_shape, source_only, tensor,
+    not_null, output, present, promoted_type, reduction, same_dtypes, same_format, same_shape, source_only, tensor,
 )  # fmt: skip
 
 CLAMP = float(np.float32(1e-12))
@@ -59,7 +59,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     weighted = a["weightOptional"] is not None
     yield not_null(a, "gradOutput", "self", "target", "out")
     yield max_rank(a, "out")
-    for name in ("self", "gradOutput", "target", "out", *(["weightOptional"] if weighted else [])):
+    for name in ("self", "gradOutput", "target", "out", *present(a, "weightOptional")):
         yield dtype_in(a, name, float_types(platform))
     yield source_only(same_format(a, "target", "self"))
     if weighted:
@@ -76,7 +76,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    given = [n for n in ("gradOutput", "target", "weightOptional") if a[n] is not None]
+    given = present(a, "gradOutput", "target", "weightOptional")
     yield from same_dtypes(a, (*given, "out"), "self")
     yield from max_ranks(a, "self", *given)
     yield same_shape(a, "out", "self")

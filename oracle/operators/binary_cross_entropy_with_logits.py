@@ -24,7 +24,7 @@ from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore,
     Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_of, dtypes_in, ends_if_empty, equal, exp,
     filled, float_types, in_range, is_empty, is_finite, log, log1p, max_ranks, maximum, minimum, not_null, one_number,
-    output, promoted, reduced_shape, reduction, same_dtype, same_dtypes, same_shape, size_of, tensor, where,
+    output, present, promoted, reduced_shape, reduction, same_dtype, same_dtypes, same_shape, size_of, tensor, where,
 )  # fmt: skip
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
@@ -62,34 +62,29 @@ def unweighted(x: Expression, t: Expression, w: Expression, p: Expression) -> Ex
     return ((1 - t) * x - where(equal(p, 1), loss, ((p - 1) * t + 1) * loss)) * w
 
 
-def weights(a: Arguments) -> tuple[str, ...]:
-    """The given weights."""
-    return tuple(name for name in WEIGHTS if a[name] is not None)
-
-
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "target", "out")
     yield from dtypes_in(a, ("self", "target", "out"), float_types(platform))
     yield same_dtype(a, "out", "target")
     yield in_range(a, "reduction", 0, 2)
-    yield from max_ranks(a, "self", "target", *weights(a))
+    yield from max_ranks(a, "self", "target", *present(a, *WEIGHTS))
     yield same_shape(a, "target", "self")
-    given = [name for name in weights(a) if not is_empty(a[name])]
+    given = [name for name in present(a, *WEIGHTS) if not is_empty(a[name])]
     yield broadcasting(a, "target", *given)._replace(name="target and weights broadcast")
     yield ends_if_empty(a, "self")
     if a["reduction"] == NONE:
-        yield broadcast_together(a, ("target", *weights(a)), "out")._replace(name="out of the common shape")
+        yield broadcast_together(a, ("target", *present(a, *WEIGHTS)), "out")._replace(name="out of the common shape")
 
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    yield from same_dtypes(a, ("self", *weights(a)), "target")
+    yield from same_dtypes(a, ("self", *present(a, *WEIGHTS)), "target")
 
 
 def undefined(a: Arguments) -> str | None:
     """Unspecified calls that no check refuses."""
-    for name in weights(a):
+    for name in present(a, *WEIGHTS):
         if 0 in a[name].shape and 0 not in a["self"].shape:
             return f"{name} is empty"
         if dtype_of(a[name].dtype).name != promoted(*(dtype_of(a[each].dtype).name for each in ("self", "target"))):

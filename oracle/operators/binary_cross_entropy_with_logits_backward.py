@@ -24,10 +24,10 @@ from typing import Any
 from ..page import (
     BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
     Operator, Platform, broadcasts_to, constant, dtypes_in, ends_if_empty, equal, exp, float_types, in_range, is_empty,
-    is_finite, is_nan, max_rank, not_null, output, promoted_type, reduction, same_dtype, same_dtypes, same_format,
-    same_shape, source_only, tensor, torch_npu, where,
+    is_finite, is_nan, max_rank, not_null, output, present, promoted_type, reduction, same_dtype, same_dtypes,
+    same_format, same_shape, source_only, tensor, torch_npu, where,
 )  # fmt: skip
-from .binary_cross_entropy_with_logits import WEIGHTS, weights
+from .binary_cross_entropy_with_logits import WEIGHTS
 
 LEAST = -88.69999694824219  # 0xC2B16666
 
@@ -81,14 +81,14 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "target", "out")
     yield max_rank(a, "out")
-    yield from dtypes_in(a, ("gradOutput", "self", "target", *weights(a), "out"), float_types(platform))
+    yield from dtypes_in(a, ("gradOutput", "self", "target", *present(a, *WEIGHTS), "out"), float_types(platform))
     yield same_dtype(a, "out", "target")
     yield source_only(same_format(a, "target", "self"))
     yield source_only(same_format(a, "out", "self"))
     if not is_empty(a["self"]):
         yield same_shape(a, "target", "self")
         yield same_shape(a, "out", "self")
-        for name in ("gradOutput", *weights(a)):
+        for name in ("gradOutput", *present(a, *WEIGHTS)):
             yield broadcasts_to(a, name, "self")
     yield in_range(a, "reduction", 0, 2)
     yield ends_if_empty(a, "self")
@@ -109,7 +109,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
-    yield from same_dtypes(a, ("target", *weights(a)), "self")
+    yield from same_dtypes(a, ("target", *present(a, *WEIGHTS)), "self")
 
 
 OPERATOR = Operator(

@@ -26,7 +26,8 @@ from typing import Any
 from ..page import (
     MAIN, PER_CHANNEL, PER_GROUP, Args, Aten, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
     check, dtype_in, ends_if_empty, extent, float_types, groups, length, max_over, max_rank, mean_over, min_over,
-    not_null, number, output, public_format, same_dtypes, same_format, same_shape, sqrt, stored, sum_over, tensor,
+    not_null, number, output, present, public_format, same_dtypes, same_format, same_shape, sqrt, stored, sum_over,
+    tensor,
 )  # fmt: skip
 
 STATISTICS = ("meanOut", "rstdOut")
@@ -92,7 +93,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "out", *STATISTICS)
     yield dtype_in(a, "self", float_types(platform))
-    parameters = tuple(name for name in ("gamma", "beta") if a[name] is not None)
+    parameters = present(a, "gamma", "beta")
     yield from same_dtypes(a, (*parameters, "out", *STATISTICS), "self")
     count, channels, eps = a["group"], a["C"], a["eps"]
     yield check("group", None if count > 0 else f"group is {count}; it must be above 0")

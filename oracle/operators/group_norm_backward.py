@@ -28,8 +28,8 @@ from typing import Any
 from ..page import (
     MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward, Operator,
     Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, length, mask, max_rank,
-    mean_over, not_null, output, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt, stored, sum_over,
-    tensor,
+    mean_over, not_null, output, present, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt, stored,
+    sum_over, tensor,
 )  # fmt: skip
 
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
@@ -115,7 +115,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 def types(a: Args, platform: Platform, asked: tuple[str, ...]) -> Checks:
     """CheckDtypeValid: one dtype, or on ascend950 two."""
     yield dtype_in(a, "gradOut", float_types(platform))
-    parameters = tuple(name for name in ("gamma", *asked) if a[name] is not None and name != "gradInput")
+    parameters = tuple(name for name in present(a, "gamma", *asked) if name != "gradInput")
     if not platform.regbase:
         for name in ("input", *STATISTICS, *parameters, *("gradInput" for _ in asked[:1] if "gradInput" in asked)):
             yield same_dtype(a, name, "gradOut")

@@ -25,7 +25,8 @@ from typing import Any
 from ..page import (
     LAST, MAIN, ROWS, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape, check,
     dtype_in, dtypes_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_over, max_ranks,
-    mean_over, min_over, not_null, number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+    mean_over, min_over, not_null, number, output, present, ratio, same_dtype, same_shape, sqrt, stored, sum_over,
+    tensor,
 )  # fmt: skip
 
 PARAMETERS, STATISTICS = ("weightOptional", "biasOptional"), ("meanOutOptional", "rstdOutOptional")
@@ -114,34 +115,30 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "input", "normalizedShape", "out")
     listed = float_types(platform)
     yield dtype_in(a, "input", listed)
-    for name in present(a, PARAMETERS):
+    for name in present(a, *PARAMETERS):
         yield dtype_in(a, name, listed)
         if a[name].dtype_name != "float32":
             yield same_dtype(a, name, "input")
-    if len(present(a, PARAMETERS)) == 2:
+    if len(present(a, *PARAMETERS)) == 2:
         yield same_dtype(a, *PARAMETERS)
-    yield from dtypes_in(a, ("out", *present(a, STATISTICS)), listed)
+    yield from dtypes_in(a, ("out", *present(a, *STATISTICS)), listed)
     yield from shapes(a)
     if platform.regbase and platform.since("9.1"):  # May 2026
-        for name in present(a, STATISTICS):
+        for name in present(a, *STATISTICS):
             wanted = of_rows(a)
             problem = f"{name} has shape {a[name].shape}; it must be {wanted}"
             fits = a[name].shape == wanted or 0 in a[name].shape
             yield check(f"shape of {name} before the launch", None if fits else problem)
-        if len(present(a, STATISTICS)) == 2:
+        if len(present(a, *STATISTICS)) == 2:
             yield same_shape(a, *STATISTICS)
     yield ends_if_empty(a, "input")
-    for name in present(a, STATISTICS):
+    for name in present(a, *STATISTICS):
         yield copied(a, name)
-
-
-def present(a: Args, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if a[name] is not None)
 
 
 def shapes(a: Args) -> Checks:
     """CheckShape."""
-    yield from max_ranks(a, "input", "out", *present(a, PARAMETERS), *present(a, STATISTICS))
+    yield from max_ranks(a, "input", "out", *present(a, *PARAMETERS), *present(a, *STATISTICS))
     yield from number_of_lengths(a)
     wanted, x = a["normalizedShape"], a["input"].shape
     ends = x[max(0, len(x) - len(wanted)) :]
@@ -160,7 +157,7 @@ def number_of_lengths(a: Args) -> Checks:
 
 def shapes_of_parameters(a: Args) -> Checks:
     wanted = a["normalizedShape"]
-    for name in present(a, PARAMETERS):
+    for name in present(a, *PARAMETERS):
         problem = f"{name} has shape {a[name].shape}, normalizedShape is {wanted}"
         yield check(f"shape of {name}", None if a[name].shape == wanted else problem)
 

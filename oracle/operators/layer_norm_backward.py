@@ -32,9 +32,9 @@ from typing import Any
 from ..page import (
     LAST, MAIN, ROWS, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, Operator, Platform, Result, Shape,
     check, dtype_in, dtype_of, dtypes_in, ends_if_empty, float_types, length, lengths, mask, max_ranks, mean_over,
-    not_null, output, same_dtype, same_shape, source_only, sum_over, tensor,
+    not_null, output, present, same_dtype, same_shape, source_only, sum_over, tensor,
 )  # fmt: skip
-from .layer_norm import PARAMETERS, number_of_lengths, present, shapes_of_parameters
+from .layer_norm import PARAMETERS, number_of_lengths, shapes_of_parameters
 
 FLOATS = ("float32", "float16", "bfloat16")
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
@@ -85,11 +85,11 @@ def types(a: Args) -> Checks:
     """CheckDtypeValid."""
     yield from dtypes_in(a, (*INPUTS, *STATISTICS), FLOATS)
     yield same_dtype(a, "gradOut", "input")
-    for name in present(a, PARAMETERS):
+    for name in present(a, *PARAMETERS):
         yield dtype_in(a, name, FLOATS)
     if a["weightOptional"] is not None and a["weightOptional"].dtype_name != "float32":
         yield same_dtype(a, "weightOptional", "input")
-    yield from dtypes_in(a, present(a, OUTPUTS), FLOATS)
+    yield from dtypes_in(a, present(a, *OUTPUTS), FLOATS)
 
 
 def shapes(a: Args, asked: tuple[str, ...]) -> Checks:

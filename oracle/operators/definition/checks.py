@@ -383,6 +383,11 @@ def in_range(a: Args, name: str, low: int, high: int) -> Check:
     return check(f"range of {name}", problem)
 
 
+def present(a: Args, *names: str) -> tuple[str, ...]:
+    """Return those of some tensors that are no null pointers."""
+    return tuple(name for name in names if a[name] is not None)
+
+
 def is_empty(*specs: TensorSpec) -> bool:
     """Return whether any of the tensors has a view dim of 0."""
     return any(0 in spec.shape for spec in specs)
