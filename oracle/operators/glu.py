@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, dtypes_in, ends_if_empty, exp, float_types, in_range, max_ranks, not_null, output, tensor,
+    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Shape, axis, check,
+    dtypes_in, ends_if_empty, exp, float_types, in_range, max_ranks, not_null, output, tensor,
 )  # fmt: skip
 
 NARROW = ("float16", "bfloat16")
@@ -38,19 +38,20 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "self", "out")
     yield from dtypes_in(a, ("self", "out"), float_types(platform, "float64"))
     yield from max_ranks(a, "self", "out")
-    shape, rank, dim = a["self"].shape, a["self"].rank, a["dim"]
-    yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
-    yield in_range(a, "dim", -rank, rank - 1)
-    yield even(shape, dim)
-    wanted = half(a)
-    problem = f"out has shape {a['out'].shape}; it must be {wanted}, self's with dim {dim} halved"
-    yield check("out of half of self", None if a["out"].shape == wanted else problem)
+    yield from halves(a, "out")
     yield ends_if_empty(a, "self")
 
 
-def even(shape: Shape, dim: int) -> Check:
+def halves(a: Args, name: str) -> Checks:
+    """An axis of self can be halved, and a tensor has the shape of a half."""
+    shape, rank, dim = a["self"].shape, a["self"].rank, a["dim"]
+    yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
+    yield in_range(a, "dim", -rank, rank - 1)
     problem = f"self has shape {shape}: dim {dim} has {shape[dim]} elements; it must be even"
-    return check("even dim", problem if shape[dim] % 2 else None)
+    yield check("even dim", problem if shape[dim] % 2 else None)
+    wanted = half(a)
+    problem = f"{name} has shape {a[name].shape}; it must be {wanted}, self's with dim {dim} halved"
+    yield check(f"{name} of half of self", None if a[name].shape == wanted else problem)
 
 
 def half(a: Mapping[str, Any]) -> Shape:

@@ -18,11 +18,10 @@ values for which a kernel's order gives another result (a - a * s for an infinit
 from __future__ import annotations
 
 from ..page import (
-    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check, dtype_in,
-    ends_if_empty, equal, exp, float_types, in_range, max_ranks, not_null, output, same_dtype, same_shape, tensor,
-    where,
+    HALF, MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, dtype_in,
+    ends_if_empty, equal, exp, float_types, max_ranks, not_null, output, same_dtype, same_shape, tensor, where,
 )  # fmt: skip
-from .glu import even
+from .glu import halves
 
 
 def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
@@ -58,13 +57,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield same_dtype(a, "gradOut", "self")
     yield same_dtype(a, "out", "self")
     yield from max_ranks(a, "self", "out", "gradOut")
-    shape, rank = a["self"].shape, a["self"].rank
-    yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
-    yield in_range(a, "dim", -rank, rank - 1)
-    yield even(shape, a["dim"])
-    wanted = HALF.shape(shape, {"axis": a["dim"]})
-    problem = f"gradOut has shape {a['gradOut'].shape}; it must be {wanted}, self's with dim {a['dim']} halved"
-    yield check("gradOut of half of self", None if a["gradOut"].shape == wanted else problem)
+    yield from halves(a, "gradOut")
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
 

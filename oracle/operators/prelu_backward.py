@@ -22,10 +22,11 @@ from typing import Any
 
 from ..page import (
     BROADCAST, MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Form, Formula, Function, Operator, Platform, Result, Shape,
-    TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_ranks, not_null, output,
-    same_dtypes, same_shape, source_unless, tensor, where,
+    broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_ranks, not_null, output, same_dtypes,
+    same_shape, source_unless, tensor, where,
 )  # fmt: skip
 from ..page import Expression as E
+from .prelu import weight_length
 
 INPUTS = ("gradOutput", "self", "weight")
 TENSORS = (*INPUTS, "gradInput", "gradWeight")
@@ -79,12 +80,6 @@ def checks(a: Args, platform: Platform) -> Checks:
 def demands(a: Args, platform: Platform) -> Checks:
     """The demands of the document that the host does not check."""
     yield same_shape(a, "gradWeight", "weight")
-
-
-def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
-    fits = weight.size == 1 or (self.rank > 0 and weight.size == channels(self.shape))
-    problem = f"weight has {weight.size} elements; it must have 1, or one per channel of self's shape {self.shape}"
-    return check("one weight, or one per channel", None if fits else problem)
 
 
 def gradient_length(a: Args) -> Check:

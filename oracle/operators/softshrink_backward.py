@@ -16,7 +16,7 @@ from __future__ import annotations
 from ..page import (
     MAIN, MUTUAL, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
     broadcast_together, check, dtype_of, dtypes_in, ends_if_empty, float32, float_types, is_nan, max_ranks, not_null,
-    number, output, same_dtype, tensor, where,
+    number, output, promoted, promoted_type, same_dtype, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
@@ -42,15 +42,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "gradInput")
 
 
-def kernel_type(a: Arguments, platform: Platform | None = None) -> str:
-    """The inputs' type; float32 for two."""
-    one, other = (dtype_of(a[name].dtype).name for name in INPUTS)
-    return one if one == other else "float32"
-
-
 def undefined(a: Arguments) -> str | None:
     """The host copies the result to gradInput without a cast."""
-    wanted, given = kernel_type(a), a["gradInput"].dtype_name
+    wanted, given = promoted(*(dtype_of(a[name].dtype).name for name in INPUTS)), a["gradInput"].dtype_name
     return None if given == wanted else f"gradInput has dtype {given}, the result {wanted}"
 
 
@@ -74,7 +68,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Formula(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True)}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     undefined=undefined,
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("soft_shrink_grad", INPUTS, {"lambd": ("lambda", 0.5)}),

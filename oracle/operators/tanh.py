@@ -16,10 +16,11 @@ ascend910, which gives NaN (inf - inf). Its quotient of differences loses more d
 from __future__ import annotations
 
 from ..page import (
-    MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, castable, check,
-    dtype_in, dtype_of, ends_if_empty, exp, float_types, max_rank, minimum, not_null, output, public_format, ratio,
-    same_format, same_shape, tanh, tensor, where,
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, castable, check, dtype_in,
+    dtype_of, ends_if_empty, exp, float_types, max_rank, minimum, not_null, output, public_format, ratio, same_format,
+    same_shape, tanh, tensor, where,
 )  # fmt: skip
+from .sigmoid import kernel_type
 
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
 
@@ -61,12 +62,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield max_rank(a, "self")
     yield same_shape(a, "self", "out")
     yield ends_if_empty(a, "self")
-
-
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """self's dtype; float32 for integers."""
-    kind = dtype_of(a["self"].dtype).name
-    return "float32" if kind in INTEGERS else kind
 
 
 OPERATOR = Operator(
