@@ -119,7 +119,9 @@ from .operators.definition.checks import (
 )
 from .operators.definition.losses import (
     broadcasting as broadcasting,
+    common_room as common_room,
     common_shape as common_shape,
+    common_size as common_size,
     filled as filled,
     gradient_per_sample as gradient_per_sample,
     has_rank as has_rank,
@@ -143,8 +145,6 @@ from .operators.definition.parameters import (
     Parameter as Parameter,
     axis as axis,
     choice as choice,
-    common_room as common_room,
-    common_size as common_size,
     differentiated as differentiated,
     extent as extent,
     flag as flag,

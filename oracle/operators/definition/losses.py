@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from ...model.aclnn import Platform
 from ...model.dtypes import dtype_of
@@ -37,6 +38,17 @@ def reduced_shape(*names: str) -> Callable[[Arguments], Shape]:
 def size_of(common: Callable[[Arguments], Shape]) -> Callable[[Arguments], int]:
     """Return a function that gives the number of elements of a shape."""
     return lambda a: math.prod(common(a))
+
+
+def common_size(a: Arguments, names: Iterable[str]) -> int:
+    """Return the number of elements of the shape that some tensors broadcast to."""
+    return math.prod(common_shape(*names)(a))
+
+
+def common_room(a: Arguments, names: Iterable[str]) -> Any:
+    """Return an empty result for aten to fill, in the shape that some tensors broadcast to. The result of aten itself
+    has the shape of self, and its resizing prints a warning at every call."""
+    return a["self"].new_empty(common_shape(*names)(a))
 
 
 def filled(a: Arguments) -> float | None:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from .roles import UNREAD, Role, Shape, usual_groups
@@ -304,21 +302,6 @@ class MindSpore:
 def differentiated(ms: Any, function: Callable[[Any], Any], x: Any, gradient: Any) -> Any:
     """Return the result of MindSpore's own differentiation of a function at x, for an incoming gradient."""
     return ms.vjp(function, x)[1](gradient)[0]
-
-
-def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Return the number of elements of the shape that some tensors broadcast to."""
-    return math.prod(_common_shape(a, names))
-
-
-def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return an empty result for aten to fill, in the shape that some tensors broadcast to. The result of aten itself
-    has the shape of self, and its resizing prints a warning at every call."""
-    return a["self"].new_empty(_common_shape(a, names))
-
-
-def _common_shape(a: Mapping[str, Any], names: Iterable[str]) -> Shape:
-    return np.broadcast_shapes(*(tuple(a[name].shape) for name in names))
 
 
 def torch_npu(name: str) -> Any:
