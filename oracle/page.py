@@ -87,6 +87,7 @@ from .operators.definition.checks import (
     check as check,
     dtype_in as dtype_in,
     dtypes_in as dtypes_in,
+    dtypes_of_a_row as dtypes_of_a_row,
     ends_if_all_empty as ends_if_all_empty,
     ends_if_empty as ends_if_empty,
     float_types as float_types,

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..page import (
-    LAST, MAIN, ROWS, Args, Check, Checks, Expression, Form, Formula, Function, KernelName, Operator, Platform,
-    Result, Shape, check, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, number, output, sqrt,
-    sum_over, tensor, tiled,
+    LAST, MAIN, ROWS, Args, Checks, Expression, Form, Formula, Function, KernelName, Operator, Platform, Result, Shape,
+    dtypes_of_a_row, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, number, output, sqrt, sum_over,
+    tensor, tiled,
 )  # fmt: skip
 
 OUTPUTS = ("yOut", "rstdOut")
@@ -62,7 +62,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The generated interface, then the tiling in its order."""
     yield not_null(a, "x", "gamma")
     yield not_null(a, *OUTPUTS)
-    yield types_of_a_row(a, platform)
+    listed = [(x, x, w, "float32") for x, w in rows_of_types(platform)]
+    yield dtypes_of_a_row(a, ("x", "yOut", "gamma", "rstdOut"), listed)
     for name in ("x", "gamma", *OUTPUTS):
         yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, *OUTPUTS)
@@ -80,14 +81,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield tiled("shape of rstdOut", None if fits else f"rstdOut has shape {r.shape}; x has {x.shape}")
     text = f"epsilon is {a['epsilon']!r}; it must not be below 0"
     yield tiled("epsilon", text if a["epsilon"] < 0 else None)
-
-
-def types_of_a_row(a: Args, platform: Platform) -> Check:
-    """The generated interface looks up all dtypes at once."""
-    names = [a[n].dtype_name for n in ("x", "yOut", "gamma", "rstdOut")]
-    fits = any(names == [x, x, w, "float32"] for x, w in rows_of_types(platform))
-    text = f"x, yOut, gamma, rstdOut are {', '.join(names)}; no row of the definition has these dtypes"
-    return check("dtypes of one row", None if fits else text)
 
 
 def rows_of_types(platform: Platform) -> tuple[tuple[str, str], ...]:

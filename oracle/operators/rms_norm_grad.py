@@ -19,9 +19,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Formula, Forward, KernelName, Operator, Platform,
-    Result, Shape, check, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, output, sum_over, tensor,
-    tiled,
+    LAST, MAIN, ROWS, SAME, Args, Checks, Expression, Formula, Forward, KernelName, Operator, Platform, Result, Shape,
+    dtypes_of_a_row, ends_if_all_empty, format_of_a_row, length, mean_over, not_null, output, sum_over, tensor, tiled,
 )  # fmt: skip
 from .rms_norm import rows_of_types
 
@@ -56,13 +55,15 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The generated interface, then the tiling in its order; that no axis is empty follows from the other checks."""
     yield not_null(a, *INPUTS)
     yield not_null(a, *OUTPUTS)
-    yield types_of_a_row(a, platform)
+    listed = [(x, x, x, w, "float32", "float32") for x, w in rows_of_types(platform)]
+    yield dtypes_of_a_row(a, ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut"), listed)
     for name in (*INPUTS, *OUTPUTS):
         yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, *OUTPUTS)
     x, gamma = a["x"], a["gamma"]
     yield tiled("rank of x", None if 1 <= x.rank <= 8 else f"x has rank {x.rank}; it must be 1 to 8")
-    yield tiled("rank of gamma", rank_of_gamma(a))
+    fits = 1 <= gamma.rank <= min(8, x.rank)
+    yield tiled("rank of gamma", None if fits else f"gamma has rank {gamma.rank}, x has rank {x.rank}")
     for name, other in (("dy", "x"), ("dxOut", "dy"), ("dgammaOut", "gamma")):
         yield tiled(f"rank of {name}", _differ(a, name, other, ranks=True))
     yield tiled("shape of dy", _differ(a, "dy", "x"))
@@ -82,19 +83,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     if platform.soc == "ascend910":
         text = f"gamma has {gamma.size} elements; on ascend910 they must be a multiple of 64"
         yield tiled("rows of 64", text if gamma.size % 64 else None)
-
-
-def types_of_a_row(a: Args, platform: Platform) -> Check:
-    """The generated interface looks up all dtypes at once."""
-    names = [a[n].dtype_name for n in ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut")]
-    fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows_of_types(platform))
-    text = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"
-    return check("dtypes of one row of the definition", None if fits else text)
-
-
-def rank_of_gamma(a: Args) -> str | None:
-    rank = a["gamma"].rank
-    return None if 1 <= rank <= min(8, a["x"].rank) else f"gamma has rank {rank}, x has rank {a['x'].rank}"
 
 
 def _differ(a: Args, name: str, other: str, *, ranks: bool = False) -> str | None:
@@ -129,5 +117,5 @@ OPERATOR = Operator(
         Forward("aclnnRmsNorm", {"rstd": "rstdOut"}),
         Forward("aclnnAddRmsNorm", {"x": "xOut", "rstd": "rstdOut"}),
     ),
-    kernel=KernelName("rms_norm_grad", INPUTS, {}),
+    kernel=KernelName("rms_norm_grad", INPUTS),
 )

@@ -20,8 +20,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF, MAIN, MAX_RANK, Args, Check, Checks, Expression, Formula, KernelName, Operator, Platform, Shape, axis,
-    check, ends_if_all_empty, exp, float_types, format_of_a_row, not_null, output, tensor, tiled, unconfigured,
+    HALF, MAIN, MAX_RANK, Args, Checks, Expression, Formula, KernelName, Operator, Platform, Shape, axis,
+    dtypes_of_a_row, ends_if_all_empty, exp, float_types, format_of_a_row, not_null, output, tensor, tiled,
+    unconfigured,
 )  # fmt: skip
 
 WORD = 1 << 32
@@ -41,19 +42,11 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The generated interface, then the tiling in its order."""
     yield not_null(a, "x", "out")
     yield unconfigured(platform, "ascend910")
-    yield dtypes_of_a_row(a, platform, "x", "out")
+    yield dtypes_of_a_row(a, ("x", "out"), [(kind,) * 2 for kind in float_types(platform)])
     for name in ("x", "out"):
         yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, "out")
     yield from halves(a, platform)
-
-
-def dtypes_of_a_row(a: Args, platform: Platform, *names: str) -> Check:
-    """The generated interface looks up all dtypes at once."""
-    result = [a[name].dtype_name for name in names]
-    fits = result[0] in float_types(platform) and len(set(result)) == 1
-    text = f"{', '.join(names)} are {', '.join(result)}; no row of the definition has these dtypes"
-    return check("dtypes of one row of the definition", None if fits else text)
 
 
 def halves(a: Args, platform: Platform) -> Checks:

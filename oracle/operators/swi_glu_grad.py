@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF, MAIN, Args, Checks, Expression, Formula, KernelName, Operator, Platform, axis, ends_if_all_empty, equal,
-    exp, format_of_a_row, not_null, output, tensor, tiled, unconfigured, where,
+    HALF, MAIN, Args, Checks, Expression, Formula, KernelName, Operator, Platform, axis, dtypes_of_a_row,
+    ends_if_all_empty, equal, exp, float_types, format_of_a_row, not_null, output, tensor, tiled, unconfigured, where,
 )  # fmt: skip
-from .swi_glu import as_int32, dtypes_of_a_row, halves, undefined_halves
+from .swi_glu import as_int32, halves, undefined_halves
 
 
 def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
@@ -52,7 +52,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     """The generated interface, then the tiling in its order."""
     yield not_null(a, "yGrad", "x", "out")
     yield unconfigured(platform, "ascend910")
-    yield dtypes_of_a_row(a, platform, "yGrad", "x", "out")
+    yield dtypes_of_a_row(a, ("yGrad", "x", "out"), [(kind,) * 3 for kind in float_types(platform)])
     for name in ("yGrad", "x", "out"):
         yield format_of_a_row(a, name)
     yield ends_if_all_empty(a, "out")

@@ -304,6 +304,13 @@ def public_format(a: Args, name: str) -> Check:
     return check(f"public format of {name}", f"{name} has the private format {result}" if private else None)
 
 
+def dtypes_of_a_row(a: Args, names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Check:
+    """Check the dtypes of some tensors: a generated interface looks them up at once, in the rows of the definition."""
+    kinds = tuple(a[name].dtype_name for name in names)
+    text = f"{', '.join(names)} are {', '.join(kinds)}; no row of the definition has these dtypes"
+    return check("dtypes of one row of the definition", None if kinds in rows else text)
+
+
 def format_of_a_row(a: Args, name: str) -> Check:
     """Check the format: a generated interface reads these as ND, and finds no row of the definition for others."""
     result = a[name].format
