@@ -173,19 +173,24 @@ def test_the_host_rounds_to_its_intermediate_type_before_the_cast(tree, soc):
     assert got_softmax == f16(got_softmax)
 
 
+NEXT_TO_TIES = {
+    "bfloat16": np.array([2**30 + 2**22 + 1, 2**30 + 3 * 2**22 - 1], np.int32),  # float32 rounds them to the tie
+    "float32": np.array([2**54 + 2**30 + 1, 2**54 + 3 * 2**30 - 1], np.int64),  # float64 does
+}
+
+
+@pytest.mark.parametrize("dtype", NEXT_TO_TIES)
 @pytest.mark.parametrize(
     ("op", "integers", "zero"), [("aclnnL1Loss", "target", "self"), ("aclnnL1LossBackward", "gradOutput", "target")]
 )
-def test_the_host_rounds_an_integer_to_bfloat16_once(tree, op, integers, zero):
-    """These integers are next to the middle of two bfloat16 numbers, and float32 rounds them to the middle."""
-    given = dict.fromkeys(OPERATORS[op].names("input"), np.ones(2, ml_dtypes.bfloat16))
-    given |= {
-        zero: np.zeros(2, ml_dtypes.bfloat16),
-        integers: np.array([2**30 + 2**22 + 1, 2**30 + 3 * 2**22 - 1], np.int32),
-    }
-    name, out = OPERATORS[op].output, np.zeros(2, ml_dtypes.bfloat16)
-    (answer,) = call(tree, [Job(op, {**given, "reduction": 0, name: out})])
-    assert answer.after(name, out).tolist() == [2**30 + 2**23] * 2
+def test_the_host_rounds_an_integer_once(tree, op, integers, zero, dtype):
+    """These integers are next to ties of the type, at both sides of one number; rounded to the tie first, they leave it."""
+    kind, given = DTYPES[dtype].numpy, NEXT_TO_TIES[dtype]
+    inputs = dict.fromkeys(OPERATORS[op].names("input"), np.ones(2, kind)) | {zero: np.zeros(2, kind), integers: given}
+    name, out = OPERATORS[op].output, np.zeros(2, kind)
+    (answer,) = call(tree, [Job(op, {**inputs, "reduction": 0, name: out})])
+    low, high = given.tolist()
+    assert answer.after(name, out).tolist() == [(low + high) // 2] * 2
 
 
 @pytest.mark.parametrize("soc", PLATFORMS)

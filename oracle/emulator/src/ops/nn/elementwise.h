@@ -68,6 +68,10 @@ std::vector<Real> read_cast(Run& run, const Tensor& tensor, const Dims& shape, a
   if (!tensor.present) return std::vector<Real>(static_cast<size_t>(count_of(shape)), Real(1));
   View view = broadcast(run.open(tensor), shape);
   if (view.type == type) return read_like(view, Real());
+  if (type == ACL_FLOAT) {  // of an int64 a double would be a rounding of its own
+    std::vector<float> once = read_floats(view);
+    return std::vector<Real>(once.begin(), once.end());
+  }
   std::vector<Real> values;
   for (double v : read_doubles(view)) values.push_back(static_cast<Real>(stored(type, v)));
   return values;
@@ -82,8 +86,8 @@ void run_elementwise(Run& run, aclDataType type, const Tensor& out, const std::a
   write(run.open(out), columns[0]);
 }
 
-// The kernel: f of every element of the inputs (1 for an absent one), broadcast to out's shape and cast to `type`, in float32 (float64 for
-// that type); rounded to `type`, then cast to out's.
+// The kernel: f of every element of the inputs (1 for an absent one), broadcast to out's shape and cast to `type`, in
+// float32 (float64 for that type); rounded to `type`, then cast to out's.
 template <size_t N, class F>
 void elementwise(Op& op, aclDataType type, const Tensor& out, const Tensor (&given)[N], F f) {
   std::array<Tensor, N> inputs;
