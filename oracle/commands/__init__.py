@@ -59,7 +59,7 @@ def progress(line: str, *, last: bool) -> None:
 def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, limit: int | None = None) -> list[Case]:
     """Return the cases of a YAML file, of a folder of them, or of an ATK JSON or TTK CSV with tensors of at most
     ``limit`` elements. Say what was skipped. Raises OracleError if there are none."""
-    from ..catalogue import files, load, load_all
+    from ..catalogue import files, is_catalogue, load, load_all
     from ..interop import SUFFIXES, is_foreign_catalogue, load as load_foreign
 
     if path.is_dir():
@@ -68,7 +68,7 @@ def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, 
         return load_all(path, volume, tier)
     if not path.is_file():
         raise OracleError(f"{path}: no such file or folder")
-    if path.suffix not in SUFFIXES and not is_foreign_catalogue(path):
+    if is_catalogue(path) or (path.suffix not in SUFFIXES and not is_foreign_catalogue(path)):
         return load(path, volume, tier)
     loaded = load_foreign(path, limit=limit)
     if loaded.skipped:

@@ -47,3 +47,9 @@ def test_a_tier_without_cases_is_named(atk: Path, capsys: pytest.CaptureFixture[
     assert main(["convert", NAME, "--to", "ttk", "-o", "out", "--tier", "huge"]) == 2
     assert f"{NAME}: no case of the huge tier; name another --tier" in capsys.readouterr().err
     assert not Path("out").exists()
+
+
+def test_a_catalogue_is_one_whatever_its_name(atk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = atk.with_name("catalogue.json")
+    named.write_bytes((default_dir() / "log_sigmoid_backward.yaml").read_bytes())
+    assert main(["convert", str(named), "--to", "ttk", "-o", ".", "--tier", "smoke"]) == 0
