@@ -43,7 +43,8 @@ def entries(record: Record) -> Sequence[CaseRecord]:
     """Return the cases, and an entry that is no case if planned cases never ran, or if no number was judged although no
     case failed. Without it, a tool that only counts entries would accept such a run."""
     if record.missing:
-        text = f"{record.missing:,} of {record.planned:,} planned cases never ran"
+        what = "have no line" if record.lacks_lines else "never ran"
+        text = f"{record.missing:,} of {record.planned:,} planned cases {what}"
         entry = CaseRecord(NOT_RECORDED, "", "", "notrun", text)
     elif record.unjudged and all(case.ok for case in record.cases):
         entry = CaseRecord(NOT_JUDGED, "", "", "error", f"no number was judged of {', '.join(record.unjudged)}")

@@ -10,6 +10,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,11 @@ def test_a_start_that_is_no_time_is_no_error(tmp_path: Path, started: str) -> No
     assert summary["start"] == (1792487643000 if started.startswith("2026") else 0)
 
 
+def lost_of(tmp_path: Path) -> Record:
+    """Return a record that lost lines: by its last line every case ran."""
+    return replace(died_of(tmp_path), complete=True, never_ran=0)
+
+
 def unjudged_of(tmp_path: Path) -> Record:
     """Return a record of a run in which the device took no case."""
     return read(synthetic.write(tmp_path / "skipped.jsonl", [synthetic.case("softmax_backward/a[x]", "skip")]))
@@ -189,6 +195,7 @@ def unjudged_of(tmp_path: Path) -> Record:
     ("make", "status", "reason"),
     [
         (died_of, "notrun", "4 of 9 planned cases never ran"),
+        (lost_of, "notrun", "4 of 9 planned cases have no line"),
         (unjudged_of, "error", "no number was judged of aclnnSoftmaxBackward"),
     ],
 )
