@@ -184,7 +184,7 @@ NEXT_TO_TIES = {
     ("op", "integers", "zero"), [("aclnnL1Loss", "target", "self"), ("aclnnL1LossBackward", "gradOutput", "target")]
 )
 def test_the_host_rounds_an_integer_once(tree, op, integers, zero, dtype):
-    """These integers are next to ties of the type, at both sides of one number; rounded to the tie first, they leave it."""
+    """These integers are next to ties of the type, around one number; rounded to the tie first, they go elsewhere."""
     kind, given = DTYPES[dtype].numpy, NEXT_TO_TIES[dtype]
     inputs = dict.fromkeys(OPERATORS[op].names("input"), np.ones(2, kind)) | {zero: np.zeros(2, kind), integers: given}
     name, out = OPERATORS[op].output, np.zeros(2, kind)
