@@ -182,10 +182,7 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatc
             "smoke: no such file or folder, and no case id (an id is as `list --ids` prints it); "
             "--tire is no option that takes a value (did you mean '--tier'?)",
         ),
-        (
-            ["run", "-o", "a.html"],
-            "-o a.html: is pytest's option for NAME=VALUE of its configuration",
-        ),
+        (["run", "-o", "a.html"], "-o a.html: is pytest's option for NAME=VALUE of its configuration"),
         (["run", "-n", "-1"], "-n -1: give the number of workers, or auto"),
         (["run", "-nmany"], "-n many: give the number of workers, or auto"),
         (["run", "--op", "silu_backwrd"], "did you mean aclnnSiluBackward, or silu_backward?"),

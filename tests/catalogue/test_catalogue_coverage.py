@@ -41,11 +41,7 @@ LOST = [
     ("rank", lambda c: any(p and len(p.shape) == 7 for p in c.outputs.values()), ["7"]),
     ("attribute value", lambda c: c.attrs.get("dim") == -8, ["dim=-8"]),
     ("dtype x distribution", lambda c: c.dtype == "float16" and "-uniform" in c.id, ["float16 uniform"]),
-    (
-        "scene: dtype, one dim 2^20",
-        reaches_the_longest,
-        ["float16", "bfloat16", "float32"],
-    ),
+    ("scene: dtype, one dim 2^20", reaches_the_longest, ["float16", "bfloat16", "float32"]),
     ("scene: dtype x inputs filled, 4 shapes", lambda c: "filled[float32-16x33" in c.id, None),
     ("view: dtype x tensor not contiguous", lambda c: c.outputs["out"] and c.outputs["out"].view != "contiguous", None),
 ]

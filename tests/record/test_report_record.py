@@ -201,10 +201,7 @@ def test_lone_surrogates_become_escapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case_id", "parts"),
     [
-        (
-            "softmax_backward/wide_row[bf16-16x2-dim=-1]",
-            ("softmax_backward/wide_row", "wide_row", "[bf16-16x2-dim=-1]"),
-        ),
+        ("oftmax_backward/wide_row[bf16-16x2-dim=-1]", ("softmax_backward/wide_row", "wide_row", "[bf16-16x2-dim=-1]")),
         ("softmax_backward/plain", ("softmax_backward/plain", "plain", "")),
         ("atk/a/b[x]", ("atk/a/b", "a/b", "[x]")),
         ("no slash", ("", "", "no slash")),

@@ -91,10 +91,7 @@ def test_a_name_that_is_no_parameter_is_told_with_the_field(field):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"kernel_type": lambda a, platform: a["slef"].dtype},
-            "its kernel_type asks for 'slef', which is no parameter",
-        ),
+        ({"kernel_type": lambda a, platform: a["slef"].dtype}, "kernel_type asks for 'slef', which is no parameter"),
         ({"demands": lambda a, platform: iter([not_null(a, "slef")])}, "its demands ask for 'slef', which is no par"),
         ({"checks": yielding(lambda a: not_null(a, "wieght"))}, "its checks ask for 'wieght', which is no parameter"),
         ({"mean": lambda a: a.get("alhpa", 1)}, "its mean asks for 'alhpa', which is no parameter of it"),
@@ -144,10 +141,7 @@ def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
     [
         (lambda a, platform: None, "gave None; it must be a generator: write yield before every check"),
         (lambda a, platform: not_null(a, "self"), "it must be a generator: write yield before every check"),
-        (
-            yielding(lambda a: True),
-            r"its checks yielded True at test_page_functions.py:\d+, which is no check; yield one",
-        ),
+        (yielding(lambda a: True), r"checks yielded True at test_page_functions.py:\d+, which is no check; yield one"),
         (ending, r"its checks, .*, returned .* and ended: write yield instead of return"),
         (yielding(lambda a: None), r"its checks yielded None at test_page_functions.py:\d+, which is no check"),
         (
@@ -165,14 +159,8 @@ def test_checks_that_are_none_are_told_with_the_line(wrong, message):
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (
-            lambda a: same_dtype(a, "self", "gradOutput"),
-            r"its checks failed at .*'NoneType'.*in this call: gradOutput; yield not_null",
-        ),
-        (
-            lambda a: not_null(a, "self"),
-            r"its checks take a call whose gradOutput is a null pointer: let them yield not_null\(a, 'gradOutput'\)",
-        ),
+        (lambda a: same_dtype(a, "self", "gradOutput"), r"at .*'NoneType'.*in this call: gradOutput; yield not_null"),
+        (lambda a: not_null(a, "self"), r"gradOutput is a null pointer: let them yield not_null\(a, 'gradOutput'\)"),
     ],
 )
 def test_checks_that_let_an_input_be_a_null_pointer_are_told(made, message):
@@ -182,20 +170,16 @@ def test_checks_that_let_an_input_be_a_null_pointer_are_told(made, message):
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (
-            lambda a: dtype_in(a, "self", "float32"),
-            "the dtype of self is in 'float32', which is a text; it must be a tuple of dtypes, as ('float32',)",
-        ),
-        (
-            lambda a: dtype_in(a, "self", ("flaot32",)),
-            "the dtype of self is in ('flaot32',): 'flaot32' is no dtype (did you mean 'float32'?)",
-        ),
+        (lambda a: dtype_in(a, "self", "float32"), "which is a text; it must be a tuple of dtypes, as ('float32',)"),
+        (lambda a: dtype_in(a, "self", ("flaot32",)), "('flaot32',): 'flaot32' is no dtype (did you mean 'float32'?)"),
         (lambda a: promotes(a, ("self", "gradOutput"), "float32"), "the dtype of self and gradOutput is in 'float32'"),
         (lambda a: scalar_in(a, "alpha", ("flaot64",)), "the dtype of alpha is in ('flaot64',): 'flaot64' is no dtype"),
     ],
 )
 def test_dtypes_that_are_none_are_told(made, message):
-    assert f"{NAME}: its checks ask whether {message}" in refusal(checks=yielding(made))
+    text = refusal(checks=yielding(made))
+    assert f"{NAME}: its checks ask whether the dtype of " in text
+    assert message in text
 
 
 def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
