@@ -23,15 +23,9 @@ def checks(a, platform):
 OPERATOR = Operator(
     name="aclnnBlendedBackward",
     parameters=(
-        tensor("gradient", "g", MUTUAL),
-        tensor("input", "x", MAIN),
-        tensor("scratch", "", UNREAD),
-        number("scale", "scale", optional=True),
-        number("slope", "slope", c="double", plain=0.5),
-        flag("twice", "twice"),
-        choice("mode", ("plain", "fast")),
-        reduction("how"),
-        output("gradInput"),
+        tensor("gradient", "g", MUTUAL), tensor("input", "x", MAIN), tensor("scratch", "", UNREAD),
+        number("scale", "scale", optional=True), number("slope", "slope", c="double", plain=0.5),
+        flag("twice", "twice"), choice("mode", ("plain", "fast")), reduction("how"), output("gradInput"),
     ),
     documented=("ascend910b", "ascend950"),
     checks=checks,
@@ -48,7 +42,7 @@ OPERATOR = Operator(
             "reduction": ("how", 1),
         },
     ),
-)
+)  # fmt: skip
 
 
 def case(*, shape=(4, 6), gradient=None, dtype="float32", **attrs) -> Case:

@@ -154,12 +154,7 @@ def swish_checks(a, platform):
 
 SWISH_BETA = Operator(
     name="aclnnSwishBetaBackward",
-    parameters=(
-        *ENTERING,
-        tensor("beta", "b", ONE_VALUE),
-        output("gradInput"),
-        output("gradBeta", ONE_VALUE),
-    ),
+    parameters=(*ENTERING, tensor("beta", "b", ONE_VALUE), output("gradInput"), output("gradBeta", ONE_VALUE)),
     documented=("ascend950", "ascend910b"),
     checks=swish_checks,
     empty=("self",),

@@ -184,18 +184,11 @@ def test_the_order_of_elements_does_not_matter(rows, random):
 @pytest.mark.parametrize(
     ("golden", "message"),
     [
-        ([], ""),
-        ([1.0], ""),
-        ([0.0], "only element is 0"),
-        ([NAN], "not finite"),
-        ([1.0, 1.0], "all 2 elements"),
-        ([0.0, -0.0], "all 2 elements"),
-        ([1.0, 2.0], ""),
-        ([1.0, 1.0, NAN], ""),
-        ([1.0, NAN, INF], "2 of 3"),
+        ([], ""), ([1.0], ""), ([0.0], "only element is 0"), ([NAN], "not finite"), ([1.0, 1.0], "all 2 elements"),
+        ([0.0, -0.0], "all 2 elements"), ([1.0, 2.0], ""), ([1.0, 1.0, NAN], ""), ([1.0, NAN, INF], "2 of 3"),
         ([1.0, 2.0, NAN, NAN], ""),
     ],
-)
+)  # fmt: skip
 def test_what_proves_nothing(golden, message):
     result = uninformative(reference(golden))
     assert message in result

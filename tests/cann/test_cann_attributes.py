@@ -122,15 +122,11 @@ def test_every_c_type_is_declared_and_passed_as_itself():
 @pytest.mark.parametrize(
     ("c", "value", "rule"),
     [
-        ("int64", 2**63, "an int64"),
-        ("int64", 1.5, "an int64"),
-        ("int64", None, "an int64"),
-        ("float", "1", "a number"),
-        ("double", None, "a number"),
-        ("bool", 1, "True or False"),
+        ("int64", 2**63, "an int64"), ("int64", 1.5, "an int64"), ("int64", None, "an int64"),
+        ("float", "1", "a number"), ("double", None, "a number"), ("bool", 1, "True or False"),
         ("char*", 3, "a string"),
     ],
-)
+)  # fmt: skip
 def test_a_value_that_the_c_type_cannot_hold_is_told(c, value, rule):
     with pytest.raises(OracleError, match=f"mode is .*; it must be {rule}"):
         by_value("mode", c, value)

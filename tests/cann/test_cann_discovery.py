@@ -154,15 +154,10 @@ def test_version(tmp_path, name, text, version):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2,1", "1 follows 2"),
-        ("0,0", "0 follows 0"),
-        ("0,x", "'x' is no number"),
-        ("0,,1", "'' is no number"),
-        ("0-3", "'0-3' is no number"),
-        ("٣", "'٣' is no number"),
-        ("", "hides every device"),
+        ("2,1", "1 follows 2"), ("0,0", "0 follows 0"), ("0,x", "'x' is no number"), ("0,,1", "'' is no number"),
+        ("0-3", "'0-3' is no number"), ("٣", "'٣' is no number"), ("", "hides every device"),
     ],
-)
+)  # fmt: skip
 def test_visible_devices_that_the_runtime_fails_on_or_ignores_are_refused(monkeypatch, text, message):
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", text)
     with pytest.raises(OracleError, match=message) as error:

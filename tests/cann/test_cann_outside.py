@@ -64,17 +64,10 @@ def parameter(name, kind="attr", c="int64"):
 
 
 PARAMETERS = (
-    parameter("self", "input"),
-    parameter("other", "input"),
-    parameter("alpha", c="aclScalar"),
-    parameter("factor", c="float"),
-    parameter("shift", c="double"),
-    parameter("negate", c="bool"),
-    parameter("mode", c="char*"),
-    parameter("unused"),
-    parameter("out", "output"),
-    parameter("count", "output"),
-)
+    parameter("self", "input"), parameter("other", "input"), parameter("alpha", c="aclScalar"),
+    parameter("factor", c="float"), parameter("shift", c="double"), parameter("negate", c="bool"),
+    parameter("mode", c="char*"), parameter("unused"), parameter("out", "output"), parameter("count", "output"),
+)  # fmt: skip
 
 
 DIFFERENCE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Formula(lambda x: x))

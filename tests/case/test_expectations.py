@@ -24,18 +24,13 @@ def entry(pattern="*", *statuses, **options):
 @pytest.mark.parametrize(
     ("pattern", "named"),
     [
-        ("log_sigmoid_backward/plain[float32]", True),
-        ("log_sigmoid_backward/plain[*]", True),
-        ("log_sigmoid_backward/*", True),
-        ("*", True),
-        ("log_sigmoid_backward/plain[float3?]", True),
-        ("log_sigmoid_backward/plain[float?]", False),
-        ("log_sigmoid_backward/plain[fla-z]", False),
-        ("log_sigmoid_backward/plain", False),
-        ("log_sigmoid_backward/plain[float32]x", False),
+        ("log_sigmoid_backward/plain[float32]", True), ("log_sigmoid_backward/plain[*]", True),
+        ("log_sigmoid_backward/*", True), ("*", True), ("log_sigmoid_backward/plain[float3?]", True),
+        ("log_sigmoid_backward/plain[float?]", False), ("log_sigmoid_backward/plain[fla-z]", False),
+        ("log_sigmoid_backward/plain", False), ("log_sigmoid_backward/plain[float32]x", False),
         ("log.sigmoid_backward/*", False),
     ],
-)
+)  # fmt: skip
 def test_only_star_and_question_mark_are_special(pattern, named):
     assert entry(pattern).names(CASE) is named
 
@@ -43,20 +38,13 @@ def test_only_star_and_question_mark_are_special(pattern, named):
 @pytest.mark.parametrize(
     ("expected", "may", "status", "counts"),
     [
-        ("fail", False, "fail", "xfail"),
-        ("fail", False, "pass", "xpass"),
-        ("fail", True, "pass", "pass"),
-        ("fail", True, "fail", "xfail"),
-        ("fail", False, "error", "error"),
-        ("fail", False, "crash", "crash"),
-        ("fail", False, "skip", "skip"),
-        ("crash", False, "crash", "xfail"),
-        ("timeout", False, "timeout", "xfail"),
-        ("error", False, "error", "xfail"),
-        ("error crash", False, "crash", "xfail"),
+        ("fail", False, "fail", "xfail"), ("fail", False, "pass", "xpass"), ("fail", True, "pass", "pass"),
+        ("fail", True, "fail", "xfail"), ("fail", False, "error", "error"), ("fail", False, "crash", "crash"),
+        ("fail", False, "skip", "skip"), ("crash", False, "crash", "xfail"), ("timeout", False, "timeout", "xfail"),
+        ("error", False, "error", "xfail"), ("error crash", False, "crash", "xfail"),
         ("error crash", False, "fail", "fail"),
     ],
-)
+)  # fmt: skip
 def test_only_the_expected_status_is_forgiven(expected, may, status, counts):
     record = CaseRecord("an/id", "an op", "float32", status, "why")
     expectation = entry("*", *expected.split(), may=may, measured="0 to 3" if may else "")
@@ -180,14 +168,10 @@ def test_a_fault_is_told_with_file_and_line(tmp_path, change, line, words):
 @pytest.mark.parametrize(
     ("cann", "applies"),
     [
-        ("8.5.0 (emulated)", True),
-        ("8.5.1", True),
-        ("8.50.0", False),
-        ("9.0.1.beta1", True),
-        ("9.0.10", False),
+        ("8.5.0 (emulated)", True), ("8.5.1", True), ("8.50.0", False), ("9.0.1.beta1", True), ("9.0.10", False),
         ("", False),
     ],
-)
+)  # fmt: skip
 def test_an_entry_may_be_limited_to_releases_of_cann(cann, applies):
     assert entry(cann=("8.5", "9.0.1")).applies(CASE, "ascend910b", cann) is applies
     assert entry().applies(CASE, "ascend910b", cann)

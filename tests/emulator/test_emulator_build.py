@@ -94,10 +94,7 @@ def test_an_unknown_sanitizer(tmp_path):
 def test_the_environment_of_a_program_and_of_torch_npu(tmp_path, monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/somewhere")
     plain = environment(tmp_path, soc="ascend950")
-    assert plain == {
-        "LD_LIBRARY_PATH": f"{tmp_path}/lib64:/usr/somewhere",
-        "ACLNN_EMULATOR_SOC": "Ascend950PR_9589",
-    }
+    assert plain == {"LD_LIBRARY_PATH": f"{tmp_path}/lib64:/usr/somewhere", "ACLNN_EMULATOR_SOC": "Ascend950PR_9589"}
     more = environment(tmp_path, soc="Ascend910B1", torch_npu=True)
     assert more["ASCEND_HOME_PATH"] == str(tmp_path)
     assert more["ASCEND_OPP_PATH"] == f"{tmp_path}/opp"

@@ -72,15 +72,10 @@ def exact(g, y, common):
 
 
 COMMON = {
-    ("float16", "float16"): "float16",
-    ("bfloat16", "bfloat16"): "bfloat16",
-    ("float16", "bfloat16"): "float32",
-    ("float32", "bfloat16"): "float32",
-    ("float64", "float16"): "float64",
-    ("complex64", "float32"): "complex64",
-    ("float64", "complex64"): "complex128",
-    ("complex128", "complex128"): "complex128",
-}
+    ("float16", "float16"): "float16", ("bfloat16", "bfloat16"): "bfloat16", ("float16", "bfloat16"): "float32",
+    ("float32", "bfloat16"): "float32", ("float64", "float16"): "float64", ("complex64", "float32"): "complex64",
+    ("float64", "complex64"): "complex128", ("complex128", "complex128"): "complex128",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])

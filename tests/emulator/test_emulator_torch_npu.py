@@ -15,20 +15,14 @@ from oracle.operators import OPERATORS
 
 CHECKS = {
     "ascend910b": (
-        "tensors_on_the_device",
-        "streams_and_events",
-        "backward_operators",
-        "autograd",
-        "autograd_in_low_precision",
-        "errors",
-        "unserved",
-        "unserved_by_the_older_interface",
+        "tensors_on_the_device", "streams_and_events", "backward_operators", "autograd", "autograd_in_low_precision",
+        "errors", "unserved", "unserved_by_the_older_interface",
     ),
     "ascend950": ("backward_operators", "autograd", "unserved", "an_asynchronous_fault"),
     "ascend910_93": ("backward_operators", "autograd"),
     "ascend910": ("just_in_time", "just_in_time_off"),  # before Atlas A2
     "ascend310p": ("just_in_time", "just_in_time_off"),
-}
+}  # fmt: skip
 
 processes.need_torch_npu()
 

@@ -34,20 +34,12 @@ float32  float32  float32  float32  float32  float32  float32  float32  float32 
 float64  float64  float64  float64  float64  float64  float64  float64  float64  float64
 """
 OTHERS = {
-    ("complex64", "float16"): "complex64",
-    ("complex64", "int64"): "complex64",
-    ("float32", "complex64"): "complex64",
-    ("complex64", "float64"): "complex128",
-    ("complex128", "bool"): "complex128",
-    ("uint16", "uint16"): "uint16",
-    ("uint16", "uint32"): None,
-    ("uint16", "float32"): None,
-    ("int8", "uint64"): None,
-    ("uint16", "complex64"): "complex64",
-    ("complex64", "uint16"): None,
-    ("uint64", "complex64"): "complex128",
+    ("complex64", "float16"): "complex64", ("complex64", "int64"): "complex64", ("float32", "complex64"): "complex64",
+    ("complex64", "float64"): "complex128", ("complex128", "bool"): "complex128", ("uint16", "uint16"): "uint16",
+    ("uint16", "uint32"): None, ("uint16", "float32"): None, ("int8", "uint64"): None,
+    ("uint16", "complex64"): "complex64", ("complex64", "uint16"): None, ("uint64", "complex64"): "complex128",
     ("uint32", "complex128"): "complex128",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -162,23 +162,15 @@ def test_strides_offsets_and_storage_reach_the_tensors():
 @pytest.mark.parametrize(
     ("shape", "strides", "offset", "span", "view"),
     [
-        ((2, 3), (3, 1), 0, 6, "contiguous"),
-        ((2, 3), (3, 1), 5, 11, "offset:5"),
-        ((2, 3), (6, 2), 0, 12, "strided:2"),
-        ((2, 3), (7, 1), 0, 14, "padded:4"),
-        ((2, 3), (1, 2), 0, 6, "transposed"),
-        ((2, 3, 4), (1, 2, 6), 0, 24, "permuted"),
-        ((2, 3), (0, 1), 0, 3, "expanded:-2"),
-        ((2, 3), (0, 0), 0, 1, "repeated"),
-        ((2, 3), (6, 2), 5, 17, "strided:2+5"),
-        ((2, 3), (1, 2), 65600, 65606, "transposed+65600"),
-        ((), (), 0, 1, "contiguous"),
-        ((), (), 2, 3, "offset:2"),
-        ((2, 3), (4, 1), 5, 18, "as:4,1@5/18"),
-        ((2, 1), (1, 9), 0, 2, "as:1,9@0/2"),
-        ((), (), 1, 4, "as:@1/4"),
+        ((2, 3), (3, 1), 0, 6, "contiguous"), ((2, 3), (3, 1), 5, 11, "offset:5"),
+        ((2, 3), (6, 2), 0, 12, "strided:2"), ((2, 3), (7, 1), 0, 14, "padded:4"),
+        ((2, 3), (1, 2), 0, 6, "transposed"), ((2, 3, 4), (1, 2, 6), 0, 24, "permuted"),
+        ((2, 3), (0, 1), 0, 3, "expanded:-2"), ((2, 3), (0, 0), 0, 1, "repeated"),
+        ((2, 3), (6, 2), 5, 17, "strided:2+5"), ((2, 3), (1, 2), 65600, 65606, "transposed+65600"),
+        ((), (), 0, 1, "contiguous"), ((), (), 2, 3, "offset:2"), ((2, 3), (4, 1), 5, 18, "as:4,1@5/18"),
+        ((2, 1), (1, 9), 0, 2, "as:1,9@0/2"), ((), (), 1, 4, "as:@1/4"),
     ],
-)
+)  # fmt: skip
 def test_a_layout_has_its_name_or_is_explicit(shape, strides, offset, span, view):
     assert as_view(shape, strides, offset, span) == view
     made = arrange(shape, view)

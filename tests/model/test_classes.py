@@ -134,17 +134,11 @@ def test_every_three_of_length_columns_and_place_that_meet_do_so_in_a_small_shap
 
 
 VIEWS = {
-    "contiguous": "in order",
-    "offset:16": "in order",
-    "strided:3": "a strided last axis",
-    "padded": "gaps between rows",
-    "transposed": "axes out of order",
-    "permuted": "axes out of order",
-    "expanded:0": "stride 0 outside",
-    "expanded:1": OTHER,
-    "expanded:-1": "stride 0 inside",
+    "contiguous": "in order", "offset:16": "in order", "strided:3": "a strided last axis",
+    "padded": "gaps between rows", "transposed": "axes out of order", "permuted": "axes out of order",
+    "expanded:0": "stride 0 outside", "expanded:1": OTHER, "expanded:-1": "stride 0 inside",
     "repeated": "stride 0 everywhere",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("view", "expected"), VIEWS.items())

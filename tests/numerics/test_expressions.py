@@ -52,16 +52,11 @@ def test_a_formula_cannot_branch_in_python():
 @pytest.mark.parametrize(
     "formula",
     [
-        lambda x, y: where(x == 0, 1, x),
-        lambda x, y: where(x != 0.5, 1, x),
-        lambda x, y: where(x == y, 1, x),
-        lambda x, y: (x == 0) * y,
-        lambda x, y: (x == y) * y,
-        lambda x, y: x * (x != y),
-        lambda x, y: x == y,
+        lambda x, y: where(x == 0, 1, x), lambda x, y: where(x != 0.5, 1, x), lambda x, y: where(x == y, 1, x),
+        lambda x, y: (x == 0) * y, lambda x, y: (x == y) * y, lambda x, y: x * (x != y), lambda x, y: x == y,
         lambda x, y: x == np.float32(1),
     ],
-)
+)  # fmt: skip
 def test_a_comparison_that_python_would_decide_is_refused(formula):
     with pytest.raises(OracleError, match=r"write equal\(a, b\)"):
         trace(formula)

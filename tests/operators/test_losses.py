@@ -19,10 +19,7 @@ import oracle
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "300"))
 SUMMED = 15  # terms of each reduced golden
 Term = Callable[[mpq, mpq], mpq]
-LOSSES: dict[str, Term] = {
-    "aclnnMseLoss": lambda x, t: (x - t) ** 2,
-    "aclnnL1Loss": lambda x, t: abs(x - t),
-}
+LOSSES: dict[str, Term] = {"aclnnMseLoss": lambda x, t: (x - t) ** 2, "aclnnL1Loss": lambda x, t: abs(x - t)}
 
 
 def pair(name: str, dtype: str, size: int) -> tuple[np.ndarray, np.ndarray]:

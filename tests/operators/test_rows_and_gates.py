@@ -251,10 +251,7 @@ def test_kernels_keep_the_bound_of_their_soc(truth: Truth, soc: str) -> None:
         assert broken(call_of(truth.name, soc, **given, **attributes)) == {}, dtype
 
 
-GRADIENTS = (
-    ("swi_glu", "aclnnSwiGluGrad", "x", "yGrad"),
-    ("glu", "aclnnGluBackward", "self", "gradOut"),
-)
+GRADIENTS = (("swi_glu", "aclnnSwiGluGrad", "x", "yGrad"), ("glu", "aclnnGluBackward", "self", "gradOut"))
 
 
 @pytest.mark.parametrize("dtype", TYPES)

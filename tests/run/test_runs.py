@@ -60,7 +60,7 @@ def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
             "*aclnn-oracle replay '*' --backend misbehaving:FlipsOneSign --catalogue *",
             "Total Task: 4, success 0, failed 4 (fail 4)",
             "record: r.jsonl",
-        ],
+        ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
     assert len(result.outlines) < 30

@@ -110,19 +110,11 @@ def test_the_correctly_rounded_golden_passes(standard, sixteenths):
 # grow together. The other anchors are monotone element by element. single-bm judges the balance of signs and stage 1
 # the cosine; a larger error may improve either. So single-bm's errors all have one sign, and stage 1 is omitted.
 MONOTONE = [
-    ("mere-mare", {}),
-    ("ttk-stat", {}),
-    ("ttk-close", {}),
-    ("dual-L0", {}),
-    ("dual-L2", {"denominator_floor": False}),
-    ("ttk-cross-check", {}),
-    ("msprobe-benchmark", {}),
-    ("binary", {}),
-    ("mixed", {"anchor": "fixed"}),
-    ("mixed-v1", {"anchor": "per_element"}),
-    ("mixed-strictest", {"anchor": "one"}),
+    ("mere-mare", {}), ("ttk-stat", {}), ("ttk-close", {}), ("dual-L0", {}),
+    ("dual-L2", {"denominator_floor": False}), ("ttk-cross-check", {}), ("msprobe-benchmark", {}), ("binary", {}),
+    ("mixed", {"anchor": "fixed"}), ("mixed-v1", {"anchor": "per_element"}), ("mixed-strictest", {"anchor": "one"}),
     ("single-bm", {}),
-]
+]  # fmt: skip
 finite = st.lists(
     st.tuples(st.integers(-64, 64).map(lambda k: k / 16), st.integers(0, 40), st.integers(0, 3)),
     min_size=1,

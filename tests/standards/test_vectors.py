@@ -17,18 +17,11 @@ from oracle.standards import Verdict, judge, recheck
 from oracle.standards.base import OUTPUT_TYPES
 
 STANDARD = {
-    "mixed_v2": "mixed",
-    "mixed_v1": "mixed-v1",
-    "mere_mare": "mere-mare",
-    "commercial_noncompute": "binary",
-    "commercial_int": "integer",
-    "commercial_quant_int_out": "quantized",
-    "msprobe_benchmark": "msprobe-benchmark",
-    "msprobe_stage1": "msprobe-stage1",
-    "atk_single_bm_inferred": "single-bm",
-    "ttk_close": "ttk-close",
+    "mixed_v2": "mixed", "mixed_v1": "mixed-v1", "mere_mare": "mere-mare", "commercial_noncompute": "binary",
+    "commercial_int": "integer", "commercial_quant_int_out": "quantized", "msprobe_benchmark": "msprobe-benchmark",
+    "msprobe_stage1": "msprobe-stage1", "atk_single_bm_inferred": "single-bm", "ttk_close": "ttk-close",
     "ttk_cross_check": "ttk-cross-check",
-}
+}  # fmt: skip
 READINGS: dict[str, dict[str, Any]] = {
     "table_v1(jul2026)": {"standard": "mixed-v1"},
     "table_v2(sep2026)": {"standard": "mixed"},

@@ -12,48 +12,19 @@ from oracle.catalogue.written.reading import read
 
 # value as written, required words of the message
 SURPRISES = [
-    ("1e-5", "write 1.0e-5"),
-    ("-2E5", "write -2.0e+5"),
-    ("1e+5", "write 1.0e+5"),
-    ("1.5e5", "write 1.5e+5"),
-    (".5e3", "write .5e+3"),
-    ("inf", "write .inf"),
-    ("-inf", "write -.inf"),
-    ("NaN", "write .nan"),
-    ("no", "boolean"),
-    ("yes", "boolean"),
-    ("off", "boolean"),
-    ("True", "boolean"),
-    ("010", "plain decimal"),
-    ("0x10", "plain decimal"),
-    ("1_000", "plain decimal"),
-    ("1:30", "base-60"),
-    ("2024-01-02", "date"),
-    ("", "empty value"),
-    ("~", "empty value"),
-    ("Null", "empty value"),
-    ("!!python/object:os.system x", "tag"),
-    ("!!int '3'", "tag"),
-]
+    ("1e-5", "write 1.0e-5"), ("-2E5", "write -2.0e+5"), ("1e+5", "write 1.0e+5"), ("1.5e5", "write 1.5e+5"),
+    (".5e3", "write .5e+3"), ("inf", "write .inf"), ("-inf", "write -.inf"), ("NaN", "write .nan"), ("no", "boolean"),
+    ("yes", "boolean"), ("off", "boolean"), ("True", "boolean"), ("010", "plain decimal"), ("0x10", "plain decimal"),
+    ("1_000", "plain decimal"), ("1:30", "base-60"), ("2024-01-02", "date"), ("", "empty value"),
+    ("~", "empty value"), ("Null", "empty value"), ("!!python/object:os.system x", "tag"), ("!!int '3'", "tag"),
+]  # fmt: skip
 
 PLAIN = [
-    ("3", 3),
-    ("-7", -7),
-    ("4294967299", 4294967299),
-    ("-0.0", -0.0),
-    ("1.0e-5", 1e-5),
-    ("1.", 1.0),
-    (".inf", math.inf),
-    ("-.inf", -math.inf),
-    ("true", True),
-    ("null", None),
-    ("'1e-5'", "1e-5"),
-    ('"no"', "no"),
-    ("16x20000", "16x20000"),
-    ("uniform -5 5", "uniform -5 5"),
-    ("[1, 2.5, [3]]", [1, 2.5, [3]]),
+    ("3", 3), ("-7", -7), ("4294967299", 4294967299), ("-0.0", -0.0), ("1.0e-5", 1e-5), ("1.", 1.0),
+    (".inf", math.inf), ("-.inf", -math.inf), ("true", True), ("null", None), ("'1e-5'", "1e-5"), ('"no"', "no"),
+    ("16x20000", "16x20000"), ("uniform -5 5", "uniform -5 5"), ("[1, 2.5, [3]]", [1, 2.5, [3]]),
     ("{a: 1, b: {c: 2}}", {"a": 1, "b": {"c": 2}}),
-]
+]  # fmt: skip
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -66,8 +37,7 @@ PLACES = ["a: 1\nb: {}", "a: 1\nb: {{c: {}}}", "a: 1\nb: [1.0, {}]"]
 
 
 @pytest.mark.parametrize(
-    ("written", "says", "place"),
-    [(w, says, place) for w, says in SURPRISES for place in (PLACES if w else PLACES[:2])],
+    ("written", "says", "place"), [(w, says, place) for w, says in SURPRISES for place in (PLACES if w else PLACES[:2])]
 )
 def test_a_surprise_is_an_error_with_its_line(tmp_path: Path, written: str, says: str, place: str) -> None:
     with pytest.raises(OracleError, match=r"x\.yaml:2: ") as error:

@@ -103,13 +103,8 @@ def test_pytorch_gets_contiguous_copies():
     torch = next(right for right in right_kernels("aclnnNLLLoss2dBackward") if right.id == "right/torch")
     logits = np.zeros((2, 4, 5, 3), np.float32).transpose(0, 3, 1, 2)
     a = {
-        "gradOutput": np.ones((2, 4, 5), np.float32),
-        "self": logits,
-        "target": np.ones((2, 4, 5), np.int64),
-        "weight": np.ones(3, np.float32),
-        "reduction": 0,
-        "ignoreIndex": -100,
-        "totalWeight": np.ones(1, np.float32),
-    }
+        "gradOutput": np.ones((2, 4, 5), np.float32), "self": logits, "target": np.ones((2, 4, 5), np.int64),
+        "weight": np.ones(3, np.float32), "reduction": 0, "ignoreIndex": -100, "totalWeight": np.ones(1, np.float32),
+    }  # fmt: skip
     result = torch.kernel(a, PLATFORMS["ascend910b"])
     assert (result == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()

@@ -24,13 +24,9 @@ from oracle.operators import mse_loss_backward, sigmoid_backward, tanh_backward
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 g, x, t, n = map(symbol, "gxtn")
 FORMULAS = (
-    trace(sigmoid_backward.formula),
-    trace(tanh_backward.formula),
-    (x - t) * 2 * g,
-    where(x + t < 1, g * ratio(3, 8), -g),
-    maximum(x, abs(t)) * g,
-    g * x * t - ratio(1, 4) * x,
-)
+    trace(sigmoid_backward.formula), trace(tanh_backward.formula), (x - t) * 2 * g,
+    where(x + t < 1, g * ratio(3, 8), -g), maximum(x, abs(t)) * g, g * x * t - ratio(1, 4) * x,
+)  # fmt: skip
 
 
 @st.composite

@@ -89,14 +89,10 @@ def true_shares(x):
 
 
 FORMULAS: dict[Callable[..., Any], Callable[..., list[Any]]] = {
-    softmax: true_softmax,
-    log_softmax: true_log_softmax,
-    softmax_backward: true_softmax_backward,
-    rms_norm_grad: true_rms_norm_grad,
-    layer_norm_backward: true_layer_norm_backward,
-    centred: true_centred,
+    softmax: true_softmax, log_softmax: true_log_softmax, softmax_backward: true_softmax_backward,
+    rms_norm_grad: true_rms_norm_grad, layer_norm_backward: true_layer_norm_backward, centred: true_centred,
     shares: true_shares,
-}
+}  # fmt: skip
 SCHEMES = {formula: Formula(formula, over="dim") for formula in FORMULAS}
 
 

@@ -38,16 +38,10 @@ CALLS = {
 # Every call with every type, and two calls compiled (seconds each); the full run takes all combinations.
 EVERY = list(product(CALLS, ["float32", "float16", "bfloat16"], ["numpy", "compiled"]))
 FEW = [
-    ("softmax", "float32", "numpy"),
-    ("softmax", "float16", "compiled"),
-    ("softmax", "bfloat16", "numpy"),
-    ("log_sigmoid", "float32", "compiled"),
-    ("log_sigmoid", "float16", "numpy"),
-    ("log_sigmoid", "bfloat16", "numpy"),
-    ("tanh", "float32", "numpy"),
-    ("tanh", "float16", "numpy"),
-    ("tanh", "bfloat16", "numpy"),
-]
+    ("softmax", "float32", "numpy"), ("softmax", "float16", "compiled"), ("softmax", "bfloat16", "numpy"),
+    ("log_sigmoid", "float32", "compiled"), ("log_sigmoid", "float16", "numpy"), ("log_sigmoid", "bfloat16", "numpy"),
+    ("tanh", "float32", "numpy"), ("tanh", "float16", "numpy"), ("tanh", "bfloat16", "numpy"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "dtype", "engine"), EVERY if FULL else FEW)

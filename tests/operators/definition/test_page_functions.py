@@ -34,12 +34,8 @@ PAGE = replace(
     OPERATORS["aclnnSiluBackward"],
     name=NAME,
     parameters=(
-        tensor("gradOutput", "g", MUTUAL),
-        tensor("self", "x", MAIN),
-        tensor("weight", "w", SAME, optional=True),
-        number("alpha", "alpha"),
-        reduction("reduction"),
-        output("gradInput"),
+        tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), tensor("weight", "w", SAME, optional=True),
+        number("alpha", "alpha"), reduction("reduction"), output("gradInput"),
     ),
     computes=Formula(lambda g, x, w, c: g * exp(x) * w * c),
     scalars=lambda a: {"c": a["alpha"] * 2},
@@ -51,7 +47,7 @@ PAGE = replace(
     aten=None,
     mindspore=None,
     origin="--operator outside:PAGE",
-)
+)  # fmt: skip
 
 
 def ending(a, platform):
