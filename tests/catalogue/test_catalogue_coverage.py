@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,13 +71,6 @@ def test_json_and_markdown_hold_the_same_lines(capsys: pytest.CaptureFixture[str
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| aclnn")]
     assert len(lines) == len(rows)
     assert all(r["holes"] for r in rows if r["percent"] < 100)
-
-
-def test_a_file_of_unknown_kind_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("a: 1\n")
-    assert main(["coverage", str(path)]) == 2
-    assert "not a catalogue" in capsys.readouterr().err
 
 
 def test_information_counts_finite_distinct_and_above() -> None:
