@@ -7,6 +7,7 @@ code, tables, numbers and names in code.
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import re
 import subprocess
@@ -15,9 +16,12 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import oracle
+from oracle import page
 from oracle.cli import parser
 from oracle.settings.options import OPTIONS
 
@@ -200,3 +204,9 @@ def test_numbers_and_code_in_the_text_are_the_same(pages: tuple[Path, Path]) -> 
     plain = [re.sub(r"`[^`]+`|\]\([^)]*\)", " ", text) for text in texts]
     numbers = [Counter(NUMBER.findall(text)) for text in plain]
     assert numbers[0] - numbers[1] == Counter()
+
+
+@pytest.mark.parametrize("module", [oracle, page], ids=lambda module: module.__name__)
+def test_examples_run(module: ModuleType) -> None:
+    failed, attempted = doctest.testmod(module)
+    assert failed == 0 < attempted

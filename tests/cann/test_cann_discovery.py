@@ -1,7 +1,8 @@
-"""The folders in which CANN is searched, their order, and the message if CANN is not found."""
+"""The folders in which CANN is searched, their order, and what is said of what is there and what is not."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 
 from oracle.cann import discovery
 from oracle.cann.discovery import RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit, operator_libraries
-from oracle.cann.library import Cann
+from oracle.cann.library import Cann, describe
 from oracle.model.errors import OracleError
 
 
@@ -178,3 +179,31 @@ def test_visible_devices_that_are_right(monkeypatch, text):
     if text is not None:
         monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", text)
     discovery.check_visible_devices()
+
+
+# the section CANN of `aclnn-oracle info` ------------------------------------------------------------------------------
+
+
+def test_what_is_there(emulator):
+    lines = list(describe())
+    root = os.environ["ASCEND_HOME_PATH"]
+    for wanted in (
+        f"CANN                       {root} (ASCEND_HOME_PATH), version 8.5.0",
+        f"library                    {root}/lib64/libascendcl.so",
+        f"library                    {root}/lib64/libnnopbase.so",
+        f"operators                  {root}/lib64/libopapi_nn.so",
+        "ACL runtime                1.17.0",
+        "devices                    8, --devices 0..7",
+        "device                     Ascend910B1: --soc ascend910b",
+    ):
+        assert wanted in lines
+
+
+@pytest.mark.parametrize("root", [None, "/nowhere"])
+def test_what_is_not_there_is_told_with_what_to_do(monkeypatch, root):
+    if root:
+        monkeypatch.setenv("ASCEND_HOME_PATH", root)
+    lines = list(describe())
+    assert f"ASCEND_HOME_PATH           {root or '(not set)'}" in lines
+    assert any("set_env.sh" in line and "--emulate" in line for line in lines)
+    assert lines[-1].startswith("emulated CANN")

@@ -42,25 +42,20 @@ def test_other_sources_or_options_are_another_default_tree(tree, monkeypatch, tm
     assert plain.parent == tmp_path / "aclnn-oracle"
 
 
-def test_without_a_compiler_the_message_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.delenv("CXX", raising=False)
+@pytest.mark.parametrize(
+    ("compiler", "message"),
+    [
+        ("", r"needs a C\+\+17 compiler.*apt-get install g\+\+"),
+        ("no-such-compiler -m64", "CXX is 'no-such-compiler -m64'"),
+        ("broken", "out of cheese"),
+    ],
+)
+def test_without_a_compiler_that_works_the_message_says_why(monkeypatch, tmp_path, compiler, message):
+    (tmp_path / "broken").write_text("#!/bin/sh\necho 'out of cheese' >&2\nexit 3\n")
+    (tmp_path / "broken").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(OracleError, match=r"needs a C\+\+17 compiler.*apt-get install g\+\+"):
-        build(tmp_path / "tree")
-
-
-def test_a_compiler_that_is_not_there(monkeypatch, tmp_path):
-    monkeypatch.setenv("CXX", "no-such-compiler -m64")
-    with pytest.raises(OracleError, match="CXX is 'no-such-compiler -m64'"):
-        build(tmp_path / "tree")
-
-
-def test_a_compiler_that_fails_is_shown_with_its_words(monkeypatch, tmp_path):
-    broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho 'out of cheese' >&2\nexit 3\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("CXX", str(broken))
-    with pytest.raises(OracleError, match="out of cheese"):
+    monkeypatch.setenv("CXX", compiler)
+    with pytest.raises(OracleError, match=message):
         build(tmp_path / "tree")
     assert not (tmp_path / "tree" / STAMP).exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import ml_dtypes
 import numpy as np
@@ -11,11 +12,11 @@ from gmpy2 import mpq
 from hypothesis import given, settings, strategies as st
 from truth import TYPES
 
-from oracle.model.dtypes import FORMATS
+from oracle.model.dtypes import DTYPES, FLOATS, FORMATS
 from oracle.numerics.exact.enclosures import Ends
 from oracle.numerics.exact.rationals import Fraction64, refined, two_product, two_sum
-from oracle.numerics.floats.rounding import round_rational, round_to
-from oracle.numerics.proof import round_enclosures, settle, store, store_close
+from oracle.numerics.floats.rounding import round_rational, round_to, widen
+from oracle.numerics.proof import Sink, round_enclosures, settle, store, store_close
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
@@ -213,3 +214,32 @@ def test_equal_elements_are_settled_once() -> None:
         result.append(target.tobytes())
         assert len(asked) == (values.size if finder is None else 4)
     assert result[0] == result[1]
+
+
+# the strict bound's roundings -----------------------------------------------------------------------------------------
+
+
+KERNEL_AND_OUT = list(product(FLOATS, (*FLOATS, "float64")))
+
+
+def twice(values: np.ndarray, kernel: str, out: str) -> np.ndarray:
+    """Return the values rounded to the kernel type, then to the output's, as float64."""
+    rounded = widen(round_to(values, kernel))
+    return rounded if out == "float64" else widen(round_to(rounded, out))
+
+
+@pytest.mark.parametrize(("kernel", "out"), KERNEL_AND_OUT)
+def test_two_roundings_of_a_right_value_are_within_the_bound(kernel: str, out: str) -> None:
+    """Values around the midpoints of either type in every binade from float16's subnormals to 2^6, and random ones."""
+    r = np.random.default_rng(7)
+    few = np.ldexp(r.integers(1 << 9, 1 << 10, 4000) + r.choice([0, 0.25, 0.5, 0.75], 4000), r.integers(-36, -4, 4000))
+    value = np.concatenate([few, np.exp2(r.uniform(-26, 6, 4000))])
+    error = value * 2.0**-22
+    sink = Sink(np.empty(value.shape, DTYPES[out].numpy), kernel, judged=True)
+    sink.put_bound((slice(None),), value, error, np.zeros(value.shape, bool))
+    given = twice(value, kernel, out) if sink.rounded_value else value
+    worst = np.zeros(value.shape)
+    for shift in (-1, -0.5, 0, 0.5, 1):
+        worst = np.maximum(worst, np.abs(twice(value + shift * error, kernel, out) - given))
+    assert (worst <= sink.bound).all()
+    assert (worst > 0.4 * sink.bound).any(), "a bound much too wide would be noticed"

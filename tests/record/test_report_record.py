@@ -40,18 +40,13 @@ def test_a_whole_record_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_planned_is_the_sum_of_the_statuses(tmp_path: Path, status: str) -> None:
-    """This holds for every status, and for any number of planned cases without a line."""
+def test_planned_is_the_sum_of_the_statuses_and_few_of_them_are_good(tmp_path: Path, status: str) -> None:
+    """The sum holds for any number of planned cases without a line."""
     cases = [synthetic.case("softmax_backward/tails[float32-3]", status), *synthetic.catalogue(4)]
     record = read(synthetic.write(tmp_path / "run.jsonl", cases, planned=7))
     assert sum(record.counts.values()) == record.planned == 7
     assert record.counts["notrun"] == 2 + (status == "notrun")
-
-
-@pytest.mark.parametrize(("status", "ok"), [(s, s in ("pass", "skip", "xfail")) for s in STATUSES])
-def test_only_pass_skip_and_xfail_are_good(tmp_path: Path, status: str, ok: bool) -> None:
-    cases = [synthetic.case("softmax_backward/tails[float32-3]", status), *synthetic.catalogue(4)]
-    assert read(synthetic.write(tmp_path / "run.jsonl", cases)).ok is ok
+    assert read(synthetic.write(tmp_path / "run.jsonl", cases)).ok is (status in ("pass", "skip", "xfail"))
 
 
 def test_a_run_that_died_still_reads(tmp_path: Path) -> None:
@@ -201,7 +196,7 @@ def test_lone_surrogates_become_escapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case_id", "parts"),
     [
-        ("oftmax_backward/wide_row[bf16-16x2-dim=-1]", ("softmax_backward/wide_row", "wide_row", "[bf16-16x2-dim=-1]")),
+        ("softmax_backward/wide_row[bf16-16x2-d=1]", ("softmax_backward/wide_row", "wide_row", "[bf16-16x2-d=1]")),
         ("softmax_backward/plain", ("softmax_backward/plain", "plain", "")),
         ("atk/a/b[x]", ("atk/a/b", "a/b", "[x]")),
         ("no slash", ("", "", "no slash")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from oracle.emulator.toolkit import require_trusted
 from oracle.model.errors import OracleError, OracleWarning
 from oracle.system import cache
-from oracle.system.cache import code_is_as_loaded, private_path
+from oracle.system.cache import code_is_as_loaded, private_path, replace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
 
@@ -112,3 +113,38 @@ def test_an_emulated_cann_that_others_could_have_written_is_refused(tmp_path):
     (tree / "lib64").chmod(0o777)
     with pytest.raises(OracleError, match="would run with your rights"), pytest.warns(OracleWarning):
         require_trusted(tree)
+
+
+# files that are written anew ------------------------------------------------------------------------------------------
+
+
+def raises(error):
+    raise error
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("step", ["halfway", "replace"])
+def test_one_that_does_not_end_keeps_the_old_content_and_leaves_nothing_beside_it(tmp_path, monkeypatch, step, end):
+    def halfway():
+        yield "what comes"
+        raise end
+
+    path = tmp_path / "state"
+    replace(path, "the old content")
+    if step == "replace":
+        monkeypatch.setattr(Path, step, lambda self, target: raises(end))
+    with pytest.raises(type(end)):
+        replace(path, halfway() if step == "halfway" else "what comes after it")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "the old content"
+
+
+def test_the_mode_stays_and_a_link_stays_one(tmp_path):
+    path, link = tmp_path / "folder" / "report", tmp_path / "latest"
+    replace(path, "one")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    replace(link, "two")
+    assert link.is_symlink()
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("two", 0o640)
