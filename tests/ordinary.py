@@ -18,19 +18,11 @@ in_full_alone = pytest.mark.skipif(not FULL, reason="long: .ci/full laws runs it
 
 # One operator of each kind: rows, classes, a mean, sums of one operand, halves, several outputs, words, flags, numbers.
 KINDS = {
-    "binary_cross_entropy_backward": "BinaryCrossEntropyBackward",
-    "elu_backward": "EluBackward",
-    "gelu_v2": "GeluV2",
-    "glu": "Glu",
-    "layer_norm": "LayerNorm",
-    "log_sigmoid_forward": "LogSigmoidForward",
-    "nll_loss": "NLLLoss",
-    "nll_loss_backward": "NLLLossBackward",
-    "prelu_backward": "PreluBackward",
-    "smooth_l1_loss": "SmoothL1Loss",
-    "softmax_backward": "SoftmaxBackward",
-    "tanh": "Tanh",
-}
+    "binary_cross_entropy_backward": "BinaryCrossEntropyBackward", "elu_backward": "EluBackward", "gelu_v2": "GeluV2",
+    "glu": "Glu", "layer_norm": "LayerNorm", "log_sigmoid_forward": "LogSigmoidForward", "nll_loss": "NLLLoss",
+    "nll_loss_backward": "NLLLossBackward", "prelu_backward": "PreluBackward", "smooth_l1_loss": "SmoothL1Loss",
+    "softmax_backward": "SoftmaxBackward", "tanh": "Tanh",
+}  # fmt: skip
 _NAMES = {*KINDS, *(f"aclnn{name}" for name in KINDS.values())}
 
 

@@ -26,21 +26,13 @@ FAMILIES = ("ranks", "broadcast", "wide_row", "tails", "special_values", "views"
 
 def header(**changes: Any) -> dict[str, Any]:
     return {
-        "type": "run",
-        "schema": 1,
-        "backend": "torch",
-        "soc": "ascend910b",
-        "standard": "mixed",
+        "type": "run", "schema": 1, "backend": "torch", "soc": "ascend910b", "standard": "mixed",
         "versions": {"aclnn-oracle": "0.1.0", "python": "3.11.7", "numpy": "2.4.0", "torch": "2.13.0+cpu"},
         "catalogue_sha256": "9c1f0a7d52be4e6688f1c2d3a4b5968778695a4b3c2d1e0f9c1f0a7d52be4e66",
         "command": "pytest cases --backend torch --soc ascend910b --record reports/torch.jsonl",
-        "started": "2026-10-20T09:14:03+00:00",
-        "planned": 0,
-        "seed": 0,
-        "tier": "standard",
-        "layers": ["structure", "standard", "strict"],
-        **changes,
-    }
+        "started": "2026-10-20T09:14:03+00:00", "planned": 0, "seed": 0, "tier": "standard",
+        "layers": ["structure", "standard", "strict"], **changes,
+    }  # fmt: skip
 
 
 def case(case_id: str, status: str = "pass", **changes: Any) -> dict[str, Any]:
@@ -48,22 +40,11 @@ def case(case_id: str, status: str = "pass", **changes: Any) -> dict[str, Any]:
     op = next((name for name, s in OPERATORS.items() if s == slug), "aclnnSoftmaxBackward")
     dtype = next((d for d in ("bfloat16", *DTYPES) if d in case_id), "float32")
     return {
-        "type": "case",
-        "id": case_id,
-        "op": op,
-        "dtype": dtype,
-        "status": status,
-        "reason": "",
+        "type": "case", "id": case_id, "op": op, "dtype": dtype, "status": status, "reason": "",
         "verdicts": {"standard": {"passed": True, "reason": "", "metrics": {"matched_ratio": 1.0}}},
-        "metrics": {},
-        "budget_used": 0.25,
-        "duration_s": 0.004,
-        "golden_s": 0.002,
-        "backend_s": 0.001,
-        "worker": "gw0",
-        "device": "cpu",
-        **changes,
-    }
+        "metrics": {}, "budget_used": 0.25, "duration_s": 0.004, "golden_s": 0.002, "backend_s": 0.001,
+        "worker": "gw0", "device": "cpu", **changes,
+    }  # fmt: skip
 
 
 def failing(
@@ -75,13 +56,8 @@ def failing(
         "output": "out",
         "worst": [
             {
-                "index": [3, 16384 + i],
-                "expected": 0.0012340545654296875 * (i + 1),
-                "actual": 0.0 if i else "nan",
-                "bound": 3.1e-06,
-                "expected_hex": "0x1.437p-10",
-                "actual_hex": "0x0.0p+0",
-                "ulp": 1294 - i,
+                "index": [3, 16384 + i], "expected": 0.0012340545654296875 * (i + 1), "actual": 0.0 if i else "nan",
+                "bound": 3.1e-06, "expected_hex": "0x1.437p-10", "actual_hex": "0x0.0p+0", "ulp": 1294 - i,
             }
             for i in range(5)
         ],
@@ -92,7 +68,7 @@ def failing(
         "cause": "the last tile of a row is not computed",
         "error_map": [0.1, 0.3, 0.2, 0.9, 0.0, 0.0, 0.4] * 12 + [398.0, "nan", 20.0, 3.0] * 3,
         "replay": f"aclnn-oracle replay '{case_id}' --backend torch --soc ascend910b --seed 0",
-    }
+    }  # fmt: skip
     verdicts = {
         "structure": {"passed": True, "reason": "", "metrics": {}},
         "standard": {

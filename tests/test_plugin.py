@@ -40,17 +40,11 @@ def test_cases_are_items_named_by_their_ids(project):
 @pytest.mark.parametrize(
     ("words", "passed"),
     [
-        (["--tier", "smoke"], 3),
-        ([], 4),
-        (["--soc", "ascend910", "--tier", "smoke"], 2),
-        (["-k", "float16"], 2),
-        (["-k", "larger or bfloat16"], 2),
-        (["log_sigmoid_backward.yaml::" + LARGER, "--tier", "smoke"], 1),
-        (["-p", "no:cacheprovider"], 4),
-        (["-p", "no:terminal"], None),
-        (["-p", "no:xdist"], 4),
+        (["--tier", "smoke"], 3), ([], 4), (["--soc", "ascend910", "--tier", "smoke"], 2), (["-k", "float16"], 2),
+        (["-k", "larger or bfloat16"], 2), (["log_sigmoid_backward.yaml::" + LARGER, "--tier", "smoke"], 1),
+        (["-p", "no:cacheprovider"], 4), (["-p", "no:terminal"], None), (["-p", "no:xdist"], 4),
     ],
-)
+)  # fmt: skip
 def test_selection_and_common_options(project, words, passed):
     result = project.runpytest(*words)
     assert result.ret == 0

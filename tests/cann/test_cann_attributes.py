@@ -49,16 +49,11 @@ def add(other, alpha=1):
 @pytest.mark.parametrize(
     ("other", "wanted"),
     [
-        (2, 2.0),
-        (0.1, np.float32(0.1)),
-        (True, 1.0),
-        (np.float32(1.1), np.float32(1.1)),
-        (np.float16(0.1), np.float16(0.1)),
-        (ml_dtypes.bfloat16(0.1), np.float32(ml_dtypes.bfloat16(0.1))),
-        (np.int8(-3), -3.0),
-        (float("-inf"), -np.inf),
+        (2, 2.0), (0.1, np.float32(0.1)), (True, 1.0), (np.float32(1.1), np.float32(1.1)),
+        (np.float16(0.1), np.float16(0.1)), (ml_dtypes.bfloat16(0.1), np.float32(ml_dtypes.bfloat16(0.1))),
+        (np.int8(-3), -3.0), (float("-inf"), -np.inf),
     ],
-)
+)  # fmt: skip
 def test_a_scalar_of_any_type_arrives(emulator, device, other, wanted):
     call = add(other)
     before = emulator.count("scalars")

@@ -52,31 +52,20 @@ def run(folder, arguments):
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        ("golden.npy single.npy", 0),
-        ("golden.npy big__bfloat16.npy", 0),
-        ("golden.npy big_half.npy", 0),
-        ("golden.npy half.npy --standard mere-mare", 0),
-        ("golden.npy wrong.npy", 1),
+        ("golden.npy single.npy", 0), ("golden.npy big__bfloat16.npy", 0), ("golden.npy big_half.npy", 0),
+        ("golden.npy half.npy --standard mere-mare", 0), ("golden.npy wrong.npy", 1),
         ("golden.npy wrong.npy --standard single-bm --option fp32_error=2**0 --option fp32_eb=1", 0),
-        ("golden.npy x__bfloat16.npy", 0),
-        ("golden.npy bits_bfloat16.npy --dtype bfloat16", 0),
-        ("golden.npy void_bfloat16.npy --dtype bfloat16", 0),
-        ("x__bfloat16.npy single.npy", 0),
-        ("bits_bfloat16.npy x__bfloat16.npy --standard binary", 0),
-        ("golden.npy x__float8_e5m2.npy", 0),
+        ("golden.npy x__bfloat16.npy", 0), ("golden.npy bits_bfloat16.npy --dtype bfloat16", 0),
+        ("golden.npy void_bfloat16.npy --dtype bfloat16", 0), ("x__bfloat16.npy single.npy", 0),
+        ("bits_bfloat16.npy x__bfloat16.npy --standard binary", 0), ("golden.npy x__float8_e5m2.npy", 0),
         ("golden.npy wrong.npy --standard dual-L0 --third single.npy", 1),
         ("golden.npy single.npy --standard dual-L2 --third wrong.npy", 0),
-        ("golden.npy single.npy --dtype hifloat32", 0),
-        ("golden.npy single.npy --dtype float16", 1),
-        ("golden.npy scalar.npy", 1),
-        ("scalar.npy scalar__bfloat16.npy", 0),
-        ("single.npy half.npy", 0),
-        ("half.npy half.npy", 0),
-        ("int8.npy int4.npy --standard integer --dtype int4", 0),
-        ("int8.npy int8.npy --standard quantized", 0),
-        ("int8.npy int8.npy --standard integer --dtype int4", 0),
+        ("golden.npy single.npy --dtype hifloat32", 0), ("golden.npy single.npy --dtype float16", 1),
+        ("golden.npy scalar.npy", 1), ("scalar.npy scalar__bfloat16.npy", 0), ("single.npy half.npy", 0),
+        ("half.npy half.npy", 0), ("int8.npy int4.npy --standard integer --dtype int4", 0),
+        ("int8.npy int8.npy --standard quantized", 0), ("int8.npy int8.npy --standard integer --dtype int4", 0),
     ],
-)
+)  # fmt: skip
 def test_exit_status(files, capsys, arguments, status):
     assert run(files, arguments) == status
     out = capsys.readouterr().out

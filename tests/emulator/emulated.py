@@ -89,14 +89,9 @@ def _spec(value: np.ndarray | TensorSpec) -> dict[str, Any]:
         return made | {"strides": strides, "offset": offset, "storage": [storage.size], "data": data}
     assert value.dtype is not None
     return {
-        "shape": value.shape,
-        "dtype": value.dtype.enum,
-        "format": FORMAT_ENUM[value.format],
-        "strides": value.strides,
-        "offset": value.offset,
-        "storage": value.storage_shape,
-        "data": None,
-    }
+        "shape": value.shape, "dtype": value.dtype.enum, "format": FORMAT_ENUM[value.format],
+        "strides": value.strides, "offset": value.offset, "storage": value.storage_shape, "data": None,
+    }  # fmt: skip
 
 
 @dataclass

@@ -217,17 +217,12 @@ def test_the_shipped_samples_read(path):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ('[{"id": 0, "aclnn_name": "aclnnX", "inputs": []}]', "atk"),
-        ('\ufeff [\n {"aclnn_name": "X"}]', "atk"),
+        ('[{"id": 0, "aclnn_name": "aclnnX", "inputs": []}]', "atk"), ('\ufeff [\n {"aclnn_name": "X"}]', "atk"),
         ("testcase_name,op_name,input_shapes\n", "ttk"),
-        ('\ufeff"testcase_name","api_name","tensor_view_shapes"\r\n', "ttk"),
-        ("[]", None),
-        ('{"aclnn_name": 1}', None),
-        ('[1, "aclnn_name"]', None),
-        ("name,value\n1,2\n", None),
-        ("", None),
+        ('\ufeff"testcase_name","api_name","tensor_view_shapes"\r\n', "ttk"), ("[]", None), ('{"aclnn_name": 1}', None),
+        ('[1, "aclnn_name"]', None), ("name,value\n1,2\n", None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_kinds_are_told_by_content(tmp_path, text, kind):
     path = tmp_path / "file.json"
     path.write_text(text, "utf-8")

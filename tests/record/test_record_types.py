@@ -49,31 +49,16 @@ CASE = CaseRecord(
 numbers = st.none() | st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
 texts = st.text(max_size=20).map(escaped)  # a record has a device's text already in this form
 details = st.builds(
-    Detail,
-    rule=texts,
-    total=st.integers(0, 9),
-    bad=st.integers(0, 9),
-    pattern=st.just("all"),
-    cause=texts,
-    error_map=st.lists(st.floats(allow_nan=False), max_size=3).map(tuple),
-    traceback=texts,
-)
+    Detail, rule=texts, total=st.integers(0, 9), bad=st.integers(0, 9), pattern=st.just("all"), cause=texts,
+    error_map=st.lists(st.floats(allow_nan=False), max_size=3).map(tuple), traceback=texts,
+)  # fmt: skip
 verdicts = st.builds(LayerVerdict, st.booleans(), texts, st.dictionaries(texts, st.floats(allow_nan=False), max_size=2))
 cases = st.builds(
-    CaseRecord,
-    id=texts,
-    op=texts,
-    dtype=texts,
-    status=st.sampled_from(STATUSES),
-    reason=texts,
-    verdicts=st.dictionaries(texts, verdicts, max_size=2),
-    budget_used=numbers,
-    worker=texts,
-    device=texts,
-    detail=st.none() | details,
-    inputs=st.dictionaries(texts, texts, max_size=3),
+    CaseRecord, id=texts, op=texts, dtype=texts, status=st.sampled_from(STATUSES), reason=texts,
+    verdicts=st.dictionaries(texts, verdicts, max_size=2), budget_used=numbers, worker=texts, device=texts,
+    detail=st.none() | details, inputs=st.dictionaries(texts, texts, max_size=3),
     attrs=st.dictionaries(texts, st.integers() | st.booleans() | st.floats(-9, 9) | st.none() | texts, max_size=3),
-)
+)  # fmt: skip
 
 
 def again(case: CaseRecord) -> CaseRecord:

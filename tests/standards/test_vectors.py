@@ -66,13 +66,9 @@ def apply(vector: dict[str, Any], reading: str | None = None) -> Verdict:
         standard = STANDARD[vector["standard"]]
     standard = options.pop("standard", standard)
     return judge(
-        standard,
-        golden=array(vector, "golden"),
-        actual=array(vector, "actual"),
-        dtype=vector["dtype"],
-        third=array(vector, "third"),
-        **options,
-    )
+        standard, golden=array(vector, "golden"), actual=array(vector, "actual"), dtype=vector["dtype"],
+        third=array(vector, "third"), **options,
+    )  # fmt: skip
 
 
 def mismatches(expect: dict[str, Any], verdict: Verdict) -> list[str]:

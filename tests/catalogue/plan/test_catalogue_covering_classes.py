@@ -146,14 +146,10 @@ families:
 
 def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtype(tmp_path):
     written = family(
-        dtype="[float16, float32]",
-        shape="[{classes: [2, 4], count: above 65536}]",
-        cover="pairs_of_classes",
-        tier="full",
-        each_dtype="standard",
-        attrs="{dim: [-1, 1, -$rank+1]}",
+        dtype="[float16, float32]", shape="[{classes: [2, 4], count: above 65536}]", cover="pairs_of_classes",
+        tier="full", each_dtype="standard", attrs="{dim: [-1, 1, -$rank+1]}",
         variants="{o: {}, o_strided: {output: {view: strided}}}",
-    )
+    )  # fmt: skip
 
     def message(case):
         axis = case.attrs["dim"] % len(case.output.shape)

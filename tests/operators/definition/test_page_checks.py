@@ -18,16 +18,10 @@ from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
 
 PARAMETERS = (tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput"))
 PAGE = replace(
-    OPERATORS["aclnnSiluBackward"],
-    name="aclnnOutsideBackward",
-    parameters=PARAMETERS,
-    computes=Formula(lambda g, x: g * exp(x)),
-    empty=("self",),
-    points={"x": (0.0,)},
-    aten=None,
-    mindspore=None,
+    OPERATORS["aclnnSiluBackward"], name="aclnnOutsideBackward", parameters=PARAMETERS,
+    computes=Formula(lambda g, x: g * exp(x)), empty=("self",), points={"x": (0.0,)}, aten=None, mindspore=None,
     origin="--operator outside:PAGE",
-)
+)  # fmt: skip
 
 
 def formula(g, x):
