@@ -79,8 +79,7 @@ def test_latest_never_writes_into_what_it_led_to(links, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"theirs.jsonl", "ours.jsonl", "latest.jsonl"}
 
 
-def test_runs_that_begin_in_the_same_second_have_names_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_runs_that_begin_in_the_same_second_have_names_of_their_own(here):
     assert len({_free_name(Settings()) for _ in range(50)}) == 50
 
 
@@ -167,9 +166,8 @@ def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
 @pytest.mark.parametrize(
     "option", ["--durations 3", "--color no", "--deselect x", "--verbosity 1", "--junit-xml j.xml"]
 )
-def test_a_value_of_an_option_of_pytests_is_no_path(option, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "j.xml").touch()
+def test_a_value_of_an_option_of_pytests_is_no_path(option, here):
+    (here / "j.xml").touch()
     assert _without_ids(option.split(), {"oracle_operator": ()}) == option.split()
 
 
@@ -392,9 +390,8 @@ def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, sa
     assert not (tmp_path / "reports").exists()
 
 
-def test_a_report_that_got_its_name_here_is_no_option_in_the_message(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "reports").touch()
+def test_a_report_that_got_its_name_here_is_no_option_in_the_message(here, capsys):
+    (here / "reports").touch()
     assert cli.main(["run", "--op", "relu"]) == 2
     says = r"aclnn-oracle: the report reports/\S+: cannot be written: .+; name a file elsewhere with --report\n"
     assert re.fullmatch(says, capsys.readouterr().err)
