@@ -217,12 +217,17 @@ def test_the_shipped_samples_read(path):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ('[{"id": 0, "aclnn_name": "aclnnX", "inputs": []}]', "atk"), ('\ufeff [\n {"aclnn_name": "X"}]', "atk"),
+        ('[{"id": 0, "aclnn_name": "aclnnX", "inputs": []}]', "atk"),
+        ('\ufeff [\n {"aclnn_name": "X"}]', "atk"),
         ("testcase_name,op_name,input_shapes\n", "ttk"),
-        ('\ufeff"testcase_name","api_name","tensor_view_shapes"\r\n', "ttk"), ("[]", None), ('{"aclnn_name": 1}', None),
-        ('[1, "aclnn_name"]', None), ("name,value\n1,2\n", None), ("", None),
+        ('\ufeff"testcase_name","api_name","tensor_view_shapes"\r\n', "ttk"),
+        ("[]", None),
+        ('{"aclnn_name": 1}', None),
+        ('[1, "aclnn_name"]', None),
+        ("name,value\n1,2\n", None),
+        ("", None),
     ],
-)  # fmt: skip
+)
 def test_kinds_are_told_by_content(tmp_path, text, kind):
     path = tmp_path / "file.json"
     path.write_text(text, "utf-8")
@@ -245,73 +250,62 @@ def atk_case(**changes: object) -> str:
     return json.dumps([entry])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (atk_case(dtype="fp17"), "case 0: gradOutput: unknown dtype 'fp17'"),
-        (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
-        (atk_case(shape="4"), "shape is '4'"),
-        (atk_case(shape=[True, 4]), r"shape is \[True, 4\]"),
-        (
-            json.dumps([{**(one := json.loads(atk_case())[0]), "inputs": [*one["inputs"], one["inputs"][0]]}]),
-            "gradOutput of aclnnSoftmaxBackward is given twice",
-        ),
-        (atk_case(range_values=[3, 1]), "low is above high"),
-        (atk_case(range_values=[1, 2, 3]), "a number"),
-        (atk_case(range_values="many"), "'many' is not a number"),
-        (atk_case(range_values=None), "range_values is missing"),
-        (atk_case(range_values=True), "True is not a number"),
-        (atk_case(type="table"), "unknown type 'table'"),
-        (atk_case(inputs=[]), "gradOutput of aclnnSoftmaxBackward is missing"),
-        (atk_case(inputs={}), r"inputs is \{\}"),
-        (atk_case(inputs=[3]), "an input must be an object"),
-        ('[{"aclnn_name": 3}]', "aclnn_name is 3"),
-        ('[{"aclnn_name": "aclnnX"}, 3]', "a case must be an object"),
-        ('[{"aclnn_name": "SoftmaxBackward"}]', "a case needs an id or a name"),
-        ('[\n{"aclnn_name": "aclnnX"\n', "x.json:3: not JSON"),
-        ('[{"aclnn_name": "aclnnX"}\n{}]', "x.json:2: not JSON: expected ','"),
-        ('[{"aclnn_name": "aclnnX"}', "not JSON"),
-    ],
-)
-def test_malformed_atk_is_told_with_file_line_and_case(tmp_path, text, message):
-    path = tmp_path / "x.json"
-    path.write_text(text, "utf-8")
-    with pytest.raises(OracleError, match=message) as caught:
-        load(path)
-    assert "x.json:" in str(caught.value)
-
-
+ATK = [
+    (atk_case(dtype="fp17"), "case 0: gradOutput: unknown dtype 'fp17'"),
+    (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
+    (atk_case(shape="4"), "shape is '4'"),
+    (atk_case(shape=[True, 4]), r"shape is \[True, 4\]"),
+    (
+        json.dumps([{**(one := json.loads(atk_case())[0]), "inputs": [*one["inputs"], one["inputs"][0]]}]),
+        "gradOutput of aclnnSoftmaxBackward is given twice",
+    ),
+    (atk_case(range_values=[3, 1]), "low is above high"),
+    (atk_case(range_values=[1, 2, 3]), "a number"),
+    (atk_case(range_values="many"), "'many' is not a number"),
+    (atk_case(range_values=None), "range_values is missing"),
+    (atk_case(range_values=True), "True is not a number"),
+    (atk_case(type="table"), "unknown type 'table'"),
+    (atk_case(inputs=[]), "gradOutput of aclnnSoftmaxBackward is missing"),
+    (atk_case(inputs={}), r"inputs is \{\}"),
+    (atk_case(inputs=[3]), "an input must be an object"),
+    ('[{"aclnn_name": 3}]', "aclnn_name is 3"),
+    ('[{"aclnn_name": "aclnnX"}, 3]', "a case must be an object"),
+    ('[{"aclnn_name": "SoftmaxBackward"}]', "a case needs an id or a name"),
+    ('[\n{"aclnn_name": "aclnnX"\n', "x.json:3: not JSON"),
+    ('[{"aclnn_name": "aclnnX"}\n{}]', "x.json:2: not JSON: expected ','"),
+    ('[{"aclnn_name": "aclnnX"}', "not JSON"),
+]
 HEADER = (
     "testcase_name,op_name,input_shapes,input_dtypes,attributes,input_data_ranges,soc_series,"
     "output_shapes,output_dtypes"
 )
+TTK = [
+    ('a,softmax_grad,"((2,),)","(\'float16\',)",,,,,', "input_shapes: 1 inputs; softmax_grad has"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float17\',)",,,,,', "input_dtypes: unknown dtype 'float17'"),
+    ("a,softmax_grad,\"((2,),(2,))\",\"('float16',)\",\"{'axes': 'x'}\",,,,", "attributes: dim is 'x'"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)","{\'axes\': (0, 1)}",,,,', "attributes: dim is \\(0, 1\\)"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",[1],,,,', "attributes: \\[1\\] must be a dict"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,"((1, 0),)",,,', "input_data_ranges: range \\(1, 0\\)"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,3,,,', "input_data_ranges: 3 must be a tuple"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,Tesla,,', "soc_series: unknown SoC 'Tesla'"),
+    ('a,softmax_grad,"((2,),(-2,))","(\'float16\',)",,,,,', "is no shape of one tensor"),
+    ('a,softmax_grad,"((2,),(2,)","(\'float16\',)",,,,,', "is not a Python literal"),
+    ("a,softmax_grad,__import__('os').getcwd(),\"('float16',)\",,,,,", "is not a Python literal"),
+    ('a,softmax_grad,"((2,),(2,))","(dtype,)",,,,,', "is not a Python literal"),
+    ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,,,,,,,', "13 cells for 9 columns"),
+    ('a,softmax_grad,"((2,)', "not CSV"),
+]
+MALFORMED = [("x.json", text, "x.json:", message) for text, message in ATK]
+MALFORMED += [("x.csv", f"{HEADER}\n{row}\n", "x.csv:2", message) for row, message in TTK]
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ('a,softmax_grad,"((2,),)","(\'float16\',)",,,,,', "input_shapes: 1 inputs; softmax_grad has"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float17\',)",,,,,', "input_dtypes: unknown dtype 'float17'"),
-        ("a,softmax_grad,\"((2,),(2,))\",\"('float16',)\",\"{'axes': 'x'}\",,,,", "attributes: dim is 'x'"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)","{\'axes\': (0, 1)}",,,,', "attributes: dim is \\(0, 1\\)"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",[1],,,,', "attributes: \\[1\\] must be a dict"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,"((1, 0),)",,,', "input_data_ranges: range \\(1, 0\\)"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,3,,,', "input_data_ranges: 3 must be a tuple"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,Tesla,,', "soc_series: unknown SoC 'Tesla'"),
-        ('a,softmax_grad,"((2,),(-2,))","(\'float16\',)",,,,,', "is no shape of one tensor"),
-        ('a,softmax_grad,"((2,),(2,)","(\'float16\',)",,,,,', "is not a Python literal"),
-        ("a,softmax_grad,__import__('os').getcwd(),\"('float16',)\",,,,,", "is not a Python literal"),
-        ('a,softmax_grad,"((2,),(2,))","(dtype,)",,,,,', "is not a Python literal"),
-        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,,,,,,,', "13 cells for 9 columns"),
-        ('a,softmax_grad,"((2,)', "not CSV"),
-    ],
-)
-def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, message):
-    path = tmp_path / "x.csv"
-    path.write_text(f"{HEADER}\n{row}\n", "utf-8")
+@pytest.mark.parametrize(("name", "text", "place", "message"), MALFORMED, ids=[row[-1] for row in MALFORMED])
+def test_a_malformed_file_is_told_with_its_line_and_place(tmp_path, name, text, place, message):
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
     with pytest.raises(OracleError, match=message) as caught:
         load(path)
-    assert "x.csv:2" in str(caught.value)
+    assert place in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,6 @@ def test_few_rows() -> None:
     assert len(covering((2,) * 10, 2)) <= 16
 
 
-def test_an_empty_axis_leaves_nothing() -> None:
-    assert covering((3, 0), 2) == ()
-
-
 def test_the_same_rows_every_time() -> None:
     assert covering((4, 3, 3), 3) == covering((4, 3, 3), 3)
 
@@ -62,7 +58,8 @@ def test_the_first_wish_holds_for_every_meeting_that_it_lets_be() -> None:
     assert pairs(rows) == pairs(list(product(*map(range, sizes))))
 
 
-def test_nothing_accepted_leaves_nothing() -> None:
+def test_an_empty_axis_or_nothing_accepted_leaves_nothing() -> None:
+    assert covering((3, 0), 2) == ()
     assert covering_accepted((3, 2), lambda row: False) == []
     assert covering_accepted((3, 0), lambda row: (1, 2)[row[1]] > 0) == []  # with an empty axis it is not called
 
