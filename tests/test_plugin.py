@@ -1,4 +1,4 @@
-"""The plug-in in pytest runs of its own: the cases it collects, its options beside others, workers' reports."""
+"""The plug-in in pytest runs of its own: the cases that it collects, its options next to others, workers' reports."""
 
 from __future__ import annotations
 
