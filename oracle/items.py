@@ -186,7 +186,7 @@ def _raise_for(record: CaseRecord) -> None:
     if record.status == "xfail":
         raise pytest.xfail.Exception(record.reason)
     if record.status != "pass":
-        from .reporting.summary import case_text
+        from .reporting.case_text import case_text
 
         raise CaseFailed(case_text(record))
 

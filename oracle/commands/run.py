@@ -340,7 +340,7 @@ def replay_case(args: argparse.Namespace) -> int:
     from ..catalogue.data.case import HUGE
     from ..place import Bench
     from ..reduce.script import in_a_process
-    from ..reporting.summary import full_text
+    from ..reporting.case_text import full_text
     from ..settings.settings import settings_of
 
     Project.near(Path.cwd()).fill(vars(args))
@@ -373,7 +373,7 @@ def _shrink(case: Case, settings: Settings) -> int:
         )
     from ..place import Bench
     from ..reduce.script import hand_over, output_to_stderr
-    from ..reporting.summary import full_text
+    from ..reporting.case_text import full_text
 
     with output_to_stderr():
         bench = Bench(settings)

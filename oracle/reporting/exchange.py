@@ -21,8 +21,9 @@ from ..record.codec import Number, to_json
 from ..record.reader import Record
 from ..record.types import CaseRecord, Detail, objections, scores
 from ..system.strictjson import finite
+from .case_text import case_text
 from .language.words import DID, equation, figure, verdict
-from .summary import case_text, command_for, or_zero
+from .summary import command_for, or_zero
 
 # XML 1.0 cannot represent these characters; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

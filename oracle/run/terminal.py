@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..model.errors import bounded
 from ..record.reader import Record
 from ..record.types import GOOD
+from ..reporting.case_text import case_text
 from ..reporting.clusters import Cluster, clusters
 from ..reporting.language.translate import Language, Listing, Phrase, Text, _, _n
 from ..reporting.language.words import DID, ORDER, figure, verdict
-from ..reporting.summary import case_text
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

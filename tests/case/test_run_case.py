@@ -17,7 +17,7 @@ from oracle.catalogue import default_dir, load
 from oracle.record.codec import from_json, parse_object
 from oracle.record.types import CaseRecord
 from oracle.record.writer import dumps
-from oracle.reporting.summary import case_text
+from oracle.reporting.case_text import case_text
 from oracle.settings.settings import Settings
 
 STRIDED = log_sigmoid("strided", gradInput="strided:2", self="transposed", gradOutput="padded:3")

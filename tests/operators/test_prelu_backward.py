@@ -23,7 +23,7 @@ from oracle.fixtures.verifying import verify
 from oracle.operators.answers.api import references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink
-from oracle.reporting.summary import case_text
+from oracle.reporting.case_text import case_text
 from oracle.settings.settings import Settings
 
 NAME = "aclnnPreluBackward"

@@ -22,6 +22,7 @@ from oracle.model.errors import escaped, is_printable
 from oracle.record.reader import Record, read
 from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import exchange, summary
+from oracle.reporting.case_text import case_text
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
 
@@ -138,7 +139,7 @@ def test_junit_holds_every_case_and_counts_them(tmp_path: Path) -> None:
         assert red is (case.status not in GOOD)
     message = entries[-1].find("failure")
     assert message is not None
-    assert message.text == exchange.xml_text(summary.case_text(record.cases[-1], record.header))
+    assert message.text == exchange.xml_text(case_text(record.cases[-1], record.header))
     for said in ("\\x1b[31m", "尾块", "aclnn-oracle replay"):
         assert said in message.text
 
