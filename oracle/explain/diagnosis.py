@@ -22,17 +22,10 @@ from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..standards.base import ulps
 from ..verdict import Judgement
+from .comparisons import boundary_comparison
 from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulations import (
-    ENOUGH,
-    Explanation,
-    boundary_comparison,
-    computed_in,
-    errors_as_in,
-    read_as_other_values,
-    read_elsewhere,
-)
+from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
 
 # Rules of the structure layer that do not depend on values: their names in records, the checks, and the causes of
 # failures.
