@@ -71,7 +71,7 @@ def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, 
     if is_catalogue(path) or (path.suffix not in SUFFIXES and not is_foreign_catalogue(path)):
         return load(path, volume, tier)
     loaded = load_foreign(path, limit=limit)
-    if loaded.skipped:
+    if loaded.rows:
         note(f"{path}: {loaded.summary}")
     return loaded.cases
 

@@ -102,16 +102,17 @@ def served(op: Operator, args: Arguments) -> None:
     whole = dtype_of(computed).numpy in INTEGERS
     for parameter in op.operands:
         value = args.get(parameter.name)
-        if whole and value is not None and (value.dtype in _FLOATS or dtype_of(value.dtype).name in FLOATS):
-            text = f"{parameter.name} has dtype {dtype_of(value.dtype).name} and the kernel's type is {computed}"
+        if value is None or (value.dtype in _FLOATS and not whole):
+            continue
+        kind = dtype_of(value.dtype)
+        if kind.name in FLOATS and whole:
+            text = f"{parameter.name} has dtype {kind.name} and the kernel's type is {computed}"
             raise Unserved(f"{op.name}: {text}; a golden of whole numbers needs whole operands")
-        if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
-            name = dtype_of(value.dtype).name
-            if dtype_of(value.dtype).numpy in INTEGERS and (not whole or integers.graph_of(op, args) is not None):
-                continue
+        of_integers = kind.numpy in INTEGERS and (not whole or integers.graph_of(op, args) is not None)
+        if kind.name not in FLOATS and not of_integers:
             raise Unserved(
-                f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
-                f"serve; served floats: {', '.join(FLOATS)}"
+                f"{op.name}: {parameter.name} has dtype {kind.name}, which the operator accepts and the golden does "
+                f"not serve; served floats: {', '.join(FLOATS)}"
             )
     if whole:
         integers.require_fit(op, args, dtype_of(computed).numpy)
