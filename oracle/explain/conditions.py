@@ -277,7 +277,7 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[SearchR
         here = np.array([np.minimum.reduce(wrong[list(chosen)], initial=1, axis=0) for chosen in beam])
         there = np.array([np.minimum.reduce(right[list(chosen)], initial=1, axis=0) for chosen in beam])
         for chosen, failed, passed in zip(beam, here @ wrong.T, there @ right.T, strict=True):
-            bits = _coded(failed, passed, failures, passes) + own + sum(float(own[k]) for k in chosen)
+            bits = _coded(failed, passed, failures, passes) + own + own[list(chosen)].sum()
             bits[list(chosen)] = np.inf
             values = subjects[list(chosen)]
             if len(set(values)) == MOST:

@@ -8,6 +8,7 @@ shards alone, a new case moves few others, and no shard is much longer than the 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Shard:
 def deal(cases: Iterable[Case], count: int) -> dict[str, int]:
     """Return the number of every case's shard, by id. The longest cases are assigned first."""
     costs = {case.id: cost(case) for case in cases}
-    most = ROOM * sum(costs.values()) / count
+    most = ROOM * math.fsum(costs.values()) / count  # sum() depends on the order, and on the version of Python
     loads = [0.0] * count
     dealt: dict[str, int] = {}
     for case_id in sorted(costs, key=lambda i: (-costs[i], i)):

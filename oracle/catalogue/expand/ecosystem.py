@@ -19,7 +19,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count, product
+from operator import add
 from typing import Any
 
 from ...model.errors import OracleError
@@ -232,7 +234,8 @@ class _Balance:
         factors = (dict.fromkeys(FORMS, 1), self.shares, dict.fromkeys(self.variants, 1))
         picked: list[str] = []
         for factor, weights in enumerate(factors):
-            best = max(weights, key=lambda v: sum(1.0 / (1 + self.seen[c, factor, v] / weights[v]) for c in chosen))
+            wanted = {v: [1.0 / (1 + self.seen[c, factor, v] / weights[v]) for c in chosen] for v in weights}
+            best = max(weights, key=lambda v: reduce(add, wanted[v]))  # sum() rounds otherwise since Python 3.12
             for other in chosen:
                 self.seen[other, factor, best] += 1
             chosen.append((factor, best))
