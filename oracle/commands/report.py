@@ -45,8 +45,8 @@ def add_parser(subparsers: Subparsers) -> None:
     compare = subparsers.add_parser(
         "diff",
         description="Compare two run records case by case. Exit status 1 when a case newly fails (one that ended well "
-        "or did not exist in OLD and does not end well in NEW, or that NEW died before), or NEW judges no number of an "
-        "operator of which OLD did; else 0.",
+        "or did not exist in OLD and does not end well in NEW), or NEW stopped before a case, or NEW judges no number "
+        "of an operator of which OLD did; else 0.",
     )
     compare.add_argument("old", type=Path, metavar="OLD.jsonl")
     compare.add_argument("new", type=Path, metavar="NEW.jsonl")
@@ -121,13 +121,14 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
     result = []
     for record in records:
         cases = tuple(case for case in record.cases if case.id in ids)
-        header = replace(record.header, planned=len(cases), chosen=f"--where {words}")
+        planned = len(ids if record.missing else cases)  # a stopped run has no line of some
+        header = replace(record.header, planned=planned, chosen=f"--where {words}")
         result.append(replace(record, cases=cases, header=header, groups=()))
     return result
 
 
 def run_diff(args: argparse.Namespace) -> int:
-    """Print or write the difference; return 1 if a case newly fails, or an operator is no longer judged."""
+    """Print or write the difference; return 1 if a case newly fails or is not reached, or an operator goes unjudged."""
     form = args.format or _format_of_diff(args.output)
     brief = args.where is None  # a choice may depend on inputs
     old, new = _chosen([read(path, brief=brief) for path in (args.old, args.new)], args.where)

@@ -20,11 +20,12 @@ from .summary import code, escape, table
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound, a change comes from the data, not from the kernel
 NAME = {
-    "newly failing": _("newly failing"), "fixed": _("fixed"), "changed": _("changed"),
+    "newly failing": _("newly failing"), "not reached": _("not reached"), "fixed": _("fixed"), "changed": _("changed"),
     "budget regressions": _("budget regressions"), "added": _("added"), "removed": _("removed"),
 }  # fmt: skip
 MEANING = {
     "newly failing": _("ended well or did not exist before, and does not end well now"),
+    "not reached": _("the new run stopped before them"),
     "fixed": _("did not pass before and passes now"),
     "changed": _("another status, neither newly failing nor fixed"),
     "budget regressions": _("same status, but much more of the error budget used"),
@@ -40,18 +41,20 @@ class Change:
     id: str
     old: CaseRecord | None
     new: CaseRecord | None
-    lost: bool = False  # the new run died before this case
+    lost: bool = False  # the new run stopped before this case
 
     @property
     def group(self) -> str:
         """The change's group in NAME; "" if the statuses are the same."""
         old, new = self.old, self.new
+        if self.before == self.after:
+            return ""
+        if self.after == "notrun":
+            return "not reached"
         if new is None:
-            return "removed" if not self.lost else "newly failing" if old is not None and old.ok else "changed"
+            return "removed"
         if old is None:
             return "added" if new.ok else "newly failing"
-        if old.status == new.status:
-            return ""
         if old.ok and not new.ok:
             return "newly failing"
         return "fixed" if new.status == "pass" and old.status != "skip" else "changed"
@@ -66,8 +69,6 @@ class Change:
 
     @property
     def reason(self) -> str:
-        if self.lost:
-            return "the new run stopped before this case"
         return self.new.reason if self.new is not None else ""
 
     @property
@@ -115,12 +116,10 @@ class Difference:
         return result
 
     def _changes(self) -> Iterator[Change]:
-        died = self.new.missing > 0
         for case in self.old.cases:
             new = self.new.by_id.get(case.id)
-            if new is None and self.is_part and not died:
-                continue
-            yield Change(case.id, case, new, lost=new is None and died)
+            if new is not None or not self.is_part:
+                yield Change(case.id, case, new, lost=new is None and self.new.missing > 0)
         for case in self.new.cases:
             if case.id not in self.old.by_id:
                 yield Change(case.id, None, case)
@@ -142,8 +141,10 @@ class Difference:
 
     @property
     def ok(self) -> bool:
-        """Whether no case newly fails, and every operator with numbers judged in the old run still has some."""
-        return not (self.groups["newly failing"] or self.no_longer_judged)
+        """Whether no case newly fails, the new run reached the cases of the old one, and every operator with numbers
+        judged in the old run still has some."""
+        stopped = self.groups["not reached"] or (self.is_part and self.new.missing)
+        return not (self.groups["newly failing"] or stopped or self.no_longer_judged)
 
     @cached_property
     def no_longer_judged(self) -> list[str]:
@@ -158,8 +159,7 @@ class Difference:
     def unchanged(self) -> int:
         """Cases in both records that belong to no group."""
         both = self.old.by_id.keys() | self.new.by_id.keys()
-        skipped = self.left_out if not self.new.missing else 0
-        return len(both) - skipped - sum(map(len, self.groups.values()))
+        return len(both) - self.left_out - sum(map(len, self.groups.values()))
 
     @property
     def sentence(self) -> Text:

@@ -83,6 +83,14 @@ def test_diff_answers_with_its_exit_status(run: Path, tmp_path: Path, capsys: py
     assert "fixed (1)" in capsys.readouterr().out
 
 
+def test_diff_of_some_cases_knows_that_the_new_run_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = synthetic.catalogue(8)
+    old = synthetic.write(tmp_path / "old.jsonl", cases)
+    new = synthetic.write(tmp_path / "new.jsonl", cases[:7], planned=8, died=True)
+    assert command("diff", old, new, "--where", f"op:{cases[7]['op']}") == 1
+    assert "not reached (1)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["text", "md", "json"])
 def test_diff_writes_to_a_file_too(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     command("diff", run, run, "--format", name)

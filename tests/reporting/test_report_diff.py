@@ -40,9 +40,11 @@ def groups(found: diff.Difference) -> dict[str, list[str]]:
 def test_every_pair_of_statuses_has_one_answer(compare: Any, old: str | None, new: str | None) -> None:
     result = compare([synthetic.case(ID, old)] if old else [], [synthetic.case(ID, new)] if new else [])
     was_good, is_good = old is None or old in GOOD, new is None or new in GOOD
-    fails = not (old == new or not was_good or is_good)
+    stopped = new == "notrun" != old
+    fails = not (old == new or not was_good or is_good or stopped)
     assert ("newly failing" in groups(result)) is fails
-    assert result.ok is not (fails or result.no_longer_judged)
+    assert ("not reached" in groups(result)) is stopped
+    assert result.ok is not (fails or stopped or result.no_longer_judged)
     placed = [name for name, ids in groups(result).items() for _ in ids]
     assert len(placed) == (0 if old == new else 1)
     if placed == ["fixed"]:
@@ -93,13 +95,20 @@ def test_a_record_compared_with_itself_differs_in_nothing(compare: Any) -> None:
     assert result.notes == []
 
 
-def test_cases_that_a_dead_run_lost_newly_fail_and_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
+def test_cases_that_a_stopped_run_did_not_reach_are_no_failures_and_others_are_removed(compare: Any) -> None:
     cases = synthetic.catalogue(10)
     lost = [case["id"] for case in cases[7:]]
     died, chosen = compare(cases, cases[:7], planned=10, died=True), compare(cases, cases[:7])
-    assert (groups(died), groups(chosen)) == ({"newly failing": lost}, {"removed": lost})
-    assert {change.after for change in died.groups["newly failing"]} == {"notrun"}
+    assert (groups(died), groups(chosen)) == ({"not reached": lost}, {"removed": lost})
+    assert {change.after for change in died.groups["not reached"]} == {"notrun"}
     assert chosen.ok
+    assert not died.ok
+
+
+def test_a_stopped_part_is_not_blamed_for_the_cases_outside_it(compare: Any) -> None:
+    cases = synthetic.catalogue(10)
+    part = compare(cases, cases[:3], planned=5, chosen="-k 1")
+    assert (groups(part), part.left_out, part.unchanged, part.ok) == ({}, 7, 3, False)
 
 
 @pytest.mark.parametrize(
