@@ -195,8 +195,8 @@ example: three machines, one report
   aclnn-oracle merge r1.jsonl r2.jsonl r3.jsonl -o run.jsonl
   aclnn-oracle report run.jsonl -o run.html
 
-Exit status 0: every planned case of the whole run ended pass, skip or xfail; 1: not; 2: the records do not belong
-together (it says what differs), or shards are missing (it says which).
+Exit status 0: every planned case of the whole run ended pass, skip or xfail; 1: not, or there is no case; 2: the
+records do not belong together (it says what differs), or shards are missing (it says which).
 """
 
 
@@ -233,7 +233,9 @@ def run_merge(args: argparse.Namespace) -> int:
             print(f"{part.path}: {note}")
     for note in whole.notes:
         print(note)
-    return 0 if whole.ok and not whole.header.shard else 1
+    if not whole.planned:  # each shard alone may be empty
+        print("no shard has a case, so nothing was judged; see what chose the cases, such as -k")
+    return 0 if whole.ok and whole.planned and not whole.header.shard else 1
 
 
 # ---- baseline --------------------------------------------------------------------------------------------------------

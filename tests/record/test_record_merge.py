@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic import case, header
+from synthetic import case, header, write
 
 from oracle.cli import main
 from oracle.model.errors import OracleError
@@ -42,6 +42,13 @@ def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
     assert whole.duration_s == 300  # from the first start to the last end
     assert "6 planned (pass 3, fail 3)" in capsys.readouterr().out
     assert json.loads(path.read_text().splitlines()[-1])["judged"] == sum(part.judged for part in parts)
+
+
+def test_empty_shards_alone_are_no_run_that_ended_well(tmp_path, capsys):
+    """A wrong -k chooses nothing; each shard alone may be empty."""
+    parts = [write(tmp_path / f"{k}", [], shard=f"{k}/2", chosen="-k typo") for k in (1, 2)]
+    assert main(["merge", *map(str, parts), "-o", str(tmp_path / "whole")]) == 1
+    assert "nothing was judged" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
