@@ -237,12 +237,17 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     config = session.config
     if RUN not in config.stash:
         return (yield)
-    if not config.option.collectonly and not config.pluginmanager.hasplugin("dsession"):
+    if not _only_lists(config) and not config.pluginmanager.hasplugin("dsession"):
         run_of(config).bench.begin()
     from .system.process import collector_paused
 
     with collector_paused():
         return (yield)
+
+
+def _only_lists(config: pytest.Config) -> bool:
+    """Return whether pytest lists cases or fixtures and runs nothing: then there is nothing to record."""
+    return any(getattr(config.option, name) for name in ("collectonly", "showfixtures", "show_fixtures_per_test"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -260,7 +265,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ours = items or (RUN in config.stash and run_of(config).may_be_empty)
     if not ours and not _is_worker(config):
         _require_cases(config, len(session.items))
-    if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
+    if ours and _CHOSEN in config.stash and not _is_worker(config) and not _only_lists(config):
         with usage_errors():
             run_of(config).open()
             run_of(config).spread([item.case for item in items])

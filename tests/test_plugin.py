@@ -153,6 +153,12 @@ def test_fixtures_and_functions_beside_cases_work(project):
     result.stdout.fnmatch_lines(["*torn down*"])
 
 
+@pytest.mark.parametrize("words", ["--collect-only", "--fixtures", "--fixtures-per-test"])
+def test_what_only_lists_writes_no_record_of_cases_that_did_not_run(project, words):
+    assert project.runpytest(words, "--record", "r.jsonl").ret == 0
+    assert not (project.path / "r.jsonl").exists()
+
+
 # reports of workers ---------------------------------------------------------------------------------------------------
 
 
