@@ -257,7 +257,7 @@ def _steps(
             prepared = Prepared.make(case, settings, memory)
             prepared.keep()
     outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)), explained=explained)
-    if outcome.status == "pass" and (reason := uninformative(prepared)):
+    if outcome.status == "pass" and (reason := uninformative(case, prepared.values)):
         return Outcome("error", reason)
     return with_cause_of_reruns(outcome, prepared, backend) if explained else outcome
 

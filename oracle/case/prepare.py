@@ -405,11 +405,11 @@ class Prepared:
         return any(reference.given for reference in self.values.values())
 
 
-def uninformative(prepared: Prepared) -> str:
+def uninformative(case: Case, values: Mapping[str, Reference]) -> str:
     """Say why a case proves nothing ("" if it proves something, or declares the reason itself)."""
-    if prepared.case.uninformative or not prepared.values:
+    if case.uninformative or not values:
         return ""
-    reasons = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
+    reasons = {name: verdict.uninformative(reference) for name, reference in values.items()}
     if not all(reasons.values()):
         return ""
     text = "; ".join(reason if len(reasons) == 1 else f"{name}: {reason}" for name, reason in reasons.items())

@@ -119,6 +119,20 @@ def test_what_is_not_a_value_is_told_too(cases):
     assert record.reason == "structure: 109 of 1,009 elements of gradInput were not written; the first is element 900"
 
 
+def test_a_golden_that_proves_nothing_hides_no_wrong_device(cases):
+    case = cases("log_sigmoid")
+    data = {"gen": "constant", "value": 0.0}
+    plan = replace(case.inputs["gradOutput"], data=data)
+    case = replace(case, inputs={**case.inputs, "gradOutput": plan}, uninformative="")
+
+    def refuses(call):
+        return Status(161002, "no")
+
+    wrong, right = (run_case(case, device, Settings(tier=HUGE)) for device in (Then(refuses), Backend()))
+    assert (wrong.status, wrong.detail.rule) == ("fail", "status code")
+    assert (right.status, "elements of the golden are 0" in right.reason) == ("error", True), right.reason
+
+
 def test_gaps_of_a_strided_output_are_guards(cases):
     case = cases("softmax", "padded:3")
     assert run_case(case, Backend(), Settings(tier=HUGE)).status == "pass"
