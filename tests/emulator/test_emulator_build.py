@@ -12,8 +12,8 @@ import pytest
 
 from oracle.cli import main
 from oracle.emulator import DEVICES, build, environment
-from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, STAMP, served, unserved
-from oracle.model.aclnn import PLATFORMS
+from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, SOURCES, STAMP, served, unserved
+from oracle.model.aclnn import CANN, PLATFORMS
 from oracle.model.errors import OracleError
 
 
@@ -99,6 +99,15 @@ def test_every_soc_has_a_device_of_its_own_name():
     assert set(DEVICES) == set(PLATFORMS)
     for soc, device in DEVICES.items():
         assert device.startswith(PLATFORMS[soc].device_prefixes)
+
+
+def test_the_emulator_knows_the_socs_and_versions_of_the_oracle():
+    """Both have a table of them."""
+    source = (SOURCES / "src/core/soc.cpp").read_text()
+    rows = re.findall(r'\{"(\w+)", "(\w+)", (\w+), (\w+), (\w+),', source)
+    known = {soc: (device, *(flag == "true" for flag in flags)) for device, soc, *flags in rows}
+    assert known == {p.soc: (DEVICES[p.soc], p.bfloat16, p.regbase, p.saturates) for p in PLATFORMS.values()}
+    assert ", ".join(f'"{version}"' for version in CANN) in source
 
 
 def test_an_unknown_soc_is_refused(tmp_path):
