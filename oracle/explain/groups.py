@@ -326,7 +326,7 @@ def group_of(part: Part, record: Record) -> Group:
         element="" if worst is None or detail is None else detail.output + index(worst.index),
         expected=None if worst is None else worst.expected,
         actual=None if worst is None else worst.actual,
-        shrink="" if smallest.is_void or smallest.status == "notrun" else _shrink_command(smallest, record),
+        shrink="" if smallest.is_void or smallest.status in ("notrun", "xpass") else _shrink_command(smallest, record),
         apart=inexact_limits(where),
     )  # fmt: skip
 
@@ -429,10 +429,10 @@ def baseline_text(record: Record, entries: Iterable[Entry]) -> str:
         text = entry.text or "say why"
         lines.append(f"- id: {ids[0]}" if len(ids) == 1 else "- id:\n" + "\n".join(f"    - {each}" for each in ids))
         lines += [f"  where: {json.dumps(entry.choice)}"] if entry.choice else []
-        reason = json.dumps(f"TODO: {text}", ensure_ascii=False)
+        reason, count = json.dumps(f"TODO: {text}", ensure_ascii=False), len(entry.cases)
         lines += [
             f"  status: {entry.status}",
             f"  soc: [{head.soc}]",
-            f"  reason: {reason}  # {len(entry.cases)} cases",
+            f"  reason: {reason}  # {count} case{'s' * (count > 1)}",
         ]
     return "\n".join(lines) + "\n"

@@ -132,6 +132,7 @@ def test_every_failure_is_in_one_group() -> None:
     record = grouped(cases)
     ids = [case_id for group in record.groups for case_id in group.cases]
     assert sorted(ids) == sorted(each.id for each in cases if not each.ok)
+    assert all(bool(group.shrink) == (group.status != "xpass") for group in record.groups)
 
 
 @pytest.mark.parametrize(
