@@ -25,7 +25,15 @@ from ..verdict import Judgement
 from .comparisons import boundary_comparison
 from .findings import LARGEST, NEAR, Findings, is_of_values, near, pattern
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulations import ENOUGH, Explanation, computed_in, errors_as_in, read_as_other_values, read_elsewhere
+from .simulations import (
+    ENOUGH,
+    Explanation,
+    computed_in,
+    errors_as_in,
+    read_as_other_values,
+    read_elsewhere,
+    reduced_otherwise,
+)  # fmt: skip
 
 # Rules of the structure layer that do not depend on values: their names in records, the checks, and the causes of
 # failures.
@@ -131,7 +139,7 @@ SHIFTS = 64  # distances that are tried if a value occurs in several places
 
 # Words that identify the family of a recorded cause: every sentence of a family contains one of them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("read as if", "written as if", "strides", "wrong places"),
+    "layout": ("read as if", "written as if", "strides", "wrong places", "take part"),
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
@@ -177,6 +185,7 @@ def _cause(findings: Findings) -> str:
         for cause in rule(findings):
             return cause
     simulated = [*read_elsewhere(findings), *read_as_other_values(findings), *computed_in(findings)]
+    simulated += [] if any(each.sure for each in simulated) else reduced_otherwise(findings)
     claims = [(_claim_text(findings, text), text.proof) for text in _joined(simulated)]
     if findings.bad.all() and not np.isfinite(findings.before) and not np.isfinite(findings.actual).any():
         claims.append((KEPT, False))  # all values that are not finite may be the output's old content

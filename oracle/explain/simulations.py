@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..defects.base.device import store_result
-from ..defects.base.elementwise import Formula, operands_of, orders, public
+from ..defects.base.elementwise import Formula, Kernel, operands_of, orders, public, row_sum
 from ..defects.base.queries import broadcasting
+from ..defects.base.rows import Reduce, computing_stages, graph_of
 from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..defects.one_change.numbers import NUMBERS
 from ..defects.one_change.numerics import cut
@@ -20,8 +22,10 @@ from ..model.aclnn import platform
 from ..model.call import Array, Call, row_major, strides_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS
 from ..model.errors import OracleError
-from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
+from ..numerics.expressions import COMPARISONS, LENGTH, LOGIC, Expression, sqrt, symbol
+from ..numerics.golden.sums import as_rows
 from ..numerics.orders.formula import is_elementwise
+from ..numerics.orders.reducing import reduces
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, Reference, compute, reference as reference_of, validate
@@ -72,8 +76,16 @@ def explained(of: str, text: str, call: Call, findings: Findings) -> Iterator[Ex
         other = reference_of(call, findings.output)
     except OracleError:
         return
+    if _gives(other, findings):
+        yield Explanation(
+            of, text, is_telling(findings.actual[findings.bad]) or _is_pattern(findings.actual, findings.bad)
+        )
+
+
+def _gives(other: Reference, findings: Findings) -> bool:
+    """Return whether another reference equals the device's results, and not the right ones."""
     if other.golden.shape != findings.actual.shape or other.golden.dtype != findings.actual.dtype:
-        return
+        return False
     actual = findings.actual.astype(np.float64)
     away, off = np.abs(actual - other.value), np.abs(actual - findings.reference.value)
     fits = near(findings.actual, other.golden) | (away <= other.bound)
@@ -81,12 +93,9 @@ def explained(of: str, text: str, call: Call, findings: Findings) -> Iterator[Ex
         fits |= findings.reference.unspecified
     closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
     changed = (other.golden != findings.golden) & ~(np.isnan(other.value) & np.isnan(findings.reference.value))
-    if (
-        not (fits.all() and (closer & changed)[findings.bad].all())
-        or _bits(away, off, other)[findings.bad].sum() < BITS
-    ):
-        return
-    yield Explanation(of, text, is_telling(findings.actual[findings.bad]) or _is_pattern(findings.actual, findings.bad))
+    if not (fits.all() and (closer & changed)[findings.bad].all()):
+        return False
+    return bool(_bits(away, off, other)[findings.bad].sum() >= BITS)
 
 
 def _bits(away: Array, off: Array, other: Reference) -> Array:
@@ -283,6 +292,115 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
     elif p.words:  # a number with a word for each value
         result = list(range(len(p.words)))
     return [v for k, v in enumerate(result) if v != value and v not in result[:k]]
+
+
+# Reductions that a device computes wrongly: the formula's kernel with another reduction gives the device's results.
+
+TILES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)  # terms that a device adds at a time
+LONGEST = 1 << 9  # terms that are added one by one
+OF_ROWS = 16.0  # bits of evidence from all rows: some fifty claims are tried
+SLACK = 2.0  # the bound of the right result, for one that is wrong
+
+
+def reduced_otherwise(findings: Findings) -> Iterator[Explanation]:
+    """Yield claims that a sum or a mean over the reduced axis is wrong, or a number under a root."""
+    call = findings.call
+    if call is None or findings.actual.size > OF_STEPS or not is_telling(findings.actual[findings.bad]):
+        return
+    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    if not reduces(op.computes):
+        return
+    axes, shape, target = op.reduced_axes(call.arguments), op.terms_shape(call.arguments), platform(call.soc, call.cann)
+    length = math.prod(shape[k] for k in axes if k < len(shape))
+    for text, kernel in (*_reductions(op, length), *_longer(op, length)):
+        made = store_result(kernel(call.arguments, target).astype(F), call, findings.output or op.output)
+        other = replace(findings.reference, golden=made, value=made.astype(np.float64),
+                        bound=SLACK * findings.reference.bound)  # fmt: skip
+        if _gives(other, findings) and _bits_of_rows(findings, other, shape, axes) >= OF_ROWS:
+            yield Explanation("", text, True)
+
+
+def _bits_of_rows(findings: Findings, other: Reference, shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
+    """Return the evidence for a wrong reduction in bits. All elements of a row are wrong for one reason: a row counts
+    once, with the median of its wrong elements."""
+    actual = findings.actual.astype(np.float64)
+    away, off = np.abs(actual - other.value), np.abs(actual - findings.reference.value)
+    bits = np.where(findings.bad & (off > away), _bits(away, off, other), np.nan)
+    rows = as_rows(bits.reshape(shape), axes) if bits.size == math.prod(shape) else bits.reshape(-1, 1)
+    each = [np.median(row[~np.isnan(row)]) for row in rows.reshape(-1, rows.shape[-1]) if not np.isnan(row).all()]
+    return float(sum(each))
+
+
+def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
+    """Yield (the claim, the kernel) for each wrong reduction of ``length`` terms: in one stage, or in all sums."""
+    graph = graph_of(op)
+    sums = [stage.name for stage in graph.stages if stage.kind == "sum"]
+    for names in ([name] for name in sums) if len(sums) < 2 else (*([name] for name in sums), sums):
+        for text, reduce in _sums(length, mean=any(node.value == LENGTH for node in walk(graph.root))):
+            yield text, computing_stages(op, graph.stages, graph.outer, dict.fromkeys(names, reduce))
+    for p in op.attributes:
+        for node in walk(graph.outer) if p.role == "number" else ():
+            given = [each for each in node.args[0].args if each.value != p.symbol] if node.op == "sqrt" else []
+            if len(given) == 1 and node.args[0].op == "+":
+                text = f"the attribute {p.name} is added to the root, not to the number under it"
+                outside = substitute(graph.outer, {node: sqrt(given[0]) + symbol(p.symbol)})
+                yield text, computing_stages(op, graph.stages, outside)
+
+
+def _longer(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
+    """Yield (the claim, the kernel) for reductions that take elements behind each row."""
+    graph = graph_of(op)
+    for end in dict.fromkeys([length + 1, *(-(-length // tile) * tile for tile in TILES[:4])]) if length > 1 else ():
+        if more := end - length:
+            text = f"the reduced axis counts {end} elements, not {length}"
+            for what, behind in (("zeros behind each row", _zeros), ("elements of the next row", _next_row)):
+                kernel = computing_stages(op, graph.stages, graph.outer, longer=partial(behind, more))
+                yield f"{text}: {what} take part", kernel
+
+
+def _zeros(more: int, rows: Array) -> Array:
+    return np.concatenate([rows, np.zeros((*rows.shape[:-1], more), rows.dtype)], axis=-1)
+
+
+def _next_row(more: int, rows: Array) -> Array:
+    """Append the first elements of the next row; NaN, which stands behind an operand's memory, to the last row."""
+    flat = rows.reshape(-1, rows.shape[-1])
+    behind = np.concatenate([flat.reshape(-1), np.full(more, np.nan, rows.dtype)])
+    places = np.arange(1, len(flat) + 1)[:, None] * flat.shape[1] + np.arange(more)
+    return np.concatenate([flat, behind[np.minimum(places, behind.size - 1)]], axis=-1).reshape(*rows.shape[:-1], -1)
+
+
+def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
+    """Yield (the claim, the sum) for each wrong sum of a row. ``mean``: the formula divides by the length."""
+    ends = dict.fromkeys([length - 1, *(length // tile * tile for tile in TILES), *(t for t in TILES if t < length)])
+    for end in (end for end in ends if 0 < end < length):
+        text = f"the end of a sum over the reduced axis is lost: its last {length - end} of {length} terms"
+        yield text, partial(_of_terms, slice(end))
+    if length > 1:
+        yield f"the first of {length} terms of a sum over the reduced axis is lost", partial(_of_terms, slice(1, None))
+    if mean and length > 1:
+        one_less, times = length / (length - 1), float(length)
+        yield f"a mean is divided by {length - 1}, not by the element count {length}", partial(_scaled, one_less)
+        yield f"a mean is not divided by the element count {length}", partial(_scaled, times)
+    for kind in NARROW if length <= LONGEST else ():
+        text = f"a sum over the reduced axis is rounded to {kind} at every step"
+        for of_terms in (F, DTYPES[kind].numpy):
+            yield text, partial(_narrow_sum, DTYPES[kind].numpy, of_terms)
+
+
+def _of_terms(kept: slice, p: Array, axis: int) -> Array:
+    return row_sum(p[..., kept], axis)
+
+
+def _scaled(times: float, p: Array, axis: int) -> Array:
+    return np.asarray(row_sum(p, axis) * F(times))
+
+
+def _narrow_sum(kind: Any, of_terms: Any, p: Array, axis: int) -> Array:
+    total, terms = np.zeros(p.shape[:-1], F), p.astype(of_terms).astype(F)
+    for k in range(p.shape[-1]):
+        total = (total + terms[..., k]).astype(kind).astype(F)
+    return total[..., None]
 
 
 # Results of a computation in a narrower dtype: a kernel that rounds its intermediate results to it.

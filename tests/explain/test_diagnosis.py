@@ -130,6 +130,57 @@ def test_operands_that_are_exchanged_are_named_also_where_the_kernel_reads_one_a
         assert told_of(call, **wrong) == f"{one} and {other} are exchanged"
 
 
+NORM = {"x": np.float32(RNG.normal(1, 1, (6, 20))), "gamma": np.float32(RNG.uniform(0.5, 2, 20))}
+ROW = {"self": np.float32(RNG.normal(0, 2, (6, 20)))}
+LOST = "the end of a sum over the reduced axis is lost: its last 4 of 20 terms"
+
+
+def told_of_rows(operands, results):
+    """Return the claims about the first output of RmsNorm or Softmax, and about RmsNorm's statistic."""
+    op, attrs = ("aclnnSoftmax", {"dim": -1}) if "self" in operands else ("aclnnRmsNorm", {"epsilon": 0.25})
+    names = (OPERATORS[op].output, "rstdOut")
+    outputs = {name: np.zeros(np.shape(result), np.float32) for name, result in zip(names, results, strict=False)}
+    call = Call(op, "ascend910b", operands, attrs, outputs)
+    for name, actual in zip(call.outputs, results, strict=True):
+        right = reference(call, name)
+        bad = np.abs(actual - right.value) > right.bound
+        yield cause_of_values(Findings(right, np.float32(actual), bad, pattern(bad), call, name))
+
+
+def test_a_wrong_sum_over_the_reduced_axis_is_named():
+    x = NORM["x"]
+    for total, text in (
+        (lambda p: p[:, :16].sum(1), LOST),
+        (lambda p: p[:, 1:].sum(1), "the first of 20 terms of a sum over the reduced axis is lost"),
+        (lambda p: p.sum(1) * 20 / 19, "a mean is divided by 19, not by the element count 20"),
+        (lambda p: p.sum(1) * 20, "a mean is not divided by the element count 20"),
+        (lambda p: np.append(p, np.append(p[1:, :4], [[np.nan] * 4], 0), 1).sum(1),
+         "the reduced axis counts 24 elements, not 20: elements of the next row take part"),
+    ):  # fmt: skip
+        rstd = 1 / np.sqrt(total(x * x)[:, None] / 20 + 0.25)
+        assert list(told_of_rows(NORM, (x * rstd * NORM["gamma"], rstd))) == [text, text]
+    rstd = 1 / (np.sqrt((x * x).mean(1, keepdims=True)) + 0.25)
+    text = "the attribute epsilon is added to the root, not to the number under it"
+    assert list(told_of_rows(NORM, (x * rstd * NORM["gamma"], rstd))) == [text, text]
+
+
+def test_a_wrong_sum_of_a_softmax_is_named():
+    e = np.exp(ROW["self"] - ROW["self"].max(1, keepdims=True))
+    padded = np.append(ROW["self"], np.zeros((6, 4), np.float32), 1)
+    zeros = np.exp(padded - padded.max(1, keepdims=True))
+    narrow = np.float16(0) * e[:, 0].astype(np.float16)
+    for k in range(20):
+        narrow = narrow + e[:, k].astype(np.float16)
+    for result, text in (
+        (e / e[:, :16].sum(1, keepdims=True), LOST),
+        (zeros[:, :20] / zeros.sum(1, keepdims=True),
+         "the reduced axis counts 24 elements, not 20: zeros behind each row take part"),
+        (e / narrow[:, None].astype(np.float32), "a sum over the reduced axis is rounded to float16 at every step"),
+        (e / (e.sum(1, keepdims=True) + RNG.normal(0, 1e-3, (6, 1))), ""),  # of no cause that is known
+    ):  # fmt: skip
+        assert list(told_of_rows(ROW, (result,))) == [text]
+
+
 def test_an_attribute_that_is_misread_is_named():
     call = call_of("aclnnThresholdBackward", (6, 16), attrs={"threshold": 0.25})
     wrong = compute(replace(call, attrs={"threshold": 0.0}))

@@ -177,9 +177,14 @@ def plain_stages(op: Operator) -> Kernel:
 
 
 def computing_stages(
-    op: Operator, stages: tuple[Stage, ...], outer: Expression, other: dict[str, Reduce] | None = None
+    op: Operator,
+    stages: tuple[Stage, ...],
+    outer: Expression,
+    other: dict[str, Reduce] | None = None,
+    longer: Callable[[Array], Array] | None = None,
 ) -> Kernel:
-    """Return the kernel of some stages and an outer graph. ``other``: different reductions of stages, by stage name."""
+    """Return the kernel of some stages and an outer graph. ``other``: different reductions of stages, by stage name.
+    ``longer``: adds elements to rows; they enter the reductions, but no result and not the length."""
     assert reduces(op.computes)
     page = op.computes
 
@@ -190,14 +195,18 @@ def computing_stages(
         known = {n: as_rows(v, axes) if isinstance(v, np.ndarray) else F(v) for n, v in known.items()}
         known |= {name: F(1) for name in page.symbols if name not in known}
         rows_shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
-        known[LENGTH] = F(rows_shape[-1])
+        length = rows_shape[-1]
+        if longer is not None:
+            known = {n: longer(v) if isinstance(v, np.ndarray) and v.shape[-1] > 1 else v for n, v in known.items()}
+            rows_shape = longer(np.empty(rows_shape, F)).shape
+        known[LENGTH] = F(length)
         for stage in stages:
             terms = np.broadcast_to(simulate(stage.terms, known, F), rows_shape)
             terms = terms[..., 0].reshape(1, -1) if stage.kind == TOTAL else terms
             reduce = (other or {}).get(stage.name) or REDUCE[stage.kind]
             known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
         wanted = op.output_shape(a)
-        result = np.broadcast_to(simulate(outer, known, F), rows_shape)
+        result = np.broadcast_to(simulate(outer, known, F), rows_shape)[..., :length]
         if op.gives_rows(a):
             result = result[..., :1]
         if math.prod(wanted) == 1:  # a sum of all rows is the same for each
