@@ -352,10 +352,9 @@ def _longer(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
     graph = graph_of(op)
     for end in dict.fromkeys([length + 1, *(-(-length // tile) * tile for tile in TILES[:4])]) if length > 1 else ():
         if more := end - length:
-            text = f"the reduced axis counts {end} elements, not {length}"
             for what, behind in (("zeros behind each row", _zeros), ("elements of the next row", _next_row)):
                 kernel = computing_stages(op, graph.stages, graph.outer, longer=partial(behind, more))
-                yield f"{text}: {what} take part", kernel
+                yield f"{what} take part in a reduction: {more} behind {length} elements", kernel
 
 
 def _zeros(more: int, rows: Array) -> Array:
@@ -380,7 +379,7 @@ def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
         yield f"the first of {length} terms of a sum over the reduced axis is lost", partial(_of_terms, slice(1, None))
     if mean and length > 1:
         one_less, times = length / (length - 1), float(length)
-        yield f"a mean is divided by {length - 1}, not by the element count {length}", partial(_scaled, one_less)
+        yield f"a mean is divided by one less than the element count {length}", partial(_scaled, one_less)
         yield f"a mean is not divided by the element count {length}", partial(_scaled, times)
     for kind in NARROW if length <= LONGEST else ():
         text = f"a sum over the reduced axis is rounded to {kind} at every step"

@@ -152,10 +152,10 @@ def test_a_wrong_sum_over_the_reduced_axis_is_named():
     for total, text in (
         (lambda p: p[:, :16].sum(1), LOST),
         (lambda p: p[:, 1:].sum(1), "the first of 20 terms of a sum over the reduced axis is lost"),
-        (lambda p: p.sum(1) * 20 / 19, "a mean is divided by 19, not by the element count 20"),
+        (lambda p: p.sum(1) * 20 / 19, "a mean is divided by one less than the element count 20"),
         (lambda p: p.sum(1) * 20, "a mean is not divided by the element count 20"),
         (lambda p: np.append(p, np.append(p[1:, :4], [[np.nan] * 4], 0), 1).sum(1),
-         "the reduced axis counts 24 elements, not 20: elements of the next row take part"),
+         "elements of the next row take part in a reduction: 4 behind 20 elements"),
     ):  # fmt: skip
         rstd = 1 / np.sqrt(total(x * x)[:, None] / 20 + 0.25)
         assert list(told_of_rows(NORM, (x * rstd * NORM["gamma"], rstd))) == [text, text]
@@ -174,7 +174,7 @@ def test_a_wrong_sum_of_a_softmax_is_named():
     for result, text in (
         (e / e[:, :16].sum(1, keepdims=True), LOST),
         (zeros[:, :20] / zeros.sum(1, keepdims=True),
-         "the reduced axis counts 24 elements, not 20: zeros behind each row take part"),
+         "zeros behind each row take part in a reduction: 4 behind 20 elements"),
         (e / narrow[:, None].astype(np.float32), "a sum over the reduced axis is rounded to float16 at every step"),
         (e / (e.sum(1, keepdims=True) + RNG.normal(0, 1e-3, (6, 1))), ""),  # of no cause that is known
     ):  # fmt: skip
