@@ -293,7 +293,7 @@ class Writer:
                 f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
                 f" · {self.say(judged(summary.record))}"
             )
-            layers = " · ".join(f"{name} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
+            layers = " · ".join(f"{self.say(Phrase(name))} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
             accepted = self.say(_("Accepted by each layer: {layers}", layers=layers))
             return f"{text}\n\n{accepted}" if layers else text
 
@@ -365,7 +365,7 @@ class Writer:
         kind = [cluster.op, cluster.dtype, say(Phrase(cluster.rule)), say(Phrase(cluster.pattern))]
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
-        objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
+        objecting = ", ".join(f"{say(Phrase(name))} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
         command = command_for(case, header) if cluster.group is None else cluster.shrink
         causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
         texts = [

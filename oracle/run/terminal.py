@@ -139,8 +139,8 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
     """Return the score of each layer, if any layer rejects a case."""
     if all(accepted == judged for accepted, judged in layers.values()):
         return []
-    text = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
-    return [language.say(_("Accepted by each layer: {layers}", layers=text))]
+    parts = Listing([_("{layer} {n}", layer=Phrase(name), n=f"{a}/{judged}") for name, (a, judged) in layers.items()])
+    return [language.say(_("Accepted by each layer: {layers}", layers=parts))]
 
 
 def further(calls: int, language: Language) -> str:

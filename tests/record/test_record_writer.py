@@ -23,7 +23,7 @@ from oracle.record.reader import read, spent
 from oracle.record.types import CaseRecord, LayerVerdict, RunHeader, scores
 from oracle.record.writer import RecordWriter, dumps
 from oracle.reporting.formats import RENDERERS, save
-from oracle.reporting.language.translate import ENGLISH
+from oracle.reporting.language.translate import CHINESE, ENGLISH
 from oracle.run.terminal import by_layer
 
 HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
@@ -61,6 +61,7 @@ def test_each_layers_score_counts_a_case_once_however_often_it_ran() -> None:
     layers = scores(writer.record().cases)
     assert layers == {"structure": (2, 2), "strict": (1, 2)}
     assert by_layer(layers, ENGLISH) == ["Accepted by each layer: structure 2/2, strict 1/2"]
+    assert by_layer(layers, CHINESE) == ["各判定层通过数：结构 2/2，严格 1/2"]
     assert by_layer({"structure": (2, 2)}, ENGLISH) == []
 
 
