@@ -58,6 +58,11 @@ def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
         raise OracleError(f"attribute {parameter.name} must be an int64, 'every' or '$k', not {value!r}")
     if parameter.c == "aclIntArray":
         if type(value) is int:  # a number of axes
+            if not 0 <= value <= max(1, len(shape)):
+                raise OracleError(
+                    f"attribute {parameter.name}: {value} is a number of last axes, and the shape has {len(shape)};"
+                    f" write lengths as {str(value)!r} or '4x8'"
+                )
             return shape[max(0, len(shape) - value) :]
         if value is None or value == "none":
             return None if value is None else ()

@@ -44,6 +44,32 @@ def test_an_output_whose_shape_is_written_has_that_one(reducing: Any, tmp_path: 
     assert case.outputs["out"].shape == (6,)  # type: ignore[union-attr]
 
 
+NORM = """\
+aclnn_oracle: 1
+operator: aclnnLayerNorm
+defaults: {inputs: {input: normal, weightOptional: normal, biasOptional: normal}}
+families:
+"""
+
+
+def test_lengths_are_written_as_lengths_or_as_a_number_of_axes_that_there_are(tmp_path: Path) -> None:
+    """``[64]`` is a list of numbers of axes: taken for lengths, a call would normalise every axis in silence."""
+    for written, lengths in (('"64"', (64,)), ("2", (4, 64)), ("[1]", (64,))):
+        (case,) = own(tmp_path, NORM, shape="[[3, 4, 64]]", attrs=f"{{normalizedShape: {written}}}")
+        assert case.attrs["normalizedShape"] == lengths
+    with pytest.raises(
+        OracleError, match=r"c\.yaml:5: .*64 is a number of last axes, and the shape has 2; write .*'64'"
+    ):
+        own(tmp_path, NORM, shape="[[4, 64]]", attrs="{normalizedShape: [64]}")
+
+
+def test_a_reason_in_chinese_is_short_and_a_family_has_a_plain_name(tmp_path: Path) -> None:
+    assert own(tmp_path, NORM, shape="[[4, 64]]", why="大形状")
+    (tmp_path / "c.yaml").write_text(NORM + "  大形状: {why: 大形状, shape: [[4, 64]]}\n", encoding="utf-8")
+    with pytest.raises(OracleError, match=r"'大形状' in families must be a name of a-z, 0-9 and _"):
+        load(tmp_path / "c.yaml")
+
+
 def test_families_of_a_class_reduce_tensors_of_every_rank(reducing: Any, tmp_path: Path) -> None:
     cases = of_classes(tmp_path, reducing.HUBER_CASES)
     cases = [case for case in cases if case.attrs["reduction"] in (1, 2) and case.computes("ascend910b")]
