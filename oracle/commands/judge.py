@@ -65,6 +65,8 @@ def judge_files(args: argparse.Namespace) -> int:
     options = dict(key_values("--option", args.option))
     if args.golden.is_dir():
         return _judge_folder(args)
+    if args.actual.is_dir():
+        raise OracleError(f"{args.golden}: is no folder of fixtures, and {args.actual} is a folder of results")
     if args.output is not None:
         raise OracleError(f"-o {args.output}: two files make no record; give a folder of fixtures and one of results")
     stored = _load(args.actual)

@@ -120,3 +120,13 @@ def test_bad_input_is_one_message(files, capsys, arguments, words):
     assert run(files, arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
+
+
+def test_a_folder_of_results_needs_a_folder_of_fixtures(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    for words in ([], ["-o", "r.jsonl"]):
+        assert main(["judge", "fixturse", "results", *words]) == 2
+        assert capsys.readouterr().err == (
+            "aclnn-oracle: fixturse: is no folder of fixtures, and results is a folder of results\n"
+        )
