@@ -155,14 +155,17 @@ class Run:
         return tuple(chain.from_iterable(load_expectations(path).entries for path in paths))
 
     def check_expectations(self, chosen: Iterable[Path]) -> None:
-        """Raise OracleError for an expectation about the operators of some catalogues that matches none of their cases,
-        of any tier. The entries of the built-in catalogue are left to the tests: to match them here would expand all of
-        it."""
+        """Remark on expired expectations. Raise OracleError for an expectation about the operators of some catalogues
+        that matches none of their cases, of any tier. The entries of the built-in catalogue are left to the tests: to
+        match them here would expand all of it."""
         read = set(chosen)
         for folder in sorted({file.parent for file in read}):
             others = [slug_of(file) for file in files(folder) if file not in read]
             result = Expectations(self._given) if folder == default_dir() else self.expectations(folder)
             result = result.not_about(others)
+            texts = [_("{where}: expired on {day}; its cases count as failures", where=each.where, day=each.expires)
+                     for each in result.entries if each.expired]  # fmt: skip
+            self.remarks += [said for said in map(self.language.say, texts) if said not in self.remarks]
             about = {f for f in read if f.parent == folder and any(e.may_be_about(slug_of(f)) for e in result.entries)}
             if result.entries:
                 result.require_matches(self._catalogue(about))

@@ -217,6 +217,13 @@ def test_an_unexpected_pass_fails_unless_it_may(project):
     assert project.runpytest("--backend", "misbehaving:Device").ret == 0
 
 
+def test_an_expired_expectation_is_named_at_the_end(project):
+    expect(project, ONE.format(status="fail") + '  expires: "2020-01-01"\n')
+    result = project.runpytest("--backend", "misbehaving:FlipsOneSign")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines("*device.yaml:1: expired on 2020-01-01; its cases count as failures")
+
+
 def test_an_expected_skip_is_not_run(project):
     expect(project, ONE.format(status="skip"))
     result = project.runpytest("--backend", "misbehaving:Device")
