@@ -11,8 +11,9 @@ from typing import Any
 
 from oracle.explain.groups import groups
 from oracle.record.codec import parse_object
-from oracle.record.reader import Record
+from oracle.record.reader import Record, read
 from oracle.record.types import CaseRecord, RunHeader
+from oracle.record.writer import dumps
 
 DTYPES = ("float32", "float16", "bfloat16")
 OPERATORS = {
@@ -97,9 +98,12 @@ def end(cases: Iterable[dict[str, Any]], **changes: Any) -> dict[str, Any]:
 
 
 def write(path: Path, cases: list[dict[str, Any]], *, died: bool = False, **changes: Any) -> Path:
-    """Write a whole record; with ``died`` the last line is missing."""
-    lines = [header(**{"planned": len(cases), **changes}), *cases, *([] if died else [end(cases)])]
-    path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
+    """Write a whole record; with ``died`` the lines after the cases are missing."""
+    lines = [json.dumps(line, allow_nan=False) for line in (header(**{"planned": len(cases), **changes}), *cases)]
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    if not died:
+        lines += [*map(dumps, groups(read(path))), json.dumps(end(cases), allow_nan=False)]
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
 
 

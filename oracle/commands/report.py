@@ -102,7 +102,7 @@ def run_report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _explained(path: Path, salvage: bool, brief: bool) -> Record:
+def _explained(path: Path, salvage: bool = False, brief: bool = True) -> Record:
     """Return a record with the groups of its failures. To find groups, the inputs of passing cases are needed too."""
     record = read(path, salvage=salvage, brief=brief)
     if brief and not (record.groups or record.ok):
@@ -170,6 +170,8 @@ def run_history(args: argparse.Namespace) -> int:
 
     _require_html(args.output)
     records, notes = history.read_all(args.folder)
+    shown = {series.records[-1].path for series in history.series_of(records)}  # their failures are shown
+    records = [_explained(record.path) if record.path in shown else record for record in records]
     for note in notes:
         print(f"left out: {note}", file=sys.stderr)
     language = LANGUAGES[args.lang]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,8 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
-from ..reporting.clusters import DTYPE, bug_of, dtype_order, elements_of, rule_of, shared_text
+from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
+from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
@@ -93,6 +93,11 @@ class Part:
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
 
     @cached_property
+    def rule(self) -> str:
+        """The rule that most failures break, with N for each figure that differs between them."""
+        return shared_text([rule_of(case) for case in self.cases])
+
+    @cached_property
     def value(self) -> str:
         """The value, as text, that an operand has at every wrong element; "" if there is no such value."""
         return shared_value(self.cases)
@@ -104,12 +109,18 @@ class Part:
         if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
-        return self.status, "", where or f"{self.cases[0].op} {rule_of(self.cases)}"
+        return self.status, "", where or f"{self.cases[0].op} {self.rule}"
 
 
 def key_of(cause: str) -> str:
-    """Return the text that the causes of one bug have in common, for any dtype."""
-    return DTYPE.sub("…", bug_of(cause))
+    """Return the text that the causes of one bug have in common, for any dtype: one for any wrong reading of memory."""
+    return "as if" if " as if " in cause or "strides" in cause else DTYPE.sub("…", shape(cause))
+
+
+def rule_of(case: CaseRecord) -> str:
+    """Return the broken rule; for a case without detail (a crash), its reason's first line."""
+    rule = case.detail.rule if case.detail else ""
+    return rule or case.reason.partition("\n")[0][:200] or "no reason recorded"
 
 
 def groups(record: Record) -> list[Group]:
@@ -230,8 +241,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
         left &= ~where.holds
     rules: dict[str, list[int]] = {}
     for number in np.flatnonzero(left).tolist():
-        case = population.cases[number]
-        rules.setdefault(case.detail.rule if case.detail else "", []).append(number)
+        rules.setdefault(shape(rule_of(population.cases[number])), []).append(number)
     for numbers in rules.values():
         own = np.zeros(left.shape, bool)
         own[numbers] = True
@@ -298,7 +308,7 @@ def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], me
 
 def group_of(part: Part, record: Record) -> Group:
     """Return a group as a line of the record."""
-    smallest = min(part.cases, key=lambda case: (elements_of(case), len(case.id), case.id))
+    smallest = simplest(part.cases)
     detail, where, size = smallest.detail, part.where, len(part.cases)
     if where is not None and len(part.causes) >= CLEAR * size and where.failed < FULL * size:
         where = None  # the group has a cause and also fails elsewhere: this condition is not the right one
@@ -308,7 +318,7 @@ def group_of(part: Part, record: Record) -> Group:
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
     return Group(
-        what=rule_of(part.cases),
+        what=part.rule,
         where="" if where is None else sentence(where.conditions),
         cause=_shared_cause(part.causes) or value,
         operators=tuple(sorted({case.op for case in part.cases})),
@@ -338,20 +348,19 @@ def _shared_cause(causes: Sequence[str]) -> str:
     """Return one sentence for the causes of a group: with a figure that all share, and with every dtype."""
     if not causes:
         return ""
-    alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
-    factors = {float(result[1]) for cause in alike if (result := _A_FACTOR.fullmatch(cause))}
+    factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
     if len(factors) > 1:
         return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
     of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
     types = dtype_order(name for each in of_each for name in each)
-    return DTYPE.sub(" or ".join(types), shared_text(alike)) if len(of_each) > 1 else shared_text(alike)
+    return DTYPE.sub(" or ".join(types), shared_text(causes)) if len(of_each) > 1 else shared_text(causes)
 
 
 def _shrink_command(case: CaseRecord, record: Record) -> str:
     """Return the command that makes a failing case smaller; "" for a recording, which has no smaller case."""
     if record.header.backend == "replay":
         return ""
-    return shlex.join([*shlex.split(command_for(case, record.header)), "--shrink"])
+    return f"{command_for(case, record.header)} --shrink"
 
 
 def inexact_limits(where: Contrast | None) -> str:

@@ -113,23 +113,30 @@ def dtype_order(dtypes: Iterable[str]) -> list[str]:
     return sorted(set(dtypes), key=dtype_rank)
 
 
-# Similar failures in groups: a reader looks at them first.
+# The groups of a record's failures, with their cases: a reader looks at them first.
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Failures that are one group of the record. If the record has no groups: similar failures of one operator and
-    status, with one likely cause, or without a cause with one dtype and broken rule. ``op`` and ``dtype`` list all of
-    the cases; ``pattern`` is empty if the cases differ in it."""
+    """A group of failures with its cases. ``pattern`` is empty if the cases differ in it."""
 
     number: int
-    op: str
-    dtype: str
-    status: str
-    rule: str
-    pattern: str
+    group: Group
     cases: Sequence[CaseRecord]
-    group: Group | None = None
+
+    @property
+    def op(self) -> str:
+        return ", ".join(self.group.operators)
+
+    @property
+    def dtype(self) -> str:
+        return ", ".join(dtype_order(case.dtype for case in self.cases))
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that all cases share, with N for each figure that differs; "" if they share none."""
+        patterns = [case.detail.pattern if case.detail else "" for case in self.cases]
+        return shared_text(patterns) if len(set(map(shape, patterns))) == 1 else ""
 
     @property
     def size(self) -> int:
@@ -137,24 +144,13 @@ class Cluster:
 
     @cached_property
     def simplest(self) -> CaseRecord:
-        """The case to look at first: the fewest elements, then the shortest id."""
-        return min(self.cases, key=lambda c: (elements_of(c), len(c.id), c.id))
-
-    @property
-    def where(self) -> str:
-        """The condition that these cases have in common and passing cases do not fulfil; "" if there is none."""
-        return "" if self.group is None else self.group.where
-
-    @property
-    def shrink(self) -> str:
-        """The command that makes the simplest case smaller; "" in a record without groups."""
-        return "" if self.group is None else self.group.shrink
+        """The case to look at first."""
+        return simplest(self.cases)
 
     @property
     def counts(self) -> Text:
         """The group's counts of cases under its condition and elsewhere."""
         group = self.group
-        assert group is not None
         return _("fails in {failed} of {inside}; passes in {passed} of {outside} elsewhere", failed=group.failed,
                  inside=group.inside, passed=group.passed, outside=group.outside)  # fmt: skip
 
@@ -168,36 +164,15 @@ class Cluster:
             return Text("{families}", params={"families": words})
         return _("{families} and {more} more", families=words, more=more)
 
-    @cached_property
-    def _majority_cause(self) -> list[str]:
-        """The likely cause of most of its cases, as each case states it; empty if no cause has the majority."""
-        causes = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
-        result = Counter(map(shape, causes)).most_common(1)
-        if not result or 2 * result[0][1] <= self.size:
-            return []
-        return [cause for cause in causes if shape(cause) == result[0][0]]
-
-    @property
-    def causes(self) -> list[str]:
-        """The likely cause that the majority of its cases share, if there is one."""
-        if self.group is not None:
-            return [self.group.cause] if self.group.cause else []
-        return [shared_text(self._majority_cause)] if self._majority_cause else []
-
-    @property
-    def explained(self) -> int:
-        """How many of its cases have that cause."""
-        return len(self._majority_cause) if self.group is None else self.group.explained
-
     @property
     def is_explained(self) -> bool:
-        """Whether at least half of its cases have that cause."""
-        return 0 < self.size <= 2 * self.explained
+        """Whether at least half of its cases have its cause."""
+        return 0 < self.size <= 2 * self.group.explained
 
     @property
     def cause_share(self) -> str:
         """The count of cases with that cause, and of all cases."""
-        return f"{self.explained:,} / {self.size:,}"
+        return f"{self.group.explained:,} / {self.size:,}"
 
     @cached_property
     def cell(self) -> Cell:
@@ -209,65 +184,21 @@ class Cluster:
         return [(name, judged - accepted, judged) for name, (accepted, judged) in scores(self.cases).items()]
 
 
-def elements_of(case: CaseRecord) -> float:
-    """Return how many elements a failed case's output has; infinity if the record does not say."""
-    return math.inf if case.detail is None or case.detail.total is None else case.detail.total
+def simplest(cases: Iterable[CaseRecord]) -> CaseRecord:
+    """Return the failure to look at first: its output has the fewest elements; of those, the shortest id."""
+
+    def elements(case: CaseRecord) -> float:
+        return math.inf if case.detail is None or case.detail.total is None else case.detail.total
+
+    return min(cases, key=lambda case: (elements(case), len(case.id), case.id))
 
 
 def clusters(record: Record) -> list[Cluster]:
-    """Return the groups of a record, the largest first; of a record without groups, its similar failures."""
-    if not record.groups:
-        return alike(record.cases)
-    return [
-        _cluster(number, ", ".join(group.operators), group.status, result, group)
-        for number, group in enumerate(record.groups, 1)
-        if (result := [record.by_id[case_id] for case_id in group.cases if case_id in record.by_id])
-    ]
-
-
-def _cluster(number: int, op: str, status: str, cases: Sequence[CaseRecord], group: Group | None = None) -> Cluster:
-    dtypes = ", ".join(dtype_order(case.dtype for case in cases))
-    return Cluster(number, op, dtypes, status, rule_of(cases), _pattern(cases), cases, group)
-
-
-def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
-    """Group similar cases that went wrong: the most severe status first, then the largest group."""
-
-    def likeness(case: CaseRecord) -> tuple[str, str, str, str]:
-        cause = bug_of(case.detail.cause) if case.detail else ""
-        dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
-        return case.op, dtype, case.status, rule
-
-    groups = grouped((case for case in cases if not case.ok), likeness)
-    ordered = sorted(groups.items(), key=lambda item: (ORDER.index(item[0][2]), -len(item[1]), item[0]))
-    return [_cluster(number, op, status, own) for number, ((op, _, status, _), own) in enumerate(ordered, 1)]
-
-
-def bug_of(cause: str) -> str:
-    """Return the text that the causes of one bug have in common: a wrong reading of memory, for any operand."""
-    return "as if" if " as if " in cause or "strides" in cause else shape(cause)
-
-
-def _kind(case: CaseRecord) -> tuple[str, str]:
-    """Return the broken rule and the pattern; for a case without detail (a crash), its reason's first line."""
-    rule, pattern = (case.detail.rule, case.detail.pattern) if case.detail else ("", "")
-    return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
-
-
-def rule_of(cases: Sequence[CaseRecord]) -> str:
-    """Return the rule that most cases break, with N for each figure that differs between them."""
-    return _most([_kind(case)[0] for case in cases])[0]
-
-
-def _pattern(cases: Sequence[CaseRecord]) -> str:
-    """Return the pattern that all cases share, with N for each figure that differs; "" if they share none."""
-    text, count = _most([_kind(case)[1] for case in cases])
-    return text if count == len(cases) else ""
-
-
-def _most(texts: Sequence[str]) -> tuple[str, int]:
-    """Return the most frequent text, figures ignored, and how often it occurs."""
-    return shared_text(texts), max(Counter(map(shape, texts)).values())
+    """Return the groups of a record's failures with their cases, the largest first. A record that a run did not write
+    to its end has none: ``explain.groups.explained`` makes them."""
+    with_cases = ((group, [record.by_id[name] for name in group.cases if name in record.by_id])
+                  for group in record.groups)  # fmt: skip
+    return [Cluster(number, group, cases) for number, (group, cases) in enumerate(with_cases, 1) if cases]
 
 
 def shared_text(texts: Sequence[str]) -> str:

@@ -354,29 +354,28 @@ class Writer:
         title = (_("{bad} not passed on {where}, in {kinds}", bad=bad, where=where, kinds=kinds) if named
                  else _("{bad} not passed, in {kinds}", bad=bad, kinds=kinds))  # fmt: skip
         parts = [f"#### {self.say(title)}"]
-        parts += [self.cluster(cluster, summary.record.header) for cluster in summary.clusters[:CLUSTERS]]
+        parts += [self.cluster(cluster) for cluster in summary.clusters[:CLUSTERS]]
         if len(summary.clusters) > CLUSTERS:
             more = len(summary.clusters) - CLUSTERS
             parts.append(self.say(_("… and {more} more kinds; see the HTML report.", more=more)))
         return parts
 
-    def cluster(self, cluster: Cluster, header: RunHeader) -> str:
-        case, say = cluster.simplest, self.say
-        kind = [cluster.op, cluster.dtype, say(Phrase(cluster.rule)), say(Phrase(cluster.pattern))]
+    def cluster(self, cluster: Cluster) -> str:
+        case, group, say = cluster.simplest, cluster.group, self.say
+        kind = [cluster.op, cluster.dtype, say(Phrase(group.what)), say(Phrase(cluster.pattern))]
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
-        lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
+        lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[group.status])}**: {what}"]
         objecting = ", ".join(f"{say(Phrase(name))} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
-        command = command_for(case, header) if cluster.group is None else cluster.shrink
-        causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
+        causes = escape(f"{say(Phrase(group.cause))} ({cluster.cause_share})") if group.cause else ""
         texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(say(Phrase(case.authority))))) if case.authority else "",
-            say(_("Where: {where}", where=escape(say(Phrase(cluster.where))))) if cluster.where else "",
-            escape(say(cluster.counts)) if cluster.where else "",
+            say(_("Where: {where}", where=escape(say(Phrase(group.where))))) if group.where else "",
+            escape(say(cluster.counts)) if group.where else "",
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",
             say(_("Simplest: {case}", case=code(case.id))),
             self.worst(case),
-            say(_("Shrink: {command}", command=code(command))) if command else "",
+            say(_("Shrink: {command}", command=code(group.shrink))) if group.shrink else "",
         ]
         lines += [f"   {line}" for line in texts if line]
         return "  \n".join(lines)

@@ -176,19 +176,19 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     """Yield a group of failures: its size, operators and rule, and the cause or else the condition; then the smallest
     input, and the command that shrinks it."""
     say, group = language.say, cluster.group
-    rule = say(Phrase(cluster.rule))
-    texts = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
-    where = say(_("where {where}", where=Phrase(cluster.where))) if cluster.where else ""
-    why = f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})" if cluster.causes else ""
+    head = f"{cluster.size:>7,}  {group.status}  {_operators(cluster, language)} {cluster.dtype}"
+    texts = [f"{head}: {say(Phrase(group.what))}"]
+    where = say(_("where {where}", where=Phrase(group.where))) if group.where else ""
+    why = f"{say(Phrase(group.cause))} ({cluster.cause_share})" if group.cause else ""
     first = why if why and (cluster.is_explained or not where) else where
     texts[0] += f"{language.colon}{first}" if first else ""
     if where:
         counts = say(cluster.counts)
-        told = counts if first is where else f"{say(Phrase(cluster.where))}{language.colon}{counts}"
+        told = counts if first is where else f"{say(Phrase(group.where))}{language.colon}{counts}"
         texts.append(_row(say(_("where")), told))
     if why and first is where:
         texts.append(_row(say(_("cause")), why))
-    if group is not None and group.apart:
+    if group.apart:
         texts.append(_row(say(_("open")), say(Phrase(group.apart))))
     case = cluster.simplest
     texts.append(_row(say(_("smallest")), case.id))
@@ -199,9 +199,8 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
                  actual=figure(worst.actual))  # fmt: skip
         texts.append(_row(say(_("seen")), say(seen)))
     yield from map(one_line, texts)
-    replay = (case.detail.replay if case.detail else "") or f"aclnn-oracle replay '{case.id}'"
-    if command := replay if group is None else group.shrink:
-        yield _row(say(_("shrink")), command)
+    if group.shrink:
+        yield _row(say(_("shrink")), group.shrink)
 
 
 def _row(name: str, text: str) -> str:

@@ -125,6 +125,12 @@ def test_two_bugs_with_different_causes_are_two_groups() -> None:
     assert sum(group.failures for group in record.groups) == sum(not each.ok for each in record.cases)
 
 
+def test_crashes_of_which_other_things_are_said_are_other_groups() -> None:
+    said = ("signal 11 after {} ms", "no memory, {} bytes asked\nmore")
+    died = [case(n, False, "float32", (7,), status="crash", reason=said[n % 2].format(n)) for n in range(8)]
+    assert sorted(group.what for group in grouped(died).groups) == ["no memory, N bytes asked", "signal 11 after N ms"]
+
+
 def test_every_failure_is_in_one_group() -> None:
     draw = random.Random(3)
     statuses = ("pass", "fail", "error", "crash", "xpass")

@@ -135,7 +135,7 @@ def test_many_failures_share_the_full_views_fairly(page: Any, monkeypatch: Any) 
     monkeypatch.setattr(html, "FULL_VIEWS", 30)
     large = 2 * html.FULL_VIEWS
     cases = [synthetic.failing(f"softmax_backward/a[float32-{n}]") for n in range(large)]
-    cases += [synthetic.failing(f"nll_loss_backward/a[float32-{n}]") for n in range(2)]
+    cases += [{**synthetic.failing(f"nll_loss_backward/a[float32-{n}]"), "status": "xpass"} for n in range(2)]
     result = page(cases)
     views = {int(a["data-row"]) for tag, a in result.elements if "data-row" in a}
     assert len(views) == html.FULL_VIEWS

@@ -317,13 +317,10 @@ def _title(runs: Sequence[RunView]) -> Text:
 
 
 def kinds(clusters: Sequence[Cluster]) -> Text:
-    """Say how many cases failed, in how many groups or kinds, and what defines those (``clusters.clusters``)."""
+    """Say how many cases failed, in how many groups, and what defines those."""
     cases = _n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters))
-    if all(cluster.group is not None for cluster in clusters):
-        groups = _n("{n} group", "{n} groups", len(clusters))
-        return _("{cases} in {kinds}: same condition and likely cause.", cases=cases, kinds=groups)
-    return _("{cases} in {kinds}: same operator, status and likely cause; without one, same type and broken rule.",
-             cases=cases, kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
+    groups = _n("{n} group", "{n} groups", len(clusters))
+    return _("{cases} in {kinds}: same condition and likely cause.", cases=cases, kinds=groups)
 
 
 def json_block(value: object) -> str:
