@@ -15,6 +15,7 @@ import numpy as np
 
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, row_major
+from ..model.classes import grouped
 from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import is_zero_except_at_place, sums_place_values
 from ..numerics.orders.reducing import reduces
@@ -146,9 +147,7 @@ class Dimension:
 
 def coverage(cases: Iterable[Case]) -> list[Dimension]:
     """Return the table of the cases' operators, in the order of the operators."""
-    by_op: dict[str, list[Case]] = {}
-    for case in cases:
-        by_op.setdefault(case.op, []).append(case)
+    by_op = grouped(cases, lambda case: case.op)
     wanted = required(by_op)
     table: list[Dimension] = []
     for op, design in wanted.items():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
+from ..model.classes import grouped
 from .facts import Fact
 
 LEFT = tuple((step, rest) for step in (16, 64) for rest in (1, step // 2, step - 1))  # block lengths and remainders
@@ -311,16 +312,14 @@ def _entropy(some: Array, all_of_them: Array) -> Array:
 
 def sentence(chosen: Sequence[Condition]) -> str:
     """Return conditions as a sentence without its end; conditions on one subject are combined."""
-    by_subject: dict[str, list[str]] = {}
-    for condition in sorted(chosen, key=lambda c: (c.bits, c.text)):
-        by_subject.setdefault(condition.subject, []).append(condition.text)
-    return ", and ".join(f"{subject} {' and '.join(_joined(words))}" for subject, words in by_subject.items())
+    by_subject = grouped(sorted(chosen, key=lambda c: (c.bits, c.text)), lambda c: c.subject)
+    return ", and ".join(f"{subject} {_joined([c.text for c in own])}" for subject, own in by_subject.items())
 
 
-def _joined(words: Sequence[str]) -> list[str]:
-    """Return words such as "is longer than 64", "no multiple of 64": one verb, the limit first, another verb last."""
-    ordered = sorted(words, key=lambda word: (not word.startswith("is "), "multiple" in word))
-    return [ordered[0], *(word.removeprefix("is ") for word in ordered[1:])]
+def _joined(words: Sequence[str]) -> str:
+    """Return words as "is longer than 64 and no multiple of 64": one verb, the limit first, another verb last."""
+    first, *others = sorted(words, key=lambda word: (not word.startswith("is "), "multiple" in word))
+    return " and ".join([first, *(word.removeprefix("is ") for word in others)])
 
 
 def counted(where: Contrast) -> str:

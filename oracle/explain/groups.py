@@ -21,9 +21,10 @@ import numpy as np
 
 from ..catalogue.data.case import Case
 from ..model.call import Array
+from ..model.classes import grouped
 from ..model.errors import OracleError
 from ..record.reader import Record
-from ..record.types import CaseRecord, CaseStatus, Group
+from ..record.types import GONE, CaseRecord, CaseStatus, Group
 from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
@@ -34,7 +35,6 @@ from .neighbours import CallHistory
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
-GONE = ("crash", "timeout")
 ASKED = 3  # groups that get further calls
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
@@ -186,9 +186,7 @@ def explained(record: Record) -> Record:
 
 def parts(cases: Sequence[CaseRecord]) -> list[Part]:
     """Divide failures into groups, the largest first."""
-    by_op: dict[str, list[CaseRecord]] = {}
-    for case in cases:
-        by_op.setdefault(case.op, []).append(case)
+    by_op = grouped(cases, lambda case: case.op)
     result = [part for own in by_op.values() for part in _of_operator(own)]
     return sorted(_merged(result), key=lambda part: -len(part.cases))
 
@@ -239,10 +237,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
             break
         result.append(part(left & where.holds, where))
         left &= ~where.holds
-    rules: dict[str, list[int]] = {}
-    for number in np.flatnonzero(left).tolist():
-        rules.setdefault(shape(rule_of(population.cases[number])), []).append(number)
-    for numbers in rules.values():
+    for numbers in grouped(np.flatnonzero(left).tolist(), lambda k: shape(rule_of(population.cases[k]))).values():
         own = np.zeros(left.shape, bool)
         own[numbers] = True
         result.append(part(own))
@@ -272,11 +267,8 @@ def _by_cause(population: Population, chosen: Array) -> list[Array]:
 
 
 def _merged(found: Iterable[Part]) -> Iterator[Part]:
-    alike: dict[tuple[str, str, str], list[Part]] = {}
-    for part in found:
-        alike.setdefault(part.key, []).append(part)
-    for own in alike.values():
-        yield own[0] if len(own) == 1 else _joined(own)
+    for alike in grouped(found, lambda part: part.key).values():
+        yield alike[0] if len(alike) == 1 else _joined(alike)
 
 
 def _joined(alike: Sequence[Part]) -> Part:

@@ -19,6 +19,7 @@ from typing import Any
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.data.layout import arrange
 from ..model.aclnn import PLATFORMS
+from ..model.classes import grouped
 from ..model.errors import unknown
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
@@ -71,10 +72,8 @@ def write(cases: Iterable[Case], to: str) -> list[Written]:
     """
     if to not in FORMATS:
         raise unknown("format", to, FORMATS)
-    by_op: dict[str, list[Case]] = {}
-    for case in cases:
-        by_op.setdefault(case.op, []).append(case)
-    return [_write(OPERATORS[op], result, FORMATS[to]) for op, result in by_op.items()]
+    by_op = grouped(cases, lambda case: case.op)
+    return [_write(OPERATORS[op], own, FORMATS[to]) for op, own in by_op.items()]
 
 
 def _write(op: Operator, cases: list[Case], form: Format) -> Written:

@@ -43,6 +43,7 @@ from ..explain.facts import Fact, facts_of
 from ..explain.neighbours import CallHistory, neighbour
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call
+from ..model.classes import grouped
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS, operator, written
@@ -77,10 +78,9 @@ THREES = (KINDS[-1], BY_CLASS[-1], BY_LAYOUT[-1])
 def interactions(cases: Iterable[Case]) -> list[Dimension]:
     """Return the lines :data:`KINDS` and :data:`BY_LAYOUT` for each operator of the cases, and :data:`BY_CLASS` if its
     shapes have classes."""
-    by_op: dict[str, list[Case]] = {}
-    for case in cases:
-        if case.computes(DEFAULT_SOC) and all(plan and 0 not in plan.shape for plan in case.outputs.values()):
-            by_op.setdefault(case.op, []).append(case)
+    known = (case for case in cases if case.computes(DEFAULT_SOC)
+             and all(plan and 0 not in plan.shape for plan in case.outputs.values()))  # fmt: skip
+    by_op = grouped(known, lambda case: case.op)
     return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name])]
 
 

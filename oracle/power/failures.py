@@ -6,7 +6,7 @@ import contextlib
 import io
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +19,7 @@ from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import defects
 from ..explain.diagnosis import FAMILIES, family_of
 from ..guest.opening import DeviceError
+from ..model.classes import grouped
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..reduce.script import fails, script
@@ -65,9 +66,7 @@ def failures(
 
     Cases of more than 65,536 elements come last.
     """
-    groups: defaultdict[tuple[str, str], list[Defect]] = defaultdict(list)
-    for defect in wrong:
-        groups[defect.op, str(defect.soc(soc))].append(defect)
+    groups = grouped(wrong, lambda defect: (defect.op, str(defect.soc(soc))))
     for (op, place), group in sorted(groups.items()):
         own = replace(settings, soc=place)
         left = {defect.id: each for defect in group}

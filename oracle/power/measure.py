@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..defects.one_change.layouts import Wrapping, wrapping
 from ..defects.registry import defects, sampled
 from ..model.aclnn import SUCCESS, platform
 from ..model.call import Array
-from ..model.classes import greedy_cover
+from ..model.classes import greedy_cover, grouped
 from ..model.dtypes import DTYPES
 from ..operators import OPERATORS, compute, references
 from ..operators.answers.registry import register
@@ -96,10 +96,9 @@ def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | 
     """Yield shares of wrong kernels, each on one SoC on which it is wrong. Their number is only what the processes
     need, because nearly every share makes the data and references of all cases again."""
     per_share = PER_SHARE if plan.cluster else max(PER_SHARE, -(-len(wrong) // (PER_PROCESS * plan.jobs)))
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for defect in wrong:
-        groups[defect.op, str(defect.soc(plan.soc))].append(defect.id)
-    for (op, soc), ids in sorted(groups.items()):
+    groups = grouped(wrong, lambda defect: (defect.op, str(defect.soc(plan.soc))))
+    for (op, soc), own in sorted(groups.items()):
+        ids = [defect.id for defect in own]
         planned = cases_of(plan.cases if cases is None else cases, op, soc)
         parts = -(-len(ids) // per_share)
         for k in range(parts):  # neighbours, which have similar costs, go to different parts
@@ -174,11 +173,9 @@ class Score:
 
     def unique(self) -> Counter[str]:
         """Return, for each case, the number of wrong kernels that only this case notices (full matrix)."""
-        cases: dict[str, list[str]] = defaultdict(list)
-        for case, ids in self.hits_by_case().items():
-            for id in ids:
-                cases[id].append(case)
-        return Counter(result[0] for result in cases.values() if len(result) == 1)
+        hits = self.hits_by_case()
+        times = Counter(chain.from_iterable(hits.values()))
+        return Counter({case: n for case, ids in hits.items() if (n := sum(times[id] == 1 for id in ids))})
 
 
 def measure(plan: Plan, progress: Progress | None = None) -> Score:

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from typing import TypedDict
 
-from ..catalogue.data.case import Case
 from ..defects.base.device import CLASSES, Defect
 from ..defects.registry import right_kernels
+from ..model.classes import grouped
 from ..operators import operator
 from .measure import Score
 from .trial import Hit
@@ -278,9 +278,6 @@ def _earned(score: Score) -> Earned:
     """Return the value of cases and families: first detections, or with the full matrix unique ones and redundancy."""
     hits = score.hits_by_case()
     essential, unique = score.essential(), score.unique()
-    by_family: dict[str, list[Case]] = defaultdict(list)
-    for case in score.plan.cases:
-        by_family[family_of(case.id)].append(case)
     families: list[OfFamily] = [
         {
             "family": family,
@@ -289,7 +286,7 @@ def _earned(score: Score) -> Earned:
             "essential": sum(case.id in essential for case in cases),
             "unique": sum(unique.get(case.id, 0) for case in cases),
         }
-        for family, cases in by_family.items()
+        for family, cases in grouped(score.plan.cases, lambda case: family_of(case.id)).items()
     ]
     return {
         "complete": score.plan.full_matrix,

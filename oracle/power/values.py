@@ -23,6 +23,7 @@ from ..defects.base import elementwise, rows, samples
 from ..defects.base.queries import kinds
 from ..model.aclnn import DEFAULT_SOC
 from ..model.call import Array, Call, TensorSpec
+from ..model.classes import grouped
 from ..model.dtypes import DTYPES, FORMATS
 from ..numerics.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
 from ..numerics.orders.formula import COUNT, PART
@@ -273,13 +274,13 @@ class Binades(Dimension):
 
 def values(cases: Iterable[Case], *, limit: int) -> list[Dimension]:
     """Return a line per operator and distance: the binades that cases of at most ``limit`` elements visit."""
-    by_op: dict[str, list[Case]] = {}
-    for case in cases:
+
+    def counts(case: Case) -> bool:
         sizes = [math.prod(plan.shape) for plan in case.plans.values()]
-        if not sizes or min(sizes) == 0 or max(sizes) > limit:
-            continue
-        if case.computes(DEFAULT_SOC) and case.is_on(DEFAULT_SOC):
-            by_op.setdefault(case.op, []).append(case)
+        fits = bool(sizes) and min(sizes) > 0 and max(sizes) <= limit
+        return fits and case.computes(DEFAULT_SOC) and case.is_on(DEFAULT_SOC)
+
+    by_op = grouped(filter(counts, cases), lambda case: case.op)
     return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name])]
 
 

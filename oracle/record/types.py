@@ -46,6 +46,7 @@ from .codec import (
 SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
+GONE = ("crash", "timeout")  # statuses after which the case's process cannot be used again
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms if every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 GIVEN = "given"  # a metric of a call with outputs that the strict layer does not fully judge: a given function

@@ -30,7 +30,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import bounded
 from ..operators import Reference, references as references_of
 from ..place import Bench
-from ..record.types import CaseRecord
+from ..record.types import GONE, CaseRecord
 from ..settings.settings import Settings
 from .shrink import ShrunkCase, State, shrink_with
 
@@ -163,7 +163,6 @@ def _expected(reference: Reference | None) -> dict[str, str]:
 # memory that one trial damages could end another trial. The finished script is run as its reader will run it. If it
 # does not fail, the whole case is tried as a script. If that does not fail either, no script is returned.
 
-GONE = ("crash", "timeout")  # statuses after which the case's process cannot be used again
 LIMIT = 300.0  # seconds for the finished script if the settings have no limit
 
 
