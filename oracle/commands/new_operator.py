@@ -108,9 +108,7 @@ def checks(a, platform):
 OPERATOR = Operator(
     name="aclnnNAME",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("gradInput")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
-    empty=("self",),
     computes=Formula(formula),
     points={"x": (0.0,)},  # values near which the formula or a kernel changes its way
     kernel=KernelName("SLUG_kernel", ("gradOutput", "self")),  # for ATK and TTK files; None if it has none

@@ -105,7 +105,6 @@ OPERATOR = Operator(
         reduction("reduction"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/binary_cross_entropy/op_api/aclnn_binary_cross_entropy.cpp",
     checks=checks,
     demands=demands,

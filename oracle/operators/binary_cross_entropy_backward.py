@@ -94,7 +94,6 @@ OPERATOR = Operator(
         reduction("reduction"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/binary_cross_entropy_grad/op_api/aclnn_binary_cross_entropy_backward.cpp",
     checks=checks,
     demands=demands,

@@ -123,7 +123,6 @@ OPERATOR = Operator(
         reduction("reduction"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/sigmoid_cross_entropy_with_logits_grad_v2/op_api/aclnn_binary_cross_entropy_with_logits_backward.cpp",
     checks=checks,
     demands=demands,

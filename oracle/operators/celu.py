@@ -66,7 +66,6 @@ OPERATOR = Operator(
     source="activation/celu_v2/op_api/aclnn_celu.cpp",
     checks=checks,
     undefined=undefined,
-    empty=("self",),
     computes=Formula(formula, {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "expm1": formula}),
     points={"x": (0.0, -0.5)},
     kernel=KernelName("celu_v2", ("self",), {"alpha": ("alpha", 1.0)}),

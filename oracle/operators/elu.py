@@ -75,11 +75,9 @@ OPERATOR = Operator(
         number("inputScale", "i"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/elu/op_api/aclnn_elu.cpp",
     checks=checks,
     demands=demands,
-    empty=("self",),
     computes=Formula(formula, {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "expm1": formula}),
     points={"x": (0.0, -0.1)},
     kernel=KernelName(

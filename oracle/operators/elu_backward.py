@@ -75,7 +75,6 @@ OPERATOR = Operator(
         tensor("selfOrResult", "x", MAIN),
         output("gradInput"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/elu_grad_v2/op_api/aclnn_elu_backward.cpp",
     checks=checks,
     empty=("gradOutput",),

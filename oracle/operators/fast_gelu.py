@@ -48,7 +48,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b"),
     source="activation/fast_gelu/op_api/aclnn_fast_gelu.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "reciprocal": reciprocal}),
     points={"x": (0.0, -0.7511543, -52.13)},
     kernel=KernelName("fast_gelu", ("self",)),

@@ -57,7 +57,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b"),
     source="activation/fast_gelu_grad/op_api/aclnn_fast_gelu_backward.cpp",
     checks=checks,
-    empty=("gradOutput", "self"),
     computes=Formula(
         formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "gradient_first": gradient_first}
     ),

@@ -55,10 +55,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnGelu",
     parameters=(tensor("self", "x", MAIN), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/gelu/op_api/aclnn_gelu.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": kernel_950, "tbe_a2": formula, "tbe_a2_310p": kernel_910, "tbe_910": kernel_910}),
     points={"x": (0.0, -0.7524614, -10.06)},
     kernel=KernelName("gelu", ("self",)),

@@ -106,11 +106,9 @@ OPERATOR = Operator(
         choice("approximate", WORDS, "approximate"),
         output("gradInput"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/gelu_grad_v2/op_api/aclnn_gelu_backward_v2.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(
         formula,
         {

@@ -62,10 +62,8 @@ def half(a: Mapping[str, Any]) -> Shape:
 OPERATOR = Operator(
     name="aclnnGlu",
     parameters=(tensor("self", "x", MAIN, parts=("a", "b")), axis("dim"), output("out", HALF)),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/glu/op_api/aclnn_glu.cpp",
     checks=checks,
-    empty=("self",),
     shape=half,
     computes=Formula(
         formula,

@@ -70,7 +70,6 @@ OPERATOR = Operator(
         axis("dim"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/glu_grad/op_api/aclnn_glu_backward.cpp",
     checks=checks,
     empty=("self",),

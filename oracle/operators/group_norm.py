@@ -148,7 +148,6 @@ OPERATOR = Operator(
         output("meanOut", PER_GROUP),
         output("rstdOut", PER_GROUP),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="norm/group_norm/op_host/op_api/aclnn_group_norm.cpp",
     checks=checks,
     empty=("self",),

@@ -37,7 +37,6 @@ OPERATOR = Operator(
     documented=("ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/hard_shrink/op_api/aclnn_hardshrink.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe": Form(formula, native=("float16",))}),
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("hard_shrink", ("self",), {"lambd": ("lambd", 0.5)}),

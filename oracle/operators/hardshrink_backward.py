@@ -61,7 +61,6 @@ OPERATOR = Operator(
     source="activation/hard_shrink_grad/op_api/aclnn_hardshrink_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(
         formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}
     ),

@@ -51,7 +51,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/hard_sigmoid/op_api/aclnn_hardsigmoid.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula,
         {"950": kernel_950, "tbe": formula, "quotient": quotient},

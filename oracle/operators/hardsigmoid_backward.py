@@ -57,11 +57,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnHardsigmoidBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/hard_sigmoid_grad/op_api/aclnn_hardsigmoid_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(
         formula,
         {"950": Form(kernel_950, departs=True), "tbe": Form(formula, native=("float16",))},

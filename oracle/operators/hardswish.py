@@ -53,7 +53,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/hard_swish/op_api/aclnn_hardswish.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula,
         {"950": Form(kernel_950, departs=True), "tbe": formula, "quotient": quotient},

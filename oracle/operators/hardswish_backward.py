@@ -64,7 +64,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/hard_swish_grad/op_host/op_api/aclnn_hardswish_backward.cpp",
     checks=checks,
-    empty=("gradOutput", "self"),
     computes=Formula(
         formula,
         {"950": formula, "950@9.0": Form(edges_outside, departs=True), "tbe": formula, "quotient": quotient},

@@ -53,7 +53,6 @@ OPERATOR = Operator(
     source="activation/hard_swish_grad_v2/op_host/op_api",
     checks=checks,
     demands=demands,
-    empty=("gradOutput", "self"),
     computes=Formula(formula, {"950": formula, "tbe": formula, "quotient": quotient}, unspecified={"": middle}),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad_v2", ("gradOutput", "self")),

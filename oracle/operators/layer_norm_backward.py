@@ -165,7 +165,6 @@ OPERATOR = Operator(
         output("gradWeightOut", LAST),
         output("gradBiasOut", LAST),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="norm/layer_norm_grad_v3/op_host/op_api/aclnn_layer_norm_backward.cpp",
     checks=checks,
     demands=demands,

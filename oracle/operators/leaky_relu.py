@@ -51,7 +51,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/leaky_relu/op_api/aclnn_leaky_relu.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula,
         {"950": formula, "tbe_a2": Form(formula, native=("float16",)), "tbe_910": Form(kernel_910, departs=True)},

@@ -59,7 +59,6 @@ OPERATOR = Operator(
         flag("selfIsResult"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/leaky_relu_grad/op_api/aclnn_leaky_relu_backward.cpp",
     checks=checks,
     empty=("self",),

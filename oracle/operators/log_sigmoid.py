@@ -52,7 +52,6 @@ OPERATOR = Operator(
     source="activation/log_sigmoid/op_api/aclnn_logsigmoid.cpp",
     checks=checks,
     demands=demands,
-    empty=("self",),
     computes=COMPUTES,
     points={"x": POINTS},
     kernel=KernelName("log_sigmoid", ("self",)),

@@ -79,7 +79,6 @@ OPERATOR = Operator(
         tensor("buffer", "", UNREAD),
         output("gradInput"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/logsigmoid_grad/op_api/aclnn_logsigmoid_backward.cpp",
     checks=checks,
     demands=demands,

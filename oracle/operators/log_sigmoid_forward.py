@@ -29,7 +29,6 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnLogSigmoidForward",
     parameters=(tensor("self", "x", MAIN), output("out"), tensor("buffer", "", UNREAD, optional=True)),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/log_sigmoid/op_api/aclnn_logsigmoid.cpp",
     checks=log_sigmoid.checks,
     demands=demands,

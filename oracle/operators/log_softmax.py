@@ -56,12 +56,10 @@ def undefined(a: Arguments) -> str | None:
 OPERATOR = Operator(
     name="aclnnLogSoftmax",
     parameters=(tensor("self", "x", MAIN), axis("dim"), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/log_softmax_v2/op_api/aclnn_log_softmax.cpp",
     checks=checks,
     undefined=undefined,
     kernel_type=kernel_type,
-    empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe": formula}, over="dim"),
     points={"x": (-87.34, -103.97, 88.72)},
     kernel=KernelName("log_softmax_v2", ("self",), {"axes": ("dim", -1)}),

@@ -48,7 +48,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/mish/op_api/aclnn_mish.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": kernel, "tbe": kernel, "torch": kernel_torch}),
     points={"x": (0.0, -1.1924312)},
     kernel=KernelName("mish", ("self",)),

@@ -85,11 +85,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnMishBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/mish_grad/op_api/aclnn_mish_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=("self", "gradOutput"),
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": kernel_torch}),
     kernel_type=promoted_type("self", "gradOutput"),
     points={"x": (-1.1924312, 0.0)},

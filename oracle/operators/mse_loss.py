@@ -57,10 +57,8 @@ OPERATOR = Operator(
         reduction("reduction"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/mse_loss/op_host/op_api/aclnn_mse_loss.cpp",
     checks=checks,
-    empty=INPUTS,
     filled=filled,
     computes=Formula(
         formula,

@@ -73,7 +73,6 @@ OPERATOR = Operator(
     source="loss/mse_loss_grad_v2/op_host/op_api/aclnn_mse_loss_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(
         formula,
         {

@@ -110,7 +110,6 @@ KERNEL = KernelName(
 OPERATOR = Operator(
     name="aclnnNLLLoss",
     parameters=PARAMETERS,
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/nll_loss/op_api/aclnn_nll_loss.cpp",
     checks=checks,
     demands=demands,

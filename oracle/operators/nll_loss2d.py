@@ -71,12 +71,10 @@ def undefined(a: Arguments) -> str | None:
 OPERATOR = Operator(
     name="aclnnNLLLoss2d",
     parameters=PARAMETERS,
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/nll_loss/op_api/aclnn_nll_loss2d.cpp",
     checks=checks,
     demands=document,
     undefined=undefined,
-    empty=("self", "target", "weight"),
     filled=filled,
     computes=Formula(formula, over="reduction"),
     shape=loss_of,

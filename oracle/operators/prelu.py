@@ -59,10 +59,8 @@ def by_channel(t: Any) -> Any:
 OPERATOR = Operator(
     name="aclnnPrelu",
     parameters=(tensor("self", "x", MAIN), tensor("weight", "w", PER_CHANNEL), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/p_relu/op_api/aclnn_prelu.cpp",
     checks=checks,
-    empty=INPUTS,
     computes=Formula(formula, {"950": formula, "tbe_a2": formula, "tbe_910": Form(kernel_910, departs=True)}),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (0.0,)},

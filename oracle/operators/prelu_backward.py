@@ -127,7 +127,6 @@ OPERATOR = Operator(
     source="activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=computed(formula, masked),
     further={
         "gradWeight": Result(

@@ -44,7 +44,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/relu/op_api/aclnn_relu.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula, {"950": formula, "tbe": formula, "selected": selected}, unspecified={"": lambda x: is_nan(x)}
     ),

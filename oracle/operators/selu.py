@@ -56,7 +56,6 @@ OPERATOR = Operator(
     source="activation/selu/op_api/aclnn_selu.cpp",
     checks=checks,
     demands=demands,
-    empty=("self",),
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "expm1": formula}),
     points={"x": (0.0,)},
     kernel=KernelName("selu", ("self",)),

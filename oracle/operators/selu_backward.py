@@ -66,11 +66,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnSeluBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("result", "y", MAIN), output("gradInput")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/selu_grad/op_api/aclnn_selu_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=("gradOutput", "result"),
     computes=Formula(
         formula,
         {

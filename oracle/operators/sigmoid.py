@@ -55,10 +55,8 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
 OPERATOR = Operator(
     name="aclnnSigmoid",
     parameters=(tensor("self", "x", MAIN), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/sigmoid/op_api/aclnn_sigmoid.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula,
         {"950": formula, "tbe_a2": formula, "tbe_910": Form(kernel_910, native=("float16",), departs=True)},

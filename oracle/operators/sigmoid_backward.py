@@ -48,11 +48,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnSigmoidBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/sigmoid_grad/op_api/aclnn_sigmoid_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(formula),
     kernel_type=promoted_type(*INPUTS),
     points={"y": (0.0, 0.5, 1.0)},

@@ -54,11 +54,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnSilu",
     parameters=(tensor("self", "x", MAIN), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/swish/op_api/aclnn_silu.cpp",
     checks=checks,
     demands=demands,
-    empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe_a2": formula, "tbe_a2_310p": OLD, "tbe_910": OLD}),
     points={"x": (0.0, -88.7228)},
     # Its kernel is aclnnSwish's; tests that name only the kernel belong to that operator.

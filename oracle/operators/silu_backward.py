@@ -69,7 +69,6 @@ OPERATOR = Operator(
     source="activation/silu_grad/op_api/aclnn_silu_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-1.2784645, 0.0)},

@@ -77,12 +77,10 @@ OPERATOR = Operator(
         number("beta", "beta", c="float"),
         output("result"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/smooth_l1_loss_v2/op_api/aclnn_smooth_l1_loss.cpp",
     checks=checks,
     changed=("9.0",),
     demands=demands,
-    empty=INPUTS,
     filled=filled,
     undefined=lambda a: one_number(a, "result"),
     computes=Formula(

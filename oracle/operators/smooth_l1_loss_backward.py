@@ -88,10 +88,8 @@ OPERATOR = Operator(
         number("beta", "beta", c="float"),
         output("gradInput"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/smooth_l1_loss_grad_v2/op_api/aclnn_smooth_l1_loss_backward.cpp",
     checks=checks,
-    empty=INPUTS,
     computes=Formula(
         formula,
         {

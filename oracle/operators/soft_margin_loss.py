@@ -60,11 +60,9 @@ OPERATOR = Operator(
         reduction("reduction"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/soft_margin_loss/op_api/aclnn_soft_margin_loss.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     filled=filled,
     computes=Formula(
         formula,

@@ -57,10 +57,8 @@ def checks(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnSoftmax",
     parameters=(tensor("self", "x", MAIN), axis("dim"), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/softmax_v2/op_api/aclnn_softmax.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "reciprocal": reciprocal}, over="dim"
     ),

@@ -78,7 +78,6 @@ OPERATOR = Operator(
     documented=("ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/softplus_v2/op_api/aclnn_softplus.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": Form(kernel_950, departs=True), "tbe": kernel_tbe, "reciprocal": reciprocal}),
     scalars=scalars,
     points={"x": (0.0, 20.0)},

@@ -75,7 +75,6 @@ OPERATOR = Operator(
     source="activation/softplus_v2_grad/op_api/aclnn_softplus_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=TENSORS[:2],
     computes=Formula(formula, {"950": formula, "tbe": formula, "factor": factor}),
     kernel_type=kernel_type,
     points={"x": (0.0, 20.0)},

@@ -43,10 +43,8 @@ def not_negative(limit: float) -> Check:
 OPERATOR = Operator(
     name="aclnnSoftshrink",
     parameters=(tensor("self", "x", MAIN), number("lambd", "limit", plain=0.5), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/softshrink/op_api/aclnn_softshrink.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, {"950": formula, "tbe": formula}, unspecified={"tbe": lambda limit: is_nan(limit)}),
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("soft_shrink", ("self",), {"lambd": ("lambd", 0.5)}),

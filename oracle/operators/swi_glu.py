@@ -104,7 +104,6 @@ OPERATOR = Operator(
     source="activation/swi_glu/op_host/swi_glu_tiling.cpp",
     checks=checks,
     undefined=undefined,
-    empty=("x",),
     shape=half,
     computes=Formula(formula, {"950": formula, "tbe": formula, "reciprocal": reciprocal}),
     points={"x": (0.0, -88.72, -1.2785)},

@@ -54,10 +54,8 @@ OLD = Form(kernel_910, departs=True)
 OPERATOR = Operator(
     name="aclnnSwish",
     parameters=(tensor("self", "x", MAIN), number("betaOptional", "beta", optional=True), output("out")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/swish/op_api/aclnn_swish.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula, {"950": Form(kernel_950, departs=True), "tbe_a2": formula, "tbe_a2_310p": OLD, "tbe_910": OLD}
     ),

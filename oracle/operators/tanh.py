@@ -70,7 +70,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="math/tanh/op_api/aclnn_tanh.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(
         formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True), "tanh": formula}
     ),

@@ -62,11 +62,9 @@ def demands(a: Args, platform: Platform) -> Checks:
 OPERATOR = Operator(
     name="aclnnTanhBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="math/tanh_grad/op_api/aclnn_tanh_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "distributed": distributed}),
     points={"y": (-1.0, 0.0, 1.0)},
     forwards=(Forward("aclnnTanh", {"output": "out"}),),

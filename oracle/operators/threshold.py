@@ -52,7 +52,6 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/threshold/op_api/aclnn_threshold.cpp",
     checks=checks,
-    empty=("self",),
     computes=Formula(formula, unspecified={"tbe int32": lambda x: abs(x) > 2.0**24}),
     scalars=rounded,
     points={"x": (0.0, 1.0)},

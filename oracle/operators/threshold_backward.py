@@ -81,11 +81,9 @@ OPERATOR = Operator(
         number("threshold", "t"),
         output("out"),
     ),
-    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/threshold_grad_v2_d/op_api/aclnn_threshold_backward.cpp",
     checks=checks,
     demands=demands,
-    empty=INPUTS,
     computes=Formula(
         formula,
         {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model.aclnn import Platform
+from ...model.aclnn import PLATFORMS, Platform
 from ...model.dtypes import dtype_of
 from ...numerics.orders.formula import Formula, is_elementwise
 from ...numerics.orders.given import Given
@@ -65,17 +65,18 @@ class Operator:
     name: str
     #: In the order of GetWorkspaceSize.
     parameters: tuple[Parameter, ...]
-    #: The SoCs that the documents list.
-    documented: tuple[str, ...]
     #: The checks of GetWorkspaceSize in the source's order.
     checks: Callable[[Args, Platform], Checks]
-    #: The inputs whose emptiness ends a call that passed the checks. It writes only ``filled`` outputs.
-    empty: tuple[str, ...]
     #: The first output's formula with its kernels' orders; or a function (:class:`Given`).
     computes: Formula | Given
 
+    #: The SoCs that the documents list; default: all.
+    documented: tuple[str, ...] = tuple(reversed(PLATFORMS))
+
     # Further rules of the host.
 
+    #: The inputs whose emptiness ends a call that passed the checks; default: all. It writes only ``filled`` outputs.
+    empty: tuple[str, ...] | None = None
     #: Demands of the document that the host does not check.
     demands: Callable[[Args, Platform], Checks] | None = None
     #: Why the result of a call that passes the checks is unspecified, else None. It gets the output's TensorSpec too.
@@ -323,7 +324,8 @@ class Operator:
 
     def ends_early(self, a: Arguments) -> bool:
         """Return whether an empty tensor makes the host return before the kernel."""
-        return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
+        names = self.names("input") if self.empty is None else self.empty
+        return any(0 in a[name].shape for name in names if a.get(name) is not None)
 
     def skips(self, a: Arguments) -> bool:
         """Return whether a call leaves the output unchanged: it does not request it, or the host does not write it."""

@@ -158,7 +158,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "parameters": _tuple("parameters", _a("a parameter, as tensor(...) gives one", Parameter)),
         "documented": _tuple("SoCs", _TEXT),
         "checks": _function("a", "platform"),
-        "empty": _NAMES,
+        "empty": _optional(_NAMES),
         "kernel_type": _optional(_function("a", "platform")),
         "points": _mapping("values by symbol", _tuple("numbers", _a("a number", int, float))),
         "mean": _OF_CALL,
@@ -274,7 +274,7 @@ def _name_problems(op: Operator) -> Iterator[str]:
     inputs, attributes = op.names("input"), op.names("attr")
     yield from _unknown("documented", op.documented, PLATFORMS, "SoC")
     yield from _unknown("changed", op.changed, CANN, "version of CANN")
-    yield from _unknown("empty", op.empty, inputs, "input")
+    yield from _unknown("empty", op.empty or (), inputs, "input")
     yield from _unknown("like", (op.like,) if op.like else (), inputs, "input")
     yield from _unknown("further", op.further, op.outputs[1:], "output after the first")
     yield from (f"its output {name} has no Result in further" for name in op.outputs[1:] if name not in op.further)

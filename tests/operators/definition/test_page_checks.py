@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp, max_over, sum_over
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
-from oracle.operators.definition.operator import Result
+from oracle.operators.definition.operator import Operator, Result
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.parameters import axis, number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
@@ -48,6 +49,14 @@ def refusal(**changes):
 
 def test_a_page_that_works_is_taken():
     accepted(PAGE)
+
+
+def test_a_page_that_names_no_socs_and_no_inputs_that_end_a_call_means_all() -> None:
+    page = Operator("aclnnOutsideBackward", PARAMETERS, PAGE.checks, Formula(formula))
+    assert set(page.documented) == set(PLATFORMS)
+    assert [page.ends_early({"gradOutput": np.ones(n), "self": np.ones(m)}) for n, m in ((1, 1), (0, 1), (1, 0))] == [
+        False, True, True,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATORS)
