@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import DEFAULT_SOC, platform
-from ...model.call import Array, Call, TensorSpec
+from ...model.call import Array, Call
 from ...model.dtypes import DTYPES, FLOATS
 from ..definition.operator import Operator
 from ..definition.roles import Attributes, Shape
@@ -93,10 +93,7 @@ _SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # every operator accepts a main operand 
 def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
     """Return the dtypes that all operands and outputs can have together on a SoC."""
 
-    def is_taken(dtype: str) -> bool:
-        return any(validate(op.name, soc=soc, **_call(op, dtype, shape)).ok for shape in _SHAPES)
-
-    return tuple(filter(is_taken, DTYPES))
+    return tuple(dtype for dtype in DTYPES if any(_accepted(op, soc, dtype)))
 
 
 def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
@@ -107,22 +104,17 @@ def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
 
 def checks_of(op: Operator, soc: str) -> tuple[str, ...]:
     """Return the names of the checks that a plain valid call passes on a SoC, in their order."""
-    for dtype in served_dtypes(op, soc):
-        for shape in _SHAPES:
-            given = _call(op, dtype, shape)
-            if validate(op.name, soc=soc, **given).ok:
-                return tuple(check.name for check in op.checks(bound(op, given), platform(soc)))
-    return ()
+    given = next((call for dtype in served_dtypes(op, soc) for call in _accepted(op, soc, dtype)), None)
+    return () if given is None else tuple(check.name for check in op.checks(bound(op, given), platform(soc)))
 
 
-def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the parameters of a call without data."""
-    given = op.usual(shape)
-    for parameter in op.inputs():
-        if not parameter.optional:
-            kind = "int64" if parameter.holds("classes") else parameter.dtype or dtype
-            given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
-    return given | {each.output: TensorSpec(each.output_shape(given), each.dtype or dtype) for each in op.each}
+def _accepted(op: Operator, soc: str, dtype: str) -> Iterator[dict[str, Any]]:
+    """Yield usual calls of a dtype, without optional inputs, that pass the checks on a SoC."""
+    optional = {p.name for p in op.inputs() if p.optional}
+    for shape in _SHAPES:
+        given = op.usual_call(shape, dtype, absent=optional)
+        if validate(op.name, soc=soc, **given).ok:
+            yield given
 
 
 # The values that a verdict compares a device's outputs with: ``oracle.reference``.

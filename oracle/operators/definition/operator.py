@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import PLATFORMS, Platform
+from ...model.call import TensorSpec
 from ...model.dtypes import dtype_of
 from ...numerics.orders.formula import Formula, is_elementwise
 from ...numerics.orders.given import Given
@@ -203,6 +204,17 @@ class Operator:
     def usual(self, main: Shape) -> dict[str, Any]:
         """Return the attributes' usual values for a shape of the main operand."""
         return {p.name: p.usual(main) for p in self.attributes}
+
+    def usual_call(
+        self, main: Shape, dtype: str = "float32", attributes: Attributes | None = None, absent: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """Return the parameters of a usual call without data for a shape of the main operand. ``attributes``: values
+        that are not the usual ones. ``absent``: inputs that are null pointers."""
+        given = {**self.usual(main), **(attributes or {})}
+        for p in self.inputs():
+            kind = "int64" if p.holds("classes") else p.dtype or dtype
+            given[p.name] = None if p.name in absent else TensorSpec(self.shape_of(p.name, main, given), kind)
+        return given | {each.output: TensorSpec(each.output_shape(given), each.dtype or dtype) for each in self.each}
 
     def attribute(self, role: str) -> Parameter | None:
         """Return the attribute of a role (``axis``, ``reduction``, ``ignore index``), if there is one."""

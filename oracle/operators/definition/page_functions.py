@@ -20,7 +20,7 @@ import numpy as np
 
 from ...model.aclnn import DEFAULT_SOC, Platform, platform
 from ...model.call import TensorSpec
-from ...model.dtypes import DTYPES
+from ...model.dtypes import DTYPES, dtype_of
 from ...model.errors import OracleError
 from ...numerics.exact.rationals import Undefined
 from ...numerics.expressions import place_of, symbols_of, trace
@@ -30,7 +30,7 @@ from .checks import Args, Check, Checks, PageArguments
 from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
-from .roles import CLASS_INDEX, Shape
+from .roles import Shape
 
 Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
@@ -189,10 +189,10 @@ def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed])
     """Return whether a call is accepted and every function works; failures are appended to ``failures``."""
     target = platform(DEFAULT_SOC)
     try:
-        arrays, described = _call(op, shape, op.usual(shape), absent)
+        described = op.usual_call(shape, absent=absent)
         if _refusal(op, described, target):
             return False
-        _ask(op, arrays, described, target)
+        _ask(op, _arrays(op, described), described, target)
     except Failed as failed:
         failures.append(failed)
         return False
@@ -202,14 +202,13 @@ def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed])
 def _try_null(op: Operator, pointer: Parameter) -> None:
     """Raise OracleError if the checks fail on a null pointer: the catalogue would have no case with it."""
     for shape in filter(None, SHAPES):
-        _, described = _call(op, shape, {**op.usual(shape), pointer.name: None}, set())
-        _refusal(op, described, platform(DEFAULT_SOC))
+        _refusal(op, op.usual_call(shape, attributes={pointer.name: None}), platform(DEFAULT_SOC))
 
 
 def _require_refused(op: Operator, tensor: Parameter) -> None:
     """Raise OracleError if the checks accept, or fail on, a null pointer for an input that is not optional."""
     for shape in SHAPES:
-        _, described = _call(op, shape, op.usual(shape), set())
+        described = op.usual_call(shape)
         if _refusal(op, described, platform(DEFAULT_SOC)):
             continue
         if not _refusal(op, {**described, tensor.name: None}, platform(DEFAULT_SOC)):
@@ -236,10 +235,11 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
 def try_formulas(op: Operator) -> None:
     """Raise OracleError for an elementwise formula that gives no number at usual points. Raise it also for an order
     without ``departs`` that differs from the formula at more than a tenth of them, by more than an approximation."""
-    calls = (_call(op, shape, op.usual(shape), set()) for shape in SHAPES)
-    given = next((arrays for arrays, described in calls if not _refusal(op, described, platform(DEFAULT_SOC))), None)
-    if given is None:
+    calls = (op.usual_call(shape) for shape in SHAPES)
+    described = next((call for call in calls if not _refusal(op, call, platform(DEFAULT_SOC))), None)
+    if described is None:
         return
+    given = _arrays(op, described)
     draw = np.random.default_rng(0)
     for name, tensor in given.items():
         if isinstance(tensor, np.ndarray) and tensor.dtype == np.float32:
@@ -287,7 +287,7 @@ def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Pla
     call."""
     first = ("", "")
     for target, shape in itertools.product(targets, filter(None, SHAPES)):
-        _, described = _call(op, shape, {**op.usual(shape), **given}, set())
+        described = op.usual_call(shape, attributes=given)
         reason = _refusal(op, described, target)
         if not reason:
             return "", ""
@@ -295,19 +295,10 @@ def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Pla
     return first
 
 
-def _call(
-    op: Operator, shape: Shape, attributes: Mapping[str, Any], absent: set[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a call's arguments for a shape of the main operand: with arrays, and as the checks see them."""
-    inputs: dict[str, Any] = {}
-    for p in op.inputs():
-        kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]
-        own = op.shape_of(p.name, shape, attributes)
-        inputs[p.name] = None if p.name in absent else np.ones(own, kind.numpy)
-    given = {**attributes, **inputs}
-    outputs = {each.output: TensorSpec(each.output_shape(given), each.dtype or "float32") for each in op.each}
-    described = {name: None if value is None else TensorSpec.of(value) for name, value in inputs.items()}
-    return given, {**attributes, **described, **outputs}
+def _arrays(op: Operator, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call without its outputs, with arrays of ones for descriptions."""
+    return {name: np.ones(value.shape, dtype_of(value.dtype).numpy) if isinstance(value, TensorSpec) else value
+            for name, value in described.items() if name not in op.outputs}  # fmt: skip
 
 
 def _refusal(op: Operator, described: Mapping[str, Any], target: Platform) -> str:
