@@ -18,8 +18,8 @@ import numpy as np
 
 from ..backends import Backend
 from ..catalogue.data.case import Case
-from ..explain import detail, diagnosis
-from ..explain.diagnosis import WRITTEN
+from ..explain import detail, structure
+from ..explain.structure import WRITTEN
 from ..guest.process import IsolatedBackend
 from ..model.aclnn import Status
 from ..model.call import Array
@@ -225,7 +225,7 @@ def outcome_of_answer(
     """Judge the device's status and the outputs that it left in the memory."""
     problems = list(_problems(memory, status, memory.case.expected(settings.soc, settings.cann)))
     judged = {}
-    if status.ok and not any(problem.rule in diagnosis.OF_ARRAY for problem in problems):
+    if status.ok and not any(problem.rule in structure.OF_ARRAY for problem in problems):
         judged = {name: judge_output(memory, name, reference, settings) for name, reference in references.items()}
     return _outcome(memory, settings, problems, judged)
 
@@ -257,13 +257,13 @@ def _alone() -> Iterator[None]:
 
 def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Judgement]:
     """Yield all problems except those of the values."""
-    yield from diagnosis.of_call(status, expected, memory.changed_inputs())
+    yield from structure.of_call(status, expected, memory.changed_inputs())
     for name, output in memory.outputs.items():
-        problem = next(diagnosis.of_array(name, memory.call.outputs.get(name), output.view), None)
+        problem = next(structure.of_array(name, memory.call.outputs.get(name), output.view), None)
         if problem is not None:
             yield problem
         else:
-            yield from diagnosis.of_guards(name, memory.damaged(name), output.damaged_before)
+            yield from structure.of_guards(name, memory.damaged(name), output.damaged_before)
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import verdict
 from ..catalogue.data.case import Case
 from ..catalogue.plan.statuses import authority_of
-from ..explain import detail as failure, diagnosis, findings
+from ..explain import detail as failure, findings, structure
 from ..explain.diagnosis import KEPT
 from ..guest.opening import DeviceError, DeviceProcessEnded, readable, reason_of, trace_of
 from ..guest.process import cause_of_death
@@ -140,7 +140,7 @@ def judge_values(
 
 def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
     """Yield all problems except those of the values."""
-    yield from diagnosis.of_call(execution.status, prepared.expected, execution.changed)
+    yield from structure.of_call(execution.status, prepared.expected, execution.changed)
     for name, output in execution.memory.outputs.items():
         result = execution.memory.call.outputs.get(name)
         if name not in prepared.values:
@@ -165,14 +165,14 @@ def _is_unwritten(output: Output, result: object) -> bool:
 
 def _output(name: str, given: Output, actual: object, unwritten: Array | None) -> Iterator[Judgement]:
     """Yield the problems of a written output's type, shape, guards and coverage."""
-    yield from diagnosis.of_array(name, actual, given.view)
+    yield from structure.of_array(name, actual, given.view)
     if not isinstance(actual, np.ndarray):
         return
-    yield from diagnosis.of_guards(name, given.damaged(), given.damaged_before)
+    yield from structure.of_guards(name, given.damaged(), given.damaged_before)
     if unwritten is not None:
         count = int(np.count_nonzero(unwritten))
         reason = f"{count} of {unwritten.size} elements of {name} were not written"
-        yield Judgement(False, reason, diagnosis.WRITTEN, bad=unwritten, output=name)
+        yield Judgement(False, reason, structure.WRITTEN, bad=unwritten, output=name)
 
 
 def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:
@@ -261,7 +261,7 @@ def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, explained: bool) -> Detail:
     """Explain a failed layer: the worst elements, where they lie, and the likely cause."""
     output = layer.output or judged.worst
-    cause = diagnosis.cause_of_structure(
+    cause = structure.cause_of_structure(
         layer.rule, layer.reason, layer.bad, others_right=_others_right(prepared, judged, output, layer.bad)
     )
     if output not in judged.values:
@@ -275,9 +275,9 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, exp
     memory = prepared.memory.outputs[output]
     detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held,
                               explained=explained)  # fmt: skip
-    if layer.rule in diagnosis.OF_MEMORY:
+    if layer.rule in structure.OF_MEMORY:
         view = memory.view
-        cause = diagnosis.written_otherwise(call, output, view, reference.golden) or cause
+        cause = structure.written_otherwise(call, output, view, reference.golden) or cause
     if detail.cause == KEPT:
         cause = ""  # a result that is added to the old content looks as if it were not written
     return replace(detail, cause=cause or detail.cause)

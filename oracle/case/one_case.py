@@ -16,7 +16,8 @@ from ..backends import Backend
 from ..backends.replay import record_skip
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.plan.statuses import refusal
-from ..explain.diagnosis import KEPT, NOT_WRITTEN, WRITTEN, family_of
+from ..explain.diagnosis import KEPT, family_of
+from ..explain.structure import NOT_WRITTEN, WRITTEN
 from ..guest.opening import CallNotSupported, DeviceError, guarded, readable
 from ..guest.process import IsolatedBackend
 from ..model.call import Array

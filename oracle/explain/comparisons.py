@@ -14,8 +14,8 @@ from ..defects.base.device import store_result
 from ..numerics.expressions import Expression
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
+from .computations import computation
 from .findings import LARGEST, Findings, near
-from .simulations import computation
 
 FEW = 8  # units in the last place by which two right kernels may differ
 

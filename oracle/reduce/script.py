@@ -24,7 +24,7 @@ from ..backends import home_of
 from ..case.prepare import PATTERN, Memory, word
 from ..catalogue.data.case import Case, TensorPlan, stored_shape
 from ..catalogue.data.layout import GUARD_BYTES, arrange
-from ..explain.diagnosis import WRITTEN
+from ..explain.structure import WRITTEN
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import bounded

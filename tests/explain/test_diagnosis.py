@@ -12,9 +12,10 @@ from misbehaving import FlipsOneSign, ModifiesAnInput, ReadsAsContiguous, log_si
 from oracle.case.one_case import AGAIN, ALONE, run_case
 from oracle.defects.base.elementwise import public
 from oracle.explain.detail import elements
-from oracle.explain.diagnosis import FAMILIES, cause_of_structure, cause_of_values, family_of
+from oracle.explain.diagnosis import FAMILIES, cause_of_values, family_of
 from oracle.explain.findings import Findings, near, pattern
 from oracle.explain.simulations import with_operands
+from oracle.explain.structure import cause_of_structure
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
 from oracle.model.dtypes import DTYPES
