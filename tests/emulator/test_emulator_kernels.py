@@ -176,16 +176,17 @@ def test_the_host_rounds_to_its_intermediate_type_before_the_cast(tree, soc):
 NEXT_TO_TIES = {
     "bfloat16": np.array([2**30 + 2**22 + 1, 2**30 + 3 * 2**22 - 1], np.int32),  # float32 rounds them to the tie
     "float32": np.array([2**54 + 2**30 + 1, 2**54 + 3 * 2**30 - 1], np.int64),  # float64 does
+    "bfloat16 of int64": np.array([2**62 + 2**54 + 1, 2**62 + 3 * 2**54 - 1], np.int64),  # float64 does
 }
 
 
-@pytest.mark.parametrize("dtype", NEXT_TO_TIES)
+@pytest.mark.parametrize("named", NEXT_TO_TIES)
 @pytest.mark.parametrize(
     ("op", "integers", "zero"), [("aclnnL1Loss", "target", "self"), ("aclnnL1LossBackward", "gradOutput", "target")]
 )
-def test_the_host_rounds_an_integer_once(tree, op, integers, zero, dtype):
+def test_the_host_rounds_an_integer_once(tree, op, integers, zero, named):
     """These integers are next to ties of the type, around one number; rounded to the tie first, they go elsewhere."""
-    kind, given = DTYPES[dtype].numpy, NEXT_TO_TIES[dtype]
+    kind, given = DTYPES[named.split()[0]].numpy, NEXT_TO_TIES[named]
     inputs = dict.fromkeys(OPERATORS[op].names("input"), np.ones(2, kind)) | {zero: np.zeros(2, kind), integers: given}
     name, out = OPERATORS[op].output, np.zeros(2, kind)
     (answer,) = call(tree, [Job(op, {**inputs, "reduction": 0, name: out})])

@@ -94,7 +94,12 @@ float jam(double value) {
   return float_of(bits_of(nearest) + (away ? 1u : ~0u));
 }
 float jam(float value) { return value; }
-float jam(int64_t value) { return jam(static_cast<double>(value)); }
+// Beyond 2^53 the low bits become one that a double holds: no tie of 16 bits lies between the two numbers.
+float jam(int64_t value) {
+  bool is_beyond = value > int64_t{1} << 53 || value < -(int64_t{1} << 53);
+  if (is_beyond && (value & 0x7FF) != 0) value = (value & ~int64_t{0x7FF}) | 0x400;
+  return jam(static_cast<double>(value));
+}
 
 template <class Stored, class Given>
 Stored stored_as(Given value, bool saturates) {
@@ -182,6 +187,8 @@ float round_to(aclDataType type, float value) {
   if (type == ACL_BF16) return bfloat_to_float(float_to_bfloat(value));
   return value;
 }
+
+float round_to(aclDataType type, int64_t value) { return round_to(type, jam(value)); }
 
 double round_to(aclDataType type, double value) {
   if (type == ACL_DOUBLE) return value;

@@ -39,5 +39,6 @@ EMU_PUBLIC void copy_bytes(const View& to, const View& from);
 // The number rounded, once, to what a tensor of the float type would hold.
 EMU_PUBLIC float round_to(aclDataType type, float value);
 EMU_PUBLIC double round_to(aclDataType type, double value);
+EMU_PUBLIC float round_to(aclDataType type, int64_t value);  // to 16 bits
 
 }  // namespace emu

@@ -73,6 +73,10 @@ std::vector<Real> read_cast(Run& run, const Tensor& tensor, const Dims& shape, a
     return std::vector<Real>(once.begin(), once.end());
   }
   std::vector<Real> values;
+  if (view.type == ACL_INT64 && (type == ACL_FLOAT16 || type == ACL_BF16)) {  // a double would round it too
+    for (int64_t v : read_integers(view)) values.push_back(static_cast<Real>(round_to(type, v)));
+    return values;
+  }
   for (double v : read_doubles(view)) values.push_back(static_cast<Real>(stored(type, v)));
   return values;
 }
