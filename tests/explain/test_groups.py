@@ -265,7 +265,7 @@ def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_exp
     cases = []
     for slug in ("softmax_backward", "log_sigmoid_backward", "gelu_backward", "tanh_backward"):
         result = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
-        cases += [c for c in result if c.output is not None and np.prod(c.output.shape) < 1 << 12][::6]
+        cases += [c for c in result if c.output is not None and np.prod(c.output.shape) < 1 << 12][::5]
     native = Backend(numerics="native")
     record = grouped(run_case(each, native, Settings()) for each in cases)
     failures_of = [group.failures for group in record.groups]

@@ -218,7 +218,7 @@ ERRORS = [
     ("  f:\n    why: a reason to be\n    why: a reason to be\n", 11, "duplicate key 'why'"),
     ("  F: {why: a reason to be}\n", 9, "'F'"),
     ("  f: 3\n", 9, "must be object"),
-    ("  f: {why: short}\n", 9, "short"),
+    ("  f: {why: x}\n", 9, "must have at least 2 characters"),
 ]  # fmt: skip
 
 
