@@ -127,6 +127,23 @@ def test_determinism_compares_bits():
     assert line.detail.pattern == "one element, [1, 1]"
 
 
+def test_determinism_takes_every_nan_for_the_same():
+    class Signs(Cpu):
+        sign = 1.0
+
+        def run(self, call):
+            status = super().run(call)
+            np.copysign(call.outputs["gradInput"], self.sign, out=call.outputs["gradInput"])
+            self.sign = -self.sign
+            return status
+
+    plain = log_sigmoid()
+    nan = replace(plain.inputs["gradOutput"], data={"gen": "constant", "value": float("nan")})
+    case = replace(plain, inputs={**plain.inputs, "gradOutput": nan}, uninformative="on purpose")
+    assert run_case(case, Signs(), Settings(determinism=2)).status == "pass"
+    assert run_case(plain, Signs(), Settings(determinism=2, layers=("structure",))).status == "fail"
+
+
 def test_determinism_notices_a_device_that_answers_in_memory_of_its_own():
     class Keeps(m.Drifts):
         kept = None

@@ -16,6 +16,8 @@ import numpy as np
 from ...model.aclnn import DEFAULT_SOC, platform
 from ...model.call import Array, Call
 from ...model.dtypes import DTYPES, FLOATS
+from ...numerics.orders.reducing import reduces, reducing
+from ..definition.operands import constants
 from ..definition.operator import Operator
 from ..definition.roles import Attributes, Shape
 from .api import golden, references
@@ -33,10 +35,19 @@ def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, 
     ``inputs`` and ``outputs``: the shapes of the given tensors, by name.
     """
     shape = outputs[op.outputs[0]]
-    if any(math.prod(own) > math.prod(shape) for own in inputs.values()):
-        return []  # an output element sums terms from several places
+    if any(math.prod(own) > math.prod(shape) for own in inputs.values()) or _sums_rows(op, {**a, **inputs}):
+        return []  # an output element sums terms from several places, or divides by such a sum
     further = [op.axes_of(name, shape, own, a) for name, own in outputs.items()]
     return [axis for axis in op.slice_axes(shape, a, inputs) if all(axis in own for own in further)]
+
+
+def _sums_rows(op: Operator, given: Mapping[str, Any]) -> bool:
+    """Return whether the formula sums over all rows in a call; for a choice such as the mean it may, for others not."""
+    known = constants(op, given).items()
+    return any(
+        reducing(page, frozenset((symbol, n) for symbol, n in known if symbol in page.symbols)).value.sums_rows
+        for page in (each.computes for each in op.each) if reduces(page)
+    )  # fmt: skip
 
 
 def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Attributes) -> int | None:

@@ -19,7 +19,7 @@ from .roles import HALF, PER_GROUP, ROWS, SAME, Shape, class_axis
 def constants(op: Operator, a: Arguments) -> dict[str, int]:
     """Return a formula's constant operands by symbol: flags, choices and absent operands."""
     result: dict[str, int] = {}
-    for parameter in op.parameters:
+    for parameter in (p for p in op.parameters if p.symbol):
         value = a.get(parameter.name)
         constant = _constant(parameter, value) if parameter.kind == "attr" else parameter.absent
         if (parameter.kind == "attr" or value is None) and isinstance(constant, int):
