@@ -36,7 +36,6 @@ def sliced(case):
 
 # An output sums over an axis that another output keeps.
 NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d", "aclnnCrossEntropyLoss"}
-NOT_SLICED |= {"aclnnGlu", "aclnnSwiGlu"}  # two halves of an input give an element
 SOMETIMES = {"aclnnGroupNormBackward", "aclnnLayerNormBackward"}  # depends on the requested outputs
 
 

@@ -35,7 +35,8 @@ def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, 
     ``inputs`` and ``outputs``: the shapes of the given tensors, by name.
     """
     shape = outputs[op.outputs[0]]
-    if any(math.prod(own) > math.prod(shape) for own in inputs.values()) or _sums_rows(op, {**a, **inputs}):
+    whole = {name: own for name, own in inputs.items() if not op.by_name[name].parts}  # parts give an element each
+    if any(math.prod(own) > math.prod(shape) for own in whole.values()) or _sums_rows(op, {**a, **inputs}):
         return []  # an output element sums terms from several places, or divides by such a sum
     further = [op.axes_of(name, shape, own, a) for name, own in outputs.items()]
     return [axis for axis in op.slice_axes(shape, a, inputs) if all(axis in own for own in further)]
