@@ -163,6 +163,7 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
     if call is None:
         return ""
     op = OPERATORS[call.op]
+    given = call.arguments
     is_mean = op.reduction is not None and call.attrs.get(op.reduction.name) == MEAN
     if not is_mean or not isinstance(call.inputs[op.main], np.ndarray):
         return ""
@@ -170,7 +171,7 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
     if totals and isinstance(totals[0], np.ndarray):
         right = float(totals[0].reshape(()).astype(np.float64))
     else:
-        right = float(op.mean_of(call.arguments))
+        right = float(call.inputs[op.main].size if op.mean is None else op.mean(given))
     for count, what in _counts(call, right).items():
         if count not in (0, right) and abs(factor * count / right - 1) < near:
             return f"the mean is divided by {count} ({what}), not by {right:.6g}: all wrong by the factor {factor:.6g}"
