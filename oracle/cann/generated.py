@@ -63,7 +63,7 @@ def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None)
 
 def _is_forward(op: Operator) -> bool:
     """Return whether an operator has no gradient and can be computed elementwise from the call's own values."""
-    if op.gradient is not None or any(each.sums_values for each in op.each):
+    if op.gradient is not None or any(each.terms is not None for each in op.each):
         return False
     if op.kernel_type is None and "int32" in accepted_dtypes(op, DEFAULT_SOC):
         return False  # integers must stay integers, and generated kernels compute in float32
@@ -154,7 +154,7 @@ _OUTPUT = """\
 
 def _forms(op: Operator) -> str:
     """Return the public forms of one output as C++ functions."""
-    if is_elementwise(op.computes) and not op.sums_values:
+    if is_elementwise(op.computes) and op.terms is None:
         if made := _made(op):
             raise OracleError(
                 f"{op.name}: no kernel is made of numbers that the host makes ({', '.join(sorted(made))})"

@@ -117,6 +117,7 @@ OPERATOR = Operator(
         unspecified={"": outside},
     ),
     shape=shape,
+    terms=lambda a: tuple(a["self"].shape),
     added="float32",
     points={"x": (0.0, 0.5, 1.0), "y": (0.0, 1.0)},
     kernel=KernelName("binary_cross_entropy", ("self", "target", "weight"), {"reduction": ("reduction", 1)}),

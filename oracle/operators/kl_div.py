@@ -25,7 +25,7 @@ from ..page import (
     MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
     MindSpore, Operator, Platform, broadcasting, check, common_shape, dtypes_in, ends_if_empty, equal, exp, filled,
     flag, float_types, in_range, is_empty, log, max_ranks, not_null, one_number, output, promoted_type, reduced_shape,
-    reduction, same_dtype, tensor, where,
+    reduction, same_dtype, size_of, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
@@ -114,7 +114,9 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": formula, "products": products}),
     kernel_type=promoted_type(*INPUTS),
     shape=reduced_shape(*INPUTS),
+    terms=COMMON,
     added="float32",
+    mean=size_of(COMMON),
     scalars=batch,
     points={"t": (0.0, 1.0)},
     kernel=KernelName("kl_div_v2", INPUTS, {"reduction": ("reduction", MEAN), "log_target": ("logTarget", False)}),

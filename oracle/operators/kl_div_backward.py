@@ -23,7 +23,7 @@ from typing import Any
 from ..page import (
     BROADCAST, MAIN, MEAN, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator,
     Platform, TensorSpec, broadcast_shape, can_cast, check, dtypes_in, ends_if_empty, exp, flag, float_types, has_axes,
-    in_range, max_ranks, not_null, output, reduction, same_dtype, same_shape, tensor, torch_npu, where,
+    in_range, max_ranks, not_null, output, reduction, same_dtype, same_shape, size_of, tensor, torch_npu, where,
 )  # fmt: skip
 from .kl_div import COMMON, WORDS, batch
 
@@ -106,6 +106,7 @@ OPERATOR = Operator(
         {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient, "factor_first": factor_first},
     ),
     kernel_type=kernel_type,
+    mean=size_of(COMMON),
     scalars=batch,
     terms=COMMON,
     undefined=lambda a: "self of one element is to hold the sum of no terms" if 0 in COMMON(a) else None,

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, MindSpore,
-    Operator, Platform, can_cast_promoted, check, dtypes_in, ends_if_empty, filled, float_types, in_range,
-    loss_shape, max_ranks, not_null, output, promoted_type, promotes, reduced_shape, reduction, tensor,
+    Operator, Platform, can_cast_promoted, check, common_shape, dtypes_in, ends_if_empty, filled, float_types, in_range,
+    loss_shape, max_ranks, not_null, output, promoted_type, promotes, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
 INTEGERS = ("int", "uint", "bool")
 
 
@@ -80,7 +81,9 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": Form(formula, mean="sum")}),
     kernel_type=promoted_type(*INPUTS),
     shape=reduced_shape(*INPUTS),
+    terms=COMMON,
     added="float32",
+    mean=size_of(COMMON),
     points={"x": (0.0,)},
     kernel=KernelName("lp_loss", INPUTS, {"reduction": ("reduction", 1)}),
     aten=Aten(lambda aten, t: aten.l1_loss(t["self"], t["target"], t["reduction"]), mixed=True),

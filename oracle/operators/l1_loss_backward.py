@@ -69,6 +69,7 @@ OPERATOR = Operator(
     demands=demands,
     computes=Formula(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "quotient": quotient}),
     kernel_type=promoted_type(*INPUTS),
+    mean=lambda a: common_size(a, INPUTS),
     points={"x": (0.0,)},
     kernel=KernelName("l1_loss_grad", ("gradOutput", "self", "target"), {"reduction": ("reduction", 1)}),
     aten=Aten(

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
-    Operator, Platform, dtypes_in, ends_if_empty, equal, filled, float_types, in_range, is_finite,
-    loss_shape, max_ranks, not_null, output, promoted_type, reduced_shape, reduction, tensor,
+    Operator, Platform, common_shape, dtypes_in, ends_if_empty, equal, filled, float_types, in_range, is_finite,
+    loss_shape, max_ranks, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
 
 
 def formula(x: Expression, t: Expression, reduced: Expression) -> Expression:
@@ -66,7 +67,9 @@ OPERATOR = Operator(
     ),
     kernel_type=promoted_type(*INPUTS),
     shape=reduced_shape(*INPUTS),
+    terms=COMMON,
     added="float32",
+    mean=size_of(COMMON),
     scalars=reduces,
     points={"x": (0.0,)},
     kernel=KernelName("mse_loss_v2", INPUTS, {"reduction": ("reduction", 1)}),

@@ -88,6 +88,7 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": Form(formula, mean="sum")}),
     kernel_type=promoted_type(*INPUTS),
     shape=shape,
+    terms=COMMON,
     kept=kept,
     mean=lambda a: (COMMON(a) or (1,))[0],
     points={"x": (0.0,)},

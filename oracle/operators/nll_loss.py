@@ -98,6 +98,7 @@ PARAMETERS = (
 WEIGHT = Result(
     lambda a: (1,),
     Formula(total_weight, over="all"),
+    terms=lambda a: tuple(a["self"].shape),
     filled=lambda a: 0.0,
     skipped=lambda a: a["reduction"] == NONE,
 )
@@ -116,6 +117,7 @@ OPERATOR = Operator(
     filled=filled,
     computes=Formula(formula, over="reduction", unspecified={"950": unweighted}),
     shape=loss_of,
+    terms=lambda a: tuple(a["self"].shape),
     scalars=scalars,
     kernel_type=widened,
     further={"totalWeightOut": WEIGHT},

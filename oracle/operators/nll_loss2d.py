@@ -78,6 +78,7 @@ OPERATOR = Operator(
     filled=filled,
     computes=Formula(formula, over="reduction"),
     shape=loss_of,
+    terms=lambda a: tuple(a["self"].shape),
     scalars=lambda a: {"mean": int(a["reduction"] == MEAN)},
     kernel_type=widened,
     further={"totalWeightOut": WEIGHT},

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcast_together, broadcasting, can_cast_promoted, check, dtype_in, dtypes_in,
+    Platform, broadcast_together, broadcasting, can_cast_promoted, check, common_shape, dtype_in, dtypes_in,
     ends_if_empty, filled, float32, float_types, in_range, max_ranks, not_null, number, one_element, one_number, output,
-    promoted_type, reduced_shape, reduction, tensor, where,
+    promoted_type, reduced_shape, reduction, size_of, tensor, where,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
 LEAST = 9.999999974752427e-07  # float32(1e-6)
 
 
@@ -92,7 +93,9 @@ OPERATOR = Operator(
     ),
     kernel_type=promoted_type(*INPUTS),
     shape=reduced_shape(*INPUTS),
+    terms=COMMON,
     added="float32",
+    mean=size_of(COMMON),
     points={"x": (0.0,)},
     kernel=KernelName("smooth_l1_loss_v2", INPUTS, {"sigma": ("beta", 1.0), "reduction": ("reduction", 1)}),
     aten=Aten(  # broadcast as the host does

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, REDUCTIONS, SUM, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, dtypes_in, ends_if_empty, exp, filled, float_types, in_range, log, log1p, loss_shape,
-    max_ranks, maximum, not_null, output, promoted_type, reduced_shape, reduction, tensor,
+    Platform, common_shape, dtypes_in, ends_if_empty, exp, filled, float_types, in_range, log, log1p, loss_shape,
+    max_ranks, maximum, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
 )  # fmt: skip
 
 INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
 
 
 def formula(x: Expression, t: Expression) -> Expression:
@@ -69,7 +70,9 @@ OPERATOR = Operator(
     ),
     kernel_type=promoted_type(*INPUTS),
     shape=reduced_shape(*INPUTS),
+    terms=COMMON,
     added="float32",
+    mean=size_of(COMMON),
     points={"x": (0.0,), "t": (-1.0, 0.0, 1.0)},
     kernel=KernelName("soft_margin_loss", INPUTS, {"reduction": ("reduction", 1)}),
     aten=Aten(  # broadcast as the host does

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, MUTUAL, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
-    Platform, broadcast_together, dtypes_in, ends_if_empty, exp, float_types, is_finite, max_ranks,
+    Platform, broadcast_together, common_size, dtypes_in, ends_if_empty, exp, float_types, is_finite, max_ranks,
     not_null, output, promoted_type, reduction, tensor, where,
 )  # fmt: skip
 
@@ -89,6 +89,7 @@ OPERATOR = Operator(
         unspecified={"": overflows},
     ),
     kernel_type=promoted_type(*INPUTS),
+    mean=lambda a: common_size(a, INPUTS),
     undefined=undefined,
     points={"x": (0.0,), "t": (-1.0, 0.0, 1.0)},
     kernel=KernelName("soft_margin_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),

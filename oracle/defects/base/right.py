@@ -171,7 +171,7 @@ def _elementwise(op: Operator) -> Found:
     for name, order in elementwise.orders(op).items():
         if not is_public(name) and elementwise.value_of(op, order) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.Formula(op, order))
-    if op.sums_values:
+    if op.terms is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", partial(_in_order, op, right, total)
     if op.attribute("reduction") is not None and is_elementwise(op.computes):

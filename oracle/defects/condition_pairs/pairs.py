@@ -381,7 +381,7 @@ def _counts(op: Operator) -> dict[str, Count]:
 
 def _divisors(op: Operator) -> Iterator[Defect]:
     for what, count in _counts(op).items():
-        if all(count(a) == op.mean_of(a) for a in _several_axes(op)):
+        if op.mean is not None and all(count(a) == op.mean(a) for a in _several_axes(op)):
             continue  # the right divisor
         kernel = elementwise.changing(op, partial(_divided, count))
         needs = "mean of several dims, and of operands that broadcast"

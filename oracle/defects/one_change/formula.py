@@ -111,10 +111,10 @@ def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
 
 def _mean_under(op: Operator, reduction: Parameter, under: tuple[int, ...], a: Arguments, target: Platform) -> Array:
     code, right = a[reduction.name], plain(op)
-    if not op.sums_values:
+    if op.terms is None:
         return right({**a, reduction.name: MEAN if code in under else NONE}, target)
     result = right({**a, reduction.name: SUM if code == MEAN else code}, target)
-    return np.asarray(result / F(math.prod(op.terms_shape(a)))) if code in under else result
+    return np.asarray(result / F(math.prod(op.terms(a)))) if code in under else result
 
 
 def _count_rounded(op: Operator, reduction: Parameter, a: Arguments, target: Platform) -> Array:

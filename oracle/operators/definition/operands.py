@@ -47,7 +47,7 @@ def formula_operands(op: Operator, a: Arguments, *, spread: bool = True) -> dict
         else:
             result[parameter.symbol] = _operand(op, parameter, value, shape, a, spread=spread)
     if op.reduction is not None and a[op.reduction.name] == MEAN:
-        result["n"] = op.mean_of(a)
+        result["n"] = a[op.main].size if op.mean is None else op.mean(a)
     if PART in op.computes.symbols:
         result[PART] = _part_of_each(op, shape, a)
     if op.scalars is not None:

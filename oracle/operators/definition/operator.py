@@ -105,7 +105,7 @@ class Operator:
 
     # The formula's inputs in addition to the operands, and the points near which it changes.
 
-    #: The divisor of a mean; default: the number of the formula's values.
+    #: The divisor of a mean; default: the number of the main operand's elements.
     mean: Callable[[Arguments], int] | None = None
     #: The integer type that the host casts class indices to on a SoC; default: their own.
     indices: Callable[[Platform], str] | None = None
@@ -116,8 +116,7 @@ class Operator:
 
     # Sums: the formula gives more values than the output has elements.
 
-    #: The shape of the formula's values; default: the output's, or the inputs' if a reduction gives the output a
-    #: ``shape``. Values that share an element of the output are summed.
+    #: The shape of the formula's values. Values that share an element of the output are summed.
     terms: Callable[[Arguments], Shape] | None = None
     #: The output's shape in the axes of these values, 1 along a summed axis; default: the output is right-aligned.
     kept: Callable[[Arguments], Shape] | None = None
@@ -355,22 +354,13 @@ class Operator:
         """Return the dtype in which terms are added."""
         return self.added or self.host_type(a, platform)
 
-    @cached_property
-    def sums_values(self) -> bool:
-        """Whether values of the formula are summed: the page says so, or has a shape under a reduction."""
-        return self.terms is not None or (self.shape is not None and self.reduction is not None)
-
-    def mean_of(self, a: Arguments) -> int:
-        """Return the divisor of a mean."""
-        return math.prod(self.terms_shape(a)) if self.mean is None else self.mean(a)
-
     def terms_shape(self, a: Arguments) -> Shape:
         """Return the shape of the formula's values: the output's, or a larger shape whose values are summed. For a
         formula with reductions it is the shape of the main operand."""
         if self.terms is not None:
             return self.terms(a)
         if not reduces(self.computes):
-            return self.common_shape(a) if self.sums_values else self.output_shape(a)
+            return self.output_shape(a)
         shape = tuple(a[self.main].shape)
         groups = self.attribute("groups")
         if groups is None or not self.reduces_groups:

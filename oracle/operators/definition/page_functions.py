@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
@@ -246,7 +247,23 @@ def try_formulas(op: Operator) -> None:
             given[name] = np.asarray(draw.uniform(-1, 1, tensor.shape), np.float32)
     for each in op.each:
         if isinstance(each.computes, Formula) and is_elementwise(each.computes):
+            _refuse_lost_terms(each, given)
             _try_formula(op, each.computes, {COUNT: 1.0, **formula_operands(each, given)}, each.terms_shape(given))
+
+
+def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
+    """Raise OracleError if the formula has more values than the output has elements and no rule sums them."""
+    assert isinstance(op.computes, Formula)
+    own, main = given[op.main].shape, op.by_name[op.main]
+    if op.reduction is None or main.parts or not main.enters(op.computes.symbols):
+        return
+    for value in op.reduction.choices:
+        shape = op.terms_shape({**given, op.reduction.name: value})
+        if math.prod(shape) < math.prod(own):
+            raise OracleError(
+                f"{op.name}: with {op.reduction.name} {value!r} its output has the shape {shape} and {op.main}, which "
+                f'its formula reads, {own}; say that values are summed: terms=lambda a: tuple(a["{op.main}"].shape)'
+            )
 
 
 def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], shape: Shape) -> None:
