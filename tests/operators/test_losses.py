@@ -14,6 +14,7 @@ from gmpy2 import mpq
 from truth import TYPES, rationals, rounded, wrong
 
 import oracle
+from oracle.operators import OPERATORS
 
 # Elements per loss and dtype; `.ci/full` takes more.
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "300"))
@@ -94,3 +95,19 @@ def test_a_gradient_is_the_derivative_of_its_forward(forward: str, backward: str
         result = oracle.golden(backward, **given, reduction=reduction)[output]
         exact = [a * b / count for a, b in zip(rationals(g), inner, strict=True)]
         assert wrong(result, np.array([rounded(v, dtype) for v in exact])) == 0
+
+
+# From the sources: elements of self (4), or of the common shape of all operands (4 x 32).
+DIVISORS = {"L1Loss": 128, "MseLoss": 4, "SmoothL1Loss": 4, "SoftMarginLoss": 128}
+
+
+@pytest.mark.parametrize("name", DIVISORS)
+def test_the_mean_of_a_gradient_has_its_own_divisor_if_self_is_broadcast(name: str) -> None:
+    draw = np.random.default_rng(3)
+    op = OPERATORS[f"aclnn{name}Backward"]
+    gradient = op.operands[0].name
+    given: dict[str, Any] = {"self": draw.standard_normal((4, 1)), "target": draw.standard_normal((4, 32))}
+    given = {key: value.astype(np.float32) for key, value in {**given, gradient: np.ones((1, 32))}.items()}
+    given |= {"beta": 1.0} if op.by_name.get("beta") else {}
+    mean, total = (oracle.golden(op.name, **given, reduction=word)[op.output] for word in (1, 2))
+    assert np.array_equal(mean * np.float32(DIVISORS[name]), total), "a power of two divides exactly"
