@@ -89,7 +89,7 @@ def run_report(args: argparse.Namespace) -> int:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
     names = {name for _, name in outputs} or {args.format}
     brief = all(RENDERERS[name].has_languages for name in names)  # these formats are for people
-    records = [_explained(path, args.salvage, brief) for path in args.records]
+    records = [_explained(read(path, salvage=args.salvage, brief=brief), args.salvage, brief) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
         write(records, path, name, language)
@@ -102,11 +102,11 @@ def run_report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _explained(path: Path, salvage: bool = False, brief: bool = True) -> Record:
-    """Return a record with the groups of its failures. To find groups, the inputs of passing cases are needed too."""
-    record = read(path, salvage=salvage, brief=brief)
+def _explained(record: Record, salvage: bool = False, brief: bool = True) -> Record:
+    """Return a record with the groups of its failures. To find groups, the inputs of passing cases are needed too: a
+    record that was read without them (``brief``) is then read again."""
     if brief and not (record.groups or record.ok):
-        record = read(path, salvage=salvage)
+        record = read(record.path, salvage=salvage)
     return explained(record)
 
 
@@ -171,7 +171,7 @@ def run_history(args: argparse.Namespace) -> int:
     _require_html(args.output)
     records, notes = history.read_all(args.folder)
     shown = {series.records[-1].path for series in history.series_of(records)}  # their failures are shown
-    records = [_explained(record.path) if record.path in shown else record for record in records]
+    records = [_explained(record) if record.path in shown else record for record in records]
     for note in notes:
         print(f"left out: {note}", file=sys.stderr)
     language = LANGUAGES[args.lang]
