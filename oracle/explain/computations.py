@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..defects.base.device import store_result
-from ..defects.base.elementwise import Formula, Kernel, operands_of, orders, public, row_sum
+from ..defects.base.elementwise import Formula, Kernel, operands_of, orders, public, row_sum, stepwise_sum
 from ..defects.base.rows import Reduce, computing_stages, graph_of
 from ..model.aclnn import platform
 from ..model.call import Array, Call
@@ -27,6 +27,9 @@ from ..operators import OPERATORS, Reference
 from ..operators.definition.operator import Operator
 from .findings import LARGEST, Findings, near, spreads
 from .simulations import Explanation, F, bits_of, gives, is_telling
+
+OF_STEPS = 1 << 14  # elements: a formula is computed several hundred times
+NARROW = ("float16", "bfloat16")
 
 # Reductions that a device computes wrongly: the formula's kernel with another reduction gives the device's results.
 
@@ -130,18 +133,13 @@ def _scaled(times: float, p: Array, axis: int) -> Array:
 
 
 def _narrow_sum(kind: Any, of_terms: Any, p: Array, axis: int) -> Array:
-    total, terms = np.zeros(p.shape[:-1], F), p.astype(of_terms).astype(F)
-    for k in range(p.shape[-1]):
-        total = (total + terms[..., k]).astype(kind).astype(F)
-    return total[..., None]
+    return stepwise_sum(p.astype(of_terms).astype(F), kind)
 
 
 # Results of a computation in a narrower dtype: a kernel that rounds its intermediate results to it.
 
-OF_STEPS = 1 << 14  # elements: a formula is computed several hundred times
 ROUNDED = "rounded step"  # no operand has this name
 STEP = symbol(ROUNDED)
-NARROW = ("float16", "bfloat16")
 MOST = 0.9  # share of elements that must be predicted: a device may round some at other steps
 ALIKE = 3.0  # errors within this factor have the same size
 MOST_OFF = 16.0  # largest error, in units of the usual error

@@ -114,6 +114,14 @@ def row_sum(p: Array, axis: int) -> Array:
     return np.asarray(np.moveaxis(rows.sum(axis=-1, keepdims=True), -1, axis))
 
 
+def stepwise_sum(terms: Array, kind: Any) -> Array:
+    """Sum float32 terms along the last axis, one after the other, rounded to ``kind`` each time; keep the axis."""
+    total = np.zeros(terms.shape[:-1], F)
+    for k in range(terms.shape[-1]):
+        total = (total + terms[..., k]).astype(kind).astype(F)
+    return total[..., None]
+
+
 # Elementwise operators as kernels: a formula's graph, run in float32 like on a device.
 
 Operands = dict[str, Any]  # float32 arrays of the output's shape, or numbers, by symbol

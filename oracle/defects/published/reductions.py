@@ -12,7 +12,7 @@ from ...model.call import Array, Call, strides_of
 from ...operators import group_norm, group_norm_backward, softmax_backward
 from ...operators.definition.operands import formula_operands
 from ..base.device import Defect, Right, plain, published_defect, reading, store
-from ..base.elementwise import Arguments, F, row_sum
+from ..base.elementwise import Arguments, F, row_sum, stepwise_sum
 from ..base.rows import Formula, Operands, Total, changing, with_sum
 from ..one_change.api import seed_of
 from ..one_change.layouts import packed
@@ -37,11 +37,7 @@ def narrow_sum(p: Array, dim: int, a: Arguments) -> Array:
     kind = a["gradOutput"].dtype
     if kind.itemsize != 2:
         return row_sum(p, dim)
-    terms = np.moveaxis(p, dim, -1)
-    total = np.zeros(terms.shape[:-1], F)
-    for k in range(terms.shape[-1]):
-        total = (total + terms[..., k]).astype(kind).astype(F)
-    return np.asarray(np.moveaxis(total[..., None], -1, dim))
+    return np.asarray(np.moveaxis(stepwise_sum(np.moveaxis(p, dim, -1), kind), -1, dim))
 
 
 def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
