@@ -50,7 +50,7 @@ class Reducing:
         result = named(self._answers, kernel)
         return (next(iter(self._answers.values())) if result is None else result).stored_in(types)
 
-    @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
+    @lru_cache(maxsize=1024)  # noqa: B019  graphs live as long as their page
     def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
         """Return the orders that are right on a SoC with a kernel that stores a dtype. ``types``: as in
         :meth:`form`."""
@@ -159,7 +159,7 @@ class Graph:
         known = self.stages[: self.stages.index(stage)]
         return tuple(each for each in known if each.kind != TOTAL)
 
-    @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
+    @lru_cache(maxsize=1024)  # noqa: B019  graphs live as long as their page
     def of_row(self, stage: Stage) -> Graph:
         """Return the graph of one row's part of a sum over all rows."""
         whole: dict[Expression, Expression] = {}
@@ -167,7 +167,7 @@ class Graph:
             whole[symbol(each.name)] = operation(each.kind, substitute(each.terms, whole))
         return Graph(substitute(stage.terms, whole))
 
-    @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
+    @lru_cache(maxsize=1024)  # noqa: B019  graphs live as long as their page
     def levels(self, arithmetic: Arithmetic) -> tuple[tuple[tuple[Stage, Level], ...], Level]:
         """Return every stage with the loss of its terms, and the same for the outer graph."""
         graphs = [stage.terms for stage in self.stages] + [self.outer]
