@@ -65,7 +65,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
         with locked(target):
             if not _is_finished(stamp, digest):
                 stamp.unlink(missing_ok=True)
-                print(f"building the emulated CANN in {target}, a minute or two, once", file=sys.stderr, flush=True)
+                print(f"building the emulated CANN in {target}, a minute at most, once", file=sys.stderr, flush=True)
                 _compile_tree(target, compiler, sanitize)
                 make_private(target)
                 stamp.write_text(digest)
@@ -148,26 +148,36 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
         (target / folder).mkdir(exist_ok=True)
     shutil.copytree(SOURCES / "include", target / "include", dirs_exist_ok=True)
     (target / "ascend_emulated_install.info").write_text(f"package_name=emulated-cann\nversion={VERSION}\n")
-    with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as objects:
-        sources = {name: _sources(folders) for name, (folders, _) in LIBRARIES.items()}
-        (Path(objects) / "unserved_names.inc").write_text("".join(f"EMU_UNSERVED({name})\n" for name in unserved()))
-        flags += [f"-I{objects}", *_precompiled(Path(objects), flags)]
-        compiled = {path: Path(objects) / f"{i}.o" for i, path in enumerate(p for ps in sources.values() for p in ps)}
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            jobs = [
-                pool.submit(run_compiler, [*flags, *INCLUDES, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()
-            ]
-            for job in jobs:
-                job.result()
-        for name, (_, needed) in LIBRARIES.items():
-            link(flags, lib64 / name, [compiled[path] for path in sources[name]], lib64, needed)
+    with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as scratch:
+        objects = Path(scratch)
+        (objects / "unserved_names.inc").write_text("".join(f"EMU_UNSERVED({name})\n" for name in unserved()))
+        flags += [f"-I{objects}", *_precompiled(objects, flags)]
+        compiled = _compiled(objects, [*flags, *INCLUDES])
+        for name, (folders, needed) in LIBRARIES.items():
+            link(flags, lib64 / name, [compiled[folder] for folder in folders], lib64, needed)
         for alias, name in ALIASES.items():
             (lib64 / alias).unlink(missing_ok=True)
             (lib64 / alias).hardlink_to(lib64 / name)
-        empty = Path(objects) / "empty.cpp"
+        empty = objects / "empty.cpp"
         empty.write_text("")
         for name in SHELLS:
             link(flags, lib64 / name, [empty], lib64, ("libascendcl.so",))
+
+
+def _compiled(objects: Path, flags: list[str]) -> dict[str, Path]:
+    """Compile every folder of sources as one unit, the largest first: a file of its own takes the compiler twice as
+    long. So names are unique in a folder, also those of anonymous namespaces."""
+    units = {folder: _sources([folder]) for folders, _ in LIBRARIES.values() for folder in folders}
+    result = {folder: objects / f"{folder.replace('/', '_')}.o" for folder in units}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = []
+        for folder in sorted(units, key=lambda name: -sum(path.stat().st_size for path in units[name])):
+            unit = result[folder].with_suffix(".cpp")
+            unit.write_text("".join(f'#include "{path}"\n' for path in units[folder]))
+            jobs.append(pool.submit(run_compiler, [*flags, "-c", str(unit), "-o", str(result[folder])]))
+        for job in jobs:
+            job.result()
+    return result
 
 
 def _precompiled(folder: Path, flags: list[str]) -> list[str]:

@@ -55,7 +55,7 @@ std::vector<int> find_visible() {
   return all;
 }
 
-const LiveCount kCounts[] = {
+const LiveCount kMemoryCounts[] = {
     {"allocations", device_blocks},
     {"bytes", used_device_bytes},
 };

@@ -42,6 +42,8 @@ inline void check_dim(int64_t dim, size_t rank) {
         static_cast<long>(r - 1));
 }
 
+enum Reduction : int64_t { kNone, kMean, kSum, kBatchMean };
+
 inline void check_reduction(int64_t reduction) {
   check(reduction >= 0 && reduction <= 2, "reduction is %ld; it must be 0 (none), 1 (mean) or 2 (sum)",
         static_cast<long>(reduction));

@@ -33,9 +33,9 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropy, const aclTensor* self, const aclTensor*
   op.attribute("reduction", reduction);
   Tensor out = op.output("out", out_);
   check_arguments(x, y, w, out, reduction);
-  if (x.empty()) return queue_fill(op, out, reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  if (x.empty()) return queue_fill(op, out, reduction == kMean ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   bool one = (reduction != 0 || x.count() == 1) && out.count() == 1;  // whatever its rank is
-  check(one || (reduction == 0 && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
+  check(one || (reduction == kNone && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
   op.workspace({x, y, w});
   op.kernel([=](Run& run) {
     if (w.present && !broadcasts_to(w.shape, x.shape))  // no check looked at the shape
@@ -48,8 +48,8 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropy, const aclTensor* self, const aclTensor*
       xs[i] = -ws[i] * (ys[i] * limited_log(xs[i]) + (1.0f - ys[i]) * limited_log(1.0f - xs[i]));
       sum += static_cast<double>(xs[i]);
     }
-    if (reduction == 0) return write(run.open(out), xs);
-    write(run.open(out), std::vector<double>{reduction == 1 ? sum / static_cast<double>(xs.size()) : sum});
+    if (reduction == kNone) return write(run.open(out), xs);
+    write(run.open(out), std::vector<double>{reduction == kMean ? sum / static_cast<double>(xs.size()) : sum});
   });
 }
 EMU_END(aclnnBinaryCrossEntropy)

@@ -11,13 +11,13 @@ namespace {
 constexpr float kEpsilon = 1e-12f;
 
 // The ascend950 kernel: one multiplication first, then the division.
-float form_950(float g, float x, float y, float w, float mean) {
+float bce_950(float g, float x, float y, float w, float mean) {
   float r = (g * (x - y)) / std::max(kEpsilon, (1.0f - x) * x);
   return r * w * mean;
 }
 
 // The built-in kernels of the older parts: division first, so that it overflows in other places.
-float form_tbe(float g, float x, float y, float w, float mean) {
+float bce_tbe(float g, float x, float y, float w, float mean) {
   float r = (x - y) / std::max(kEpsilon, x * (x * -1.0f + 1.0f));
   return r * w * g * mean;
 }
@@ -58,13 +58,13 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyBackward, const aclTensor* gradOutput, co
   op.workspace(
       {g, x, y, w, out},
       w.present ? 0 : static_cast<size_t>(x.count()) * aclDataTypeSize(x.type));  // ones for an absent weight
-  float mean = reduction == 1 ? 1.0f / static_cast<float>(x.count()) : 1.0f;
+  float mean = reduction == kMean ? 1.0f / static_cast<float>(x.count()) : 1.0f;
   op.kernel([=](Run& run) {
     std::vector<float> gs = read_floats(broadcast(run.open(g), x.shape)), xs = read_floats(run.open(x)),
                        ys = read_floats(broadcast(run.open(y), x.shape));
     std::vector<float> ws =
         w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
-    auto form = soc().form == KernelForm::k950 ? form_950 : form_tbe;
+    auto form = soc().form == KernelForm::k950 ? bce_950 : bce_tbe;
     // The kernel's own result has the promoted type; only then it is cast to out's.
     for (size_t i = 0; i < xs.size(); i++) xs[i] = round_to(type, form(gs[i], xs[i], ys[i], ws[i], mean));
     write(run.open(out), xs);

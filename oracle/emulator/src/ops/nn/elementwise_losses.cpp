@@ -6,8 +6,6 @@ using namespace emu;
 
 namespace {
 
-constexpr int64_t kMean = 1;
-
 // What a mean multiplies with; 1 for the other reductions.
 float mean_factor(int64_t reduction, int64_t count) {
   return reduction == kMean ? static_cast<float>(1.0 / static_cast<double>(count)) : 1.0f;

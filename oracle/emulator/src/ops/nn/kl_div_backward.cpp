@@ -7,8 +7,6 @@ using namespace emu;
 
 namespace {
 
-enum Reduction : int64_t { kMean = 1, kBatchMean = 3 };  // any other number is none
-
 // The checks in the order of the host code (ops-nn, aclnn_kl_div_backward.cpp); returns the common shape.
 Dims check_arguments(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& out) {
   check_can_cast("self", x.type, out);

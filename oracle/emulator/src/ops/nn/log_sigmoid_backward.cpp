@@ -7,17 +7,17 @@ using namespace emu;
 
 namespace {
 
-float form_950(float x) {
+float log_sigmoid_950(float x) {
   float z = std::exp(-std::fabs(x));
   return (x < 0 ? 1.0f : z) / (1.0f + z);
 }
 
-float form_tbe_a2(float x) {
+float log_sigmoid_tbe_a2(float x) {
   float z = std::exp(-std::fabs(x));
   return x < 0 ? 1.0f - z / (1.0f + z) : z / (1.0f + z);
 }
 
-float form_tbe_910(float x) { return std::exp(-std::log(1.0f + std::exp(x))); }
+float log_sigmoid_tbe_910(float x) { return std::exp(-std::log(1.0f + std::exp(x))); }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ EMU_FIRST_PHASE(aclnnLogSigmoidBackward, const aclTensor* gradOutput, const aclT
   op.kernel([=](Run& run) {
     std::vector<float> gs = read_floats(run.open(g)), xs = read_floats(run.open(x));
     KernelForm which = soc().form;
-    auto form = which == KernelForm::k950 ? form_950 : which == KernelForm::kTbeA2 ? form_tbe_a2 : form_tbe_910;
+    auto form = which == KernelForm::k950 ? log_sigmoid_950 : which == KernelForm::kTbeA2 ? log_sigmoid_tbe_a2 : log_sigmoid_tbe_910;
     for (size_t i = 0; i < xs.size(); i++) xs[i] = form(xs[i]) * gs[i];
     write(run.open(out), xs);
   });

@@ -8,7 +8,7 @@ namespace {
 
 // The checks in the order of the host code (ops-nn, aclnn_logsoftmax_backward.cpp): shapes before dim; out's dtype is
 // free.
-void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_t dim) {
+void check_log_softmax(const Tensor& g, const Tensor& y, const Tensor& out, int64_t dim) {
   check_supported_float(y);
   check_supported_float(g);
   check_same_type(g, y);
@@ -29,7 +29,7 @@ EMU_FIRST_PHASE(aclnnLogSoftmaxBackward, const aclTensor* gradOutput, const aclT
   op.require_present({y, g, out});
   bool checked_when_empty = soc().regbase && follows("master");  // in no release
   if (!checked_when_empty && (g.empty() || y.empty())) return;
-  check_arguments(g, y, out, dim);
+  check_log_softmax(g, y, out, dim);
   if (g.empty()) return;
 
   Rows rows(g.shape, dim);

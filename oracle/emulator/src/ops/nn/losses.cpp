@@ -9,8 +9,6 @@ using namespace emu;
 
 namespace {
 
-enum Reduction : int64_t { kNone, kMean, kSum, kBatchMean };
-
 // A call of these losses: its inputs are cast to `type` and broadcast to `shape`, an absent one is 1; the kernel stores
 // `stored`.
 struct Loss {

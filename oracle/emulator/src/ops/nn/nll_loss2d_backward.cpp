@@ -6,7 +6,7 @@ using namespace emu;
 
 namespace {
 
-void check_types(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,
+void check_2d_types(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,
                  const Tensor& out) {
   check_supported_float(x);
   for (const Tensor* other : {&g, &w, &out, &total}) check_same_type(*other, x);
@@ -14,9 +14,9 @@ void check_types(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor
 }
 
 // The shapes in the order of the host code (ops-nn, aclnn_nll_loss2d_backward.cpp); an invalid reduction comes last.
-void check_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,
+void check_2d_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tensor& w, const Tensor& total,
                   const Tensor& out, int64_t reduction) {
-  if (reduction == 0)
+  if (reduction == kNone)
     check_same_shape(g, t);
   else
     check(g.rank() <= 1 && g.count() == 1, "gradOutput has shape %s; it must have one element and rank 1 at most",
@@ -41,8 +41,8 @@ EMU_FIRST_PHASE(aclnnNLLLoss2dBackward, const aclTensor* gradOutput, const aclTe
   op.attribute("ignoreIndex", ignoreIndex);
   Tensor total = op.input("totalWeight", totalWeight), out = op.output("out", out_);
   op.require_present({g, x, t, w, out, total});
-  check_types(g, x, t, w, total, out);
-  check_shapes(g, x, t, w, total, out, reduction);
+  check_2d_types(g, x, t, w, total, out);
+  check_2d_shapes(g, x, t, w, total, out, reduction);
   check_reduction(reduction);
   if (x.empty()) return;
 
@@ -64,7 +64,7 @@ EMU_FIRST_PHASE(aclnnNLLLoss2dBackward, const aclTensor* gradOutput, const aclTe
                     text("target %zu is %ld, outside the %ld classes: the kernel writes out of bounds", i,
                          static_cast<long>(c), static_cast<long>(x.shape[1]))};
       }
-      float gradient = gs[gs.size() == 1 ? 0 : i], scale = reduction == 1 ? gradient / sum : gradient;
+      float gradient = gs[gs.size() == 1 ? 0 : i], scale = reduction == kMean ? gradient / sum : gradient;
       size_t place = (i / image * count + static_cast<size_t>(c)) * image + i % image;
       result[place] = -round_to(x.type, scale * ws[static_cast<size_t>(c)]);
     }

@@ -13,7 +13,7 @@ struct Problem {
 };
 
 // ascend950: per row, an ignored target first; a target that is no class writes out of bounds.
-void form_950(const Problem& p, const std::vector<float>& g, const std::vector<int64_t>& target,
+void nll_950(const Problem& p, const std::vector<float>& g, const std::vector<int64_t>& target,
               const std::vector<float>& w, float total, std::vector<float>& out) {
   float scale = g[0] / total;
   for (int64_t n = 0; n < p.rows; n++) {
@@ -24,20 +24,20 @@ void form_950(const Problem& p, const std::vector<float>& g, const std::vector<i
                   text("target[%ld] is %ld, outside the %ld classes: the kernel writes out of bounds",
                        static_cast<long>(n), static_cast<long>(c), static_cast<long>(p.classes))};
     }
-    float factor = p.reduction == 1 ? scale : g[g.size() == 1 ? 0 : static_cast<size_t>(n)];
+    float factor = p.reduction == kMean ? scale : g[g.size() == 1 ? 0 : static_cast<size_t>(n)];
     out[static_cast<size_t>(n * p.classes + c)] = -round_to(p.type, factor * w[static_cast<size_t>(c)]);
   }
 }
 
 // The older parts: the weights are scaled and negated first; a target that is no class leaves a row of zeros.
-void form_tbe(const Problem& p, const std::vector<float>& g, const std::vector<int64_t>& target,
+void nll_tbe(const Problem& p, const std::vector<float>& g, const std::vector<int64_t>& target,
               const std::vector<float>& w, float total, std::vector<float>& out) {
   for (int64_t n = 0; n < p.rows; n++) {
     // Targets are cast to int32 first. What is too large is no class, however the cast behaves.
     int64_t c = target[static_cast<size_t>(n)];
     if (c < 0 || c >= p.classes || c == p.ignore) continue;
     float gradient = g[g.size() == 1 ? 0 : static_cast<size_t>(n)];
-    float scale = p.reduction == 1 ? gradient / total : gradient;
+    float scale = p.reduction == kMean ? gradient / total : gradient;
     out[static_cast<size_t>(n * p.classes + c)] = round_to(p.type, w[static_cast<size_t>(c)] * scale * -1.0f);
   }
 }
@@ -62,7 +62,7 @@ void check_shapes(const Tensor& g, const Tensor& x, const Tensor& t, const Tenso
   check(w.rank() == 1 && w.shape[0] == x.shape.back(), "weight has shape %s; it must be (%ld)", show(w.shape).c_str(),
         static_cast<long>(x.shape.back()));
   check(total.count() == 1, "totalWeight has shape %s; it must have one element", show(total.shape).c_str());
-  if (reduction == 0 && x.rank() == 2) {
+  if (reduction == kNone && x.rank() == 2) {
     check(g.rank() == 1 && g.shape[0] == x.shape[0], "gradOutput has shape %s; without reduction it must be (%ld)",
           show(g.shape).c_str(), static_cast<long>(x.shape[0]));
   } else {
@@ -98,7 +98,7 @@ EMU_FIRST_PHASE(aclnnNLLLossBackward, const aclTensor* gradOutput, const aclTens
     std::vector<float> gs = read_floats(run.open(g)), ws = read_floats(run.open(w)),
                        totals = read_floats(run.open(total));
     std::vector<float> result(static_cast<size_t>(x.count()), 0.0f);
-    auto form = regbase ? form_950 : form_tbe;
+    auto form = regbase ? nll_950 : nll_tbe;
     form(p, gs, read_integers(run.open(t)), ws, totals[0], result);
     run.open(x);  // never read, but it must be there
     write(run.open(out), result);

@@ -45,7 +45,7 @@ float gelu_erf(float g, float x) {
 
 float sigmoid(float x) { return 1 / (std::exp(-x) + 1); }
 
-float mish(float g, float x) {
+float mish_gradient(float g, float x) {
   bool below = is_950() ? x < 0 : !(x > 0);
   float up = std::exp(x), down = std::exp(-x);
   float m = 2 * up + std::exp(2 * x), n = 2 * down + 1;
@@ -177,7 +177,7 @@ EMU_FIRST_PHASE(aclnnMishBackward, const aclTensor* gradOutput, const aclTensor*
   check_ranks({g, x, out});
   check_shape(out, broadcast_shape(x, g));
   if (any_empty({x, g, out})) return;
-  elementwise(op, promote(x.type, g.type), out, {g, x}, mish);
+  elementwise(op, promote(x.type, g.type), out, {g, x}, mish_gradient);
 }
 EMU_END(aclnnMishBackward)
 

@@ -11,7 +11,7 @@ namespace {
 // Sums in float64; everything else in the type of the computation. Softmax rounds to self's type before the cast to
 // out's; LogSoftmax gets self cast to out's type.
 template <class Real>
-void compute(const View& from, const View& to, const Rows& rows, bool logarithm, aclDataType self, aclDataType out) {
+void softmax_of(const View& from, const View& to, const Rows& rows, bool logarithm, aclDataType self, aclDataType out) {
   std::vector<Real> xs = read_like(from, Real());
   if constexpr (std::is_same_v<Real, float>)
     for (Real& x : xs) x = logarithm && self != out ? round_to(out, x) : x;
@@ -37,7 +37,7 @@ void softmax(Op& op, const Tensor& x, const Tensor& out, int64_t dim, bool logar
   op.workspace({x, out});
   op.kernel([=](Run& run) {
     bool wide = (logarithm ? out.type : x.type) == ACL_DOUBLE;
-    auto with = wide ? compute<double> : compute<float>;
+    auto with = wide ? softmax_of<double> : softmax_of<float>;
     with(run.open(x), run.open(out), rows, logarithm, x.type, out.type);
   });
 }

@@ -25,7 +25,7 @@ float lanes(std::vector<float>& terms) {
   return terms.empty() ? 0.0f : terms[0];
 }
 
-void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_t dim) {
+void check_softmax(const Tensor& g, const Tensor& y, const Tensor& out, int64_t dim) {
   check_supported_float(g);
   check_supported_float(y);
   check_same_type(y, g);
@@ -45,7 +45,7 @@ EMU_FIRST_PHASE(aclnnSoftmaxBackward, const aclTensor* gradOutput, const aclTens
   op.require_present({g, y, out});
   bool checked_when_empty = soc().regbase && follows("master");  // in no release
   if (!checked_when_empty && (g.empty() || y.empty())) return;
-  check_arguments(g, y, out, dim);
+  check_softmax(g, y, out, dim);
   if (g.empty()) return;
 
   Rows rows(g.shape, dim);
