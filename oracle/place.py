@@ -17,6 +17,7 @@ from .case.judge import Outcome, record_of
 from .case.one_case import ALONE, MOST, Ahead, is_unexplained, run_case
 from .catalogue.data.case import Case
 from .catalogue.measure import cost
+from .explain.diagnosis import family_of
 from .guest.opening import DeviceError, load_backend, release
 from .guest.process import IsolatedBackend
 from .guest.serve import about_of
@@ -167,6 +168,13 @@ class Bench:
         """Run a case that explains another one. It is not repeated in a separate process: to start one costs more than
         all further calls together."""
         return self._run(case, None, None)
+
+    def step_of(self, case: Case) -> str:
+        """Run a failing case again, and return the wrong step of its formula; "" if none gives the device's results."""
+        self.open()
+        assert self._backend is not None
+        detail = run_case(case, self._backend, replace(self.settings, steps=True)).detail
+        return detail.cause if detail is not None and family_of(detail.cause) == "formula" else ""
 
     def _run(self, case: Case, expected: Expectation | None, then: Case | None) -> CaseRecord:
         if expected is not None and expected.statuses == ("skip",) and not expected.expired:

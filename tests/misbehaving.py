@@ -262,6 +262,15 @@ class FlipsOneSign(Device):
         out[0, 0] = -out[0, 0]
 
 
+class WrongStep(Device):
+    """SiluBackward with 1 + s in the place of 1 - s."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        g, x = (np.asarray(call.inputs[name], np.float64) for name in ("gradOutput", "self"))
+        s = 1 / (1 + np.exp(-x))
+        out[...] = (g * s * (1 + x * (1 + s))).astype(out.dtype)
+
+
 class Drifts(Device):
     """The last bit differs after the first run."""
 

@@ -274,7 +274,7 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, exp
         bad = np.zeros(values.actual.shape, bool)  # no element is wrong: an input was modified, or a guard written
     memory = prepared.memory.outputs[output]
     detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held,
-                              explained=explained)  # fmt: skip
+                              explained=explained, steps=prepared.settings.steps)  # fmt: skip
     if layer.rule in structure.OF_MEMORY:
         view = memory.view
         cause = structure.written_otherwise(call, output, view, reference.golden) or cause

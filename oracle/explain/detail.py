@@ -81,12 +81,14 @@ def elements(
     before: float = 0.0,
     *,
     explained: bool = True,
+    steps: bool = False,
 ) -> Detail:
     """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
 
     ``bad`` marks the elements to blame. If it is None (no element is outside its bound), every error is blamed. With
     ``call``, operands are shown, and wrong readings of them are also tried as causes. ``before``: the content of every
-    element before the call. ``explained``: look for causes, which takes longer than the verdict.
+    element before the call. ``explained``: look for causes, which takes longer than the verdict. ``steps``: also
+    for a wrong step of the formula, which takes longer than all other causes.
     """
     given = actual
     actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
@@ -108,7 +110,9 @@ def elements(
         places = findings.pattern(bad, ignored_rows(reference))
         where = places if np.array_equal(wrong, bad) else findings.pattern(wrong, ignored_rows(reference))
         if actual.dtype.kind not in "iub":  # causes are known only for floats
-            cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
+            cause = diagnosis.cause_of_values(
+                Findings(reference, given, wrong, where, call, output, before), steps=steps
+            )
     return Detail(
         rule=rule,
         output=output,

@@ -22,6 +22,7 @@ from ..standards.base import ulps
 from .comparisons import boundary_comparison
 from .computations import computed_in, errors_as_in, reduced_otherwise
 from .findings import NEAR, Findings, is_of_values, near
+from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, read_as_other_values, read_elsewhere
 
@@ -33,6 +34,7 @@ SHIFTS = 64  # distances that are tried if a value occurs in several places
 
 # Words that identify the family of a recorded cause: every sentence of a family contains one of them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "formula": ("of the formula",),  # first: the other words can be those of the step
     "layout": ("read as if", "written as if", "strides", "wrong places", "take part"),
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
@@ -54,14 +56,16 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "state": ("state across calls",),
 }
 
+VAGUE = ("", "clamp")  # families that a wrong step of the formula replaces: it predicts every number
+
 
 def family_of(cause: str) -> str:
     """Return the family of a cause; "" if it has none."""
     return next((name for name, words in FAMILIES.items() if any(word in cause for word in words)), "")
 
 
-def cause_of_values(findings: Findings) -> str:
-    """Return the cause of an output's wrong values, or ""."""
+def cause_of_values(findings: Findings, *, steps: bool = False) -> str:
+    """Return the cause of an output's wrong values, or "". ``steps``: look for a wrong step of the formula, too."""
     if not findings.bad.any() or findings.actual.dtype.kind == "c" or find(findings.actual.dtype) is None:
         return ""
     if findings.actual.shape != findings.golden.shape or findings.actual.dtype != findings.golden.dtype:
@@ -70,10 +74,10 @@ def cause_of_values(findings: Findings) -> str:
     if call is not None and OPERATORS[call.op].ends_early(call.arguments):  # an empty input: nothing is computed
         return ""
     with np.errstate(all="ignore"):
-        return _cause(findings)
+        return _cause(findings, steps)
 
 
-def _cause(findings: Findings) -> str:
+def _cause(findings: Findings, steps: bool) -> str:
     """Return a certain cause, else a proved claim of simulations and values; "" if claims of several families fit."""
     for rule in _CERTAIN:
         for cause in rule(findings):
@@ -85,6 +89,8 @@ def _cause(findings: Findings) -> str:
         claims.append((KEPT, False))  # all values that are not finite may be the output's old content
     if not any(text.sure for text in simulated):
         text = next((cause for rule in _RULES for cause in rule(findings)), "")
+        if steps and not simulated and family_of(text) in VAGUE:
+            text = next(wrong_step(findings), text)
         claims += [(text, text != NOTHING or not _in_rows_of_one(findings))] if text else []
     alone = len({family_of(cause) for cause, _ in claims}) == 1
     return next((cause for cause, proof in claims if proof), "") if alone else ""

@@ -30,7 +30,9 @@ from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
+from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, facts_of, shared_value
+from .formulas import MOST
 from .neighbours import CallHistory
 from .where import Where, words_of
 
@@ -39,6 +41,7 @@ ASKED = 3  # groups that get further calls
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
 CLEAR, FULL = 0.9, 0.98  # one bug: least share of a condition's cases that fail, and of the failures under it
+TRIED = 5  # failures of a group in which a wrong step of the formula is looked for
 WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
@@ -130,10 +133,12 @@ def groups(record: Record) -> list[Group]:
 
 @dataclass
 class GroupExplorer:
-    """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case."""
+    """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case.
+    ``step_of``: the wrong step of the formula that a failing case shows, or ""."""
 
     case_of: Callable[[str], Case | None]
     run: Callable[[Case], CaseRecord]
+    step_of: Callable[[Case], str]
     soc: str
     cann: str
     most: int  # calls
@@ -143,10 +148,27 @@ class GroupExplorer:
     def groups(self, record: Record) -> list[Group]:
         """Return the groups of a record's failures; further calls have tested the conditions of the largest ones."""
         result = parts(record.cases)
+        steps = [self._step(part) for part in result[:ASKED]]
         for number, part in enumerate(result[:ASKED]):
             share = min(len(result), ASKED) - number
             result[number] = self._tried(part, (self.most - self.calls) // share, share)
-        return [group_of(part, record) for part in result]
+        found = [group_of(part, record) for part in result]
+        for number, step in enumerate(steps):
+            if step and family_of(found[number].cause) in VAGUE:
+                found[number] = replace(found[number], cause=step, explained=found[number].failures)
+        return found
+
+    def _step(self, part: Part) -> str:
+        """Return the wrong step of the formula that most of some failures of a part show, with their number; "" if
+        there is none, or if the part has a clear cause. The largest failures are tried: fewer formulas fit them."""
+        if part.status != "fail" or family_of(_shared_cause(part.causes)) not in VAGUE:
+            return ""
+        sizes = {case.id: case.elements or 0 for case in part.cases}
+        few = sorted((name for name, size in sizes.items() if 0 < size <= MOST), key=lambda name: -sizes[name])[:TRIED]
+        again = [case for name in few if (case := self.case_of(name)) is not None]
+        steps = Counter(step for case in again if time.monotonic() < self.until and (step := self.step_of(case)))
+        (step, count), *_ = steps.most_common(1) or [("", 0)]
+        return f"{step} ({count} of {len(again)} tried)" if 2 * count > len(again) else ""
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """Return a part with the condition that its failures, the passing cases and their neighbours show.

@@ -68,7 +68,7 @@ def failures(
     """
     groups = grouped(wrong, lambda defect: (defect.op, str(defect.soc(soc))))
     for (op, place), group in sorted(groups.items()):
-        own = replace(settings, soc=place)
+        own = replace(settings, soc=place, steps=True)
         left = {defect.id: each for defect in group}
         for plain in plain_runs(_drawn(cases_of(cases, op, place), settings.seed), own, {}):
             for defect in group:
@@ -181,7 +181,7 @@ RIGHT: dict[str, frozenset[str]] = {
     "SPEC": frozenset({"special", "sign"}),
     "API": frozenset({"check", "changed input", "lost"}),
     "DET": frozenset({"state", "lost"}),
-    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute", "comparison"}),
+    "FORM": frozenset({"formula", "sign", "factor", "clamp", "zero", "special", "attribute", "comparison"}),
     "COMB": frozenset({"sign"}),
 }
 # A misread attribute that is a mere factor of the result looks the same as a wrong factor.

@@ -325,7 +325,9 @@ class Run:
         """Return the groups, distinguished by at most ``most`` further calls; the largest groups also have scripts."""
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
-        asking = GroupExplorer(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
+        asking = GroupExplorer(
+            case_of, self.bench.further, self.bench.step_of, soc, cann, most, until - SECONDS * OF_SCRIPTS
+        )
         result = asking.groups(record)
         of_state = True  # tested group by group, from the largest, while it is true
         for number, group in enumerate(result[:ASKED]):

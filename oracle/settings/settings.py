@@ -47,6 +47,7 @@ class Settings:
     cases: frozenset[str] = frozenset()  # ids; empty: all
     expectations: tuple[str, ...] = ()  # files in addition to the catalogue's own
     explain: bool = True  # run further calls at the end of a run with failures
+    steps: bool = False  # look for a wrong step of the formula: as slow as ten verdicts
     soc: str = DEFAULT_SOC
     cann: str = NEWEST
     standard: str = "mixed"
@@ -151,6 +152,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         cases=frozenset(given["case"] or ()),
         expectations=tuple(map(_expectations, given["expectations"] or ())),
         explain=not given["no-explain"],
+        steps=len(given["case"] or ()) == 1,
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
         standard=standard,

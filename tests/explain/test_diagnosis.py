@@ -82,12 +82,12 @@ def test_what_a_claim_says_of_values():
         assert bool(family_of(result)) == bool(text)
 
 
-def told_of(call, *, output=None, **operands):
+def told_of(call, *, output=None, steps=False, **operands):
     """Return the claim about a device that computes with other operands, or returns ``output`` of the right result."""
     right = reference(call)
     actual = compute(with_operands(call, **operands)) if output is None else output(right.golden.copy())
     bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
-    return cause_of_values(Findings(right, actual, bad, pattern(bad), call))
+    return cause_of_values(Findings(right, actual, bad, pattern(bad), call), steps=steps)
 
 
 def call_of(op, main, dtype="float32", attrs=None, **operands):

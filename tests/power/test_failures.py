@@ -60,5 +60,5 @@ def test_the_command_prints_the_matrix_and_writes_it(stated_files, tmp_path, cap
     assert main(["power", str(file), *words]) in (0, 1)
     written = json.loads(out.read_text("utf-8"))
     assert 0 <= written["precision"] <= 1
-    assert "class  kernels  failures  layout" in capsys.readouterr().out
+    assert "class  kernels  failures  formula  layout" in capsys.readouterr().out
     assert main(["power", "--diagnosis", "--scripts"]) == 2

@@ -47,6 +47,15 @@ def test_the_search_for_a_condition_costs_no_verdict(project, monkeypatch, broke
     assert ("its verdicts stand" in str(result.stdout) + str(result.stderr)) is broken
 
 
+def test_a_wrong_step_of_the_formula_stands_in_the_first_line_of_its_group(project):
+    shutil.copy(default_dir() / "silu_backward.yaml", project.path)
+    result = run(project, "silu_backward.yaml", "--tier", "smoke", "--backend", "misbehaving:WrongStep")
+    result.stdout.re_match_lines([
+        r" +\d+  fail  aclnnSiluBackward .*: a step of the formula is wrong: "
+        r"`1 - \(1 / \(exp\(\(-self\)\) \+ 1\)\)` becomes `1 \+ .*",
+    ])  # fmt: skip
+
+
 @pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     result = run(project, "--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)

@@ -45,8 +45,10 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEEDS) -> Defect:
-    old, arrow, new = what.partition(" -> ")
-    return mutant(op, "formula", name, "FORM", f"`{old}` becomes `{new}`" if arrow else what, needs, kernel)
+    old, arrow, new = what.replace(" (again)", "").partition(" -> ")
+    new, within, root = new.partition(" in ")
+    change = f"`{old}` becomes `{new}`" + (f" in `{root}`" if within else "")
+    return mutant(op, "formula", name, "FORM", change if arrow else what, needs, kernel)
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -190,12 +192,12 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
         yield _mutant(op, name, what, kernel)
     for stage in graph.stages:
         for what, reduce in STAGES.get(stage.kind, {}).items():
-            if what == "the last axis":
-                continue  # correct here: the reduced axes were moved to the end
+            if what in ("the last axis", "the axis counted from the other end"):
+                continue  # the reduced axes were moved to the end: the former is right, the latter is axis 0
             if "size" in what and graph.facts.sign(stage.terms) > 0:
                 continue  # a sum of positive terms equals its absolute value
             kernel = rows.computing_stages(op, graph.stages, graph.outer, {stage.name: reduce})
-            yield _mutant(op, f"{stage.name}: {what}", f"instead of stage {stage.name} over the axis: {what}", kernel)
+            yield _mutant(op, f"{stage.name}: {what}", f"instead of `{stage.name}` over the axis: {what}", kernel)
 
 
 # ---- class indices ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,76 @@
+"""A wrong step of a formula: a kernel with one other step gives the device's results.
+
+The steps are those of the generated wrong kernels: another operation, constant, operand or function, another reduction,
+another class. Some hundred kernels are tried, so this claim asks for more evidence than one about an operand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+
+from ..defects.base.device import store_result
+from ..defects.base.rows import ROW_TOTAL, graph_of
+from ..defects.one_change.formula import mutants
+from ..model.aclnn import platform
+from ..numerics.exact.rationals import Undefined
+from ..numerics.expressions import TOTAL, text
+from ..numerics.orders.reducing import reduces
+from ..operators import OPERATORS
+from ..operators.definition.operator import Operator
+from .computations import SLACK
+from .findings import Findings
+from .simulations import F, bits_of, gives, is_telling
+
+SYMBOL = r"\bstage \d+|\b[A-Za-z_]\w*"
+WORDS = {"most": "largest", TOTAL: "sum"}
+MOST = 1 << 13  # elements: some hundred kernels take a tenth of a second
+EVIDENCE = 24.0  # bits: a kernel of hundreds that are tried fits by chance one time in ten thousand
+
+
+def wrong_step(findings: Findings) -> Iterator[str]:
+    """Yield the claim if one kernel, or several with the same results, have another step and give the device's
+    results."""
+    call = findings.call
+    if call is None or findings.actual.size > MOST or not is_telling(findings.actual[findings.bad]):
+        return
+    if any(array.size == 0 for array in findings.inputs.values()):
+        return
+    op, target = OPERATORS[call.op].of(findings.output or OPERATORS[call.op].output), platform(call.soc, call.cann)
+    actual, bound = findings.actual.astype(np.float64), SLACK * findings.reference.bound
+    off = np.abs(actual - findings.reference.value)
+    for wrong in mutants(op):
+        try:
+            made = store_result(np.asarray(wrong.device.kernel(call.arguments, target), F), call, op.output)
+        except Undefined:  # a constant of this call, as log(0), that no kernel can have
+            continue
+        other = replace(findings.reference, golden=made, value=made.astype(np.float64), bound=bound)
+        if gives(other, findings):
+            bits = bits_of(np.abs(actual - other.value), off, other)
+            if bits[findings.bad].sum() >= EVIDENCE:
+                yield f"a step of the formula is wrong: {_in_words(op, wrong.what)}"
+                return
+
+
+def _in_words(op: Operator, what: str) -> str:
+    """Return a change of a formula with the names of parameters, and the reductions, in the place of symbols."""
+    names = {symbol: p.name for p in op.parameters for symbol in p.symbols}
+    if reduces(op.computes):
+        names |= {s.name: f"{WORDS.get(s.kind, s.kind)}({_bare(text(s.terms))})" for s in graph_of(op).stages}
+        names[ROW_TOTAL] = "stage 0"
+
+    def word(found: re.Match[str]) -> str:
+        named = names.get(found[0], found[0])
+        return re.sub(SYMBOL, word, named) if found[0].startswith("stage") or found[0] == ROW_TOTAL else named
+
+    return re.sub("`([^`]*)`", lambda formula: f"`{_bare(re.sub(SYMBOL, word, formula[1]))}`", what)
+
+
+def _bare(formula: str) -> str:
+    """Return a formula without parentheses around all of it."""
+    depth = list(accumulate((c == "(") - (c == ")") for c in formula))
+    return formula[1:-1] if formula.startswith("(") and 0 not in depth[:-1] else formula
