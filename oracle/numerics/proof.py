@@ -158,9 +158,11 @@ def settle(
     refine: Refine | None = None,
     least: float = 1,
     alike: Alike | None = None,
+    *,
+    valued: bool = True,
 ) -> tuple[Array, Array]:
     """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices. Return the
-    indices of the elements that only exact arithmetic settled, and their values in float64.
+    indices of the elements that only exact arithmetic settled, and their values in float64 (``valued``).
 
     ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates the remaining elements, if at
     least ``least``, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
@@ -172,15 +174,16 @@ def settle(
         where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
     fmt = FORMATS[dtype_of(target.dtype).name]
     if alike is None or where.size <= MANY:
-        return where, settle_exactly(where, target, exact, fmt)
+        return where, settle_exactly(where, target, exact, fmt, valued=valued)
     first, like = alike(np.unravel_index(where, target.shape))
-    values = settle_exactly(where[first], target, exact, fmt)
+    values = settle_exactly(where[first], target, exact, fmt, valued=valued)
     target.reshape(-1)[where] = target.reshape(-1)[where[first]][like]
     return where, values[like]
 
 
-def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) -> Array:
-    """Store the exact values of some elements, rounded, one at a time; return them in float64."""
+def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat, *, valued: bool = True) -> Array:
+    """Store the exact values of some elements, rounded, one at a time; return them in float64. Without ``valued`` they
+    are only rounded: a float64 value of -e^-500 takes ten times as long as its rounding to -0."""
     values = np.empty(where.size)
     for k, index in enumerate(zip(*np.unravel_index(where, target.shape), strict=True)):
         answer = exact(tuple(int(i) for i in index))
@@ -189,7 +192,9 @@ def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat) 
         elif isinstance(answer, Iterator):
             answer, again = tee(answer)
             rounded = values[k] = round_enclosures(answer, fmt)
-            if math.isfinite(rounded):  # e^10000 has no narrow enclosure; e^-10000 has one, relative to float64's least
+            if valued and math.isfinite(
+                rounded
+            ):  # e^10000 has no narrow enclosure; e^-10000 has one, relative to float64's least
                 near = next(low for low, high, *_ in again if high - low <= max(abs(low) * NARROW, LEAST))
                 values[k] = round_rational(near, WIDE)
         else:
@@ -421,7 +426,9 @@ class Region:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
             recorded = None if refine is None else self._recording_refine(refine)
-            alone = settle(where, (value, low, high), self.target, exact, recorded, least, alike)
+            alone = settle(
+                where, (value, low, high), self.target, exact, recorded, least, alike, valued=self.sink.judged
+            )
             if self.sink.judged:
                 self._record(*alone)
         if not self.proved_finite:

@@ -8,6 +8,8 @@ import pytest
 
 from oracle import golden, reference
 from oracle.model.errors import OracleError
+from oracle.numerics.exact.enclosures import Interval
+from oracle.numerics.golden.exact_rows import ExactRow
 
 NAME = "aclnnSoftmax"
 
@@ -37,3 +39,19 @@ def test_log_softmax_computes_in_the_type_of_out(dtype: type) -> None:
         assert result.tobytes() == golden(name, self=wanted, dim=1)["out"].astype(np.float32).tobytes()
     with pytest.raises(OracleError, match="cast to out's float16"):
         golden("aclnnLogSoftmax", self=same, dim=1, out=np.float16)
+
+
+def test_a_golden_encloses_a_number_only_until_its_rounding_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """-e^-1000 rounds to -0 with few bits; its digits need 2048, and only a verdict reads them."""
+    asked: list[int] = []
+
+    def noting(self: ExactRow, precision: int) -> dict[str, Interval]:
+        asked.append(precision)
+        return ends(self, precision)
+
+    ends = ExactRow.ends
+    monkeypatch.setattr(ExactRow, "ends", noting)
+    result = golden("aclnnLogSoftmax", self=np.array([[1000, 0]], np.float32), dim=1)["out"]
+    assert result.tolist() == [[0.0, -1000.0]]
+    assert np.signbit(result).all()
+    assert 0 < max(asked, default=0) <= 256, asked
