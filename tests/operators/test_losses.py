@@ -111,3 +111,20 @@ def test_the_mean_of_a_gradient_has_its_own_divisor_if_self_is_broadcast(name: s
     given |= {"beta": 1.0} if op.by_name.get("beta") else {}
     mean, total = (oracle.golden(op.name, **given, reduction=word)[op.output] for word in (1, 2))
     assert np.array_equal(mean * np.float32(DIVISORS[name]), total), "a power of two divides exactly"
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_limit_of_a_logarithm_of_0_leaves_no_tie_to_float64(dtype: str) -> None:
+    """At self 1 the loss is 100 * (1 - target) * weight, at self 0 it is 100 * target * weight. With a target of 2^-60
+    float64 takes the first for 100 * weight, of which many are halfway between two numbers of 16 bits."""
+    name, r = "aclnnBinaryCrossEntropy", np.random.default_rng(8)
+    x = r.integers(0, 2, SIZE).astype(TYPES[dtype])
+    y = (2.0 ** -r.integers(10, 100, SIZE)).astype(TYPES[dtype])
+    w = (r.integers(-255, 256, SIZE) * 2.0**-8).astype(TYPES[dtype])
+    exact = [100 * c * (1 - b if a else b) for a, b, c in zip(*map(rationals, (x, y, w)), strict=True)]
+    result = oracle.golden(name, self=x, target=y, weight=w, reduction=0)["out"]
+    assert wrong(result, np.array([rounded(v, dtype) for v in exact])) == 0
+    for start in range(0, SIZE, 2):
+        few = slice(start, start + 2)
+        out = oracle.golden(name, self=x[few], target=y[few], weight=w[few], reduction=2)["out"]
+        assert wrong(out, np.array(rounded(sum(exact[few], mpq(0)), dtype))) == 0, start

@@ -1,8 +1,9 @@
 """Exact values for the special cases of IEEE arithmetic: operands that are not finite, and the sign of a zero.
 
-If an infinite operand only decides a comparison (a threshold), or vanishes (x / inf, e^-inf), the value is the value of
-a smaller formula of finite operands. This module finds that formula; it has an exact value like any other. float64 must
-not decide the value: it rounds, and it confuses a number next to a tie with the tie.
+If an infinite operand, or the logarithm of 0, only decides a comparison (a threshold), or vanishes (x / inf, e^-inf,
+max(log 0, -100)), the value is the value of a smaller formula of finite operands. This module finds that formula; it
+has an exact value like any other. float64 must not decide the value: it rounds, and it confuses a number next to a tie
+with the tie.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gmpy2 import mpfr
 from ..expressions import COMPARISONS, IRRATIONAL, ONE, ZERO, Expression, constant, operation
 from ..traversal import names_of, walk
 from .enclosures import Intervals, constant_interval, exact, holds
-from .rationals import OPERATIONS
+from .rationals import OPERATIONS, Undefined
 
 Special = float  # inf, -inf or NaN
 # The limits of a function at minus and at plus infinity.
@@ -35,6 +36,23 @@ _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
     "neg": (math.inf, -math.inf),
     "abs": (math.inf, math.inf),
 }
+
+
+_POLES = {"log": 0, "log1p": -1}  # where a logarithm is minus infinity
+
+
+def exact_value(root: Expression, operands: Mapping[str, float]) -> Any:
+    """Return the exact value of a graph, as :func:`exact` does, or None if only IEEE arithmetic gives a value."""
+    try:
+        if all(map(math.isfinite, operands.values())):
+            return exact(root, operands)
+    except Undefined:  # a logarithm of 0 may vanish
+        pass
+    try:
+        graph = finite_part(root, operands)
+        return None if isinstance(graph, float) else exact(graph, operands)
+    except Undefined:
+        return None
 
 
 def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> Expression | Special:
@@ -54,9 +72,12 @@ def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals
         if node.op == "where":
             return value(node.args[1] if decided(node.args[0]) else node.args[2])
         args = [value(a) for a in node.args]
-        if all(isinstance(a, Expression) for a in args):
-            return operation(node.op, *(a for a in args if isinstance(a, Expression)))
-        return _special(node.op, args)
+        finite = [a for a in args if isinstance(a, Expression)]
+        if len(finite) < len(args):
+            return _special(node.op, args)
+        if node.op in _POLES and not enclosed(finite[0]) and exact(finite[0], operands) == _POLES[node.op]:
+            return -math.inf
+        return operation(node.op, *finite)
 
     def _special(op: str, args: list[Expression | Special]) -> Expression | Special:
         if any(isinstance(a, float) and math.isnan(a) for a in args):

@@ -22,8 +22,7 @@ from ..bounds.building import SECOND_ORDER
 from ..bounds.losses import Doubt, losses
 from ..bounds.windows import WINDOWS, Span, are_single, is_safe_in_float32, number, operand, spanned
 from ..compiled.engine import is_compiled
-from ..exact import enclosures, extended, rationals
-from ..exact.rationals import Undefined
+from ..exact import extended, rationals
 from ..expressions import IRRATIONAL, ZERO, Expression, constant, symbol
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks, scratch
 from ..floats.codes import castable, code, highest, lowest
@@ -276,14 +275,8 @@ class _Work(StrictBound):
     def exact(self, index: tuple[int, ...]) -> ExactValue:
         """Return the exact value of an element; if the formula has none, the result of IEEE arithmetic."""
         operands = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
-        value: Expression | float = self.graphs.value
-        try:
-            if not all(map(math.isfinite, operands.values())):
-                value = extended.finite_part(self.graphs.value, operands)
-            if isinstance(value, float):
-                return self._plain(operands)
-            answer = enclosures.exact(value, operands)
-        except Undefined:
+        answer: ExactValue | None = extended.exact_value(self.graphs.value, operands)
+        if answer is None:
             return self._plain(operands)
         if not isinstance(answer, Iterator) and answer == 0:
             return extended.zero(self.graphs.value, operands)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
 from ..bounds.ranges import is_linear
 from ..exact import enclosures
+from ..exact.extended import finite_part
 from ..exact.rationals import Undefined, numbers, rational
 from ..exact.transcendence import rational_sum
-from ..expressions import ZERO
+from ..expressions import ZERO, Expression
 from ..floats.blocks import axis_last, blocks
 from ..floats.rounding import LARGEST, NEAR, SURE, UNIT, Arithmetic, classes_differ, half_ulp, quantize, widen
 from ..orders.formula import COUNT, Formula
@@ -254,17 +256,21 @@ class _Rows:
     def _ends(self, term: dict[str, float], precision: int = enclosures.FIRST) -> tuple[mpq, mpq]:
         """Return the ends of a term's value; both are the value if the formula is rational. If the formula has no
         value, as exp(log(0)), both are the result of IEEE arithmetic, which is finite for every requested sum."""
-        root = self.graphs.value
-        try:
-            if is_rational(root):
-                low = high = rational(root, numbers(term))
-            else:
-                result = enclosures.enclose(root, term, precision)
-                low = enclosures.rational_end(result.low, upwards=False)
-                high = enclosures.rational_end(result.high, upwards=True)
-        except Undefined:
-            low = high = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
-        return low, high
+        with suppress(Undefined):
+            return self._around(self.graphs.value, term, precision)
+        with suppress(Undefined):
+            if isinstance(root := finite_part(self.graphs.value, term), Expression):  # of a logarithm of 0
+                return self._around(root, term, precision)
+        plain = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
+        return plain, plain
+
+    def _around(self, root: Expression, term: dict[str, float], precision: int) -> tuple[mpq, mpq]:
+        if is_rational(root):
+            value = mpq(rational(root, numbers(term)))
+            return value, value
+        result = enclosures.enclose(root, term, precision)
+        low, high = result.low, result.high
+        return enclosures.rational_end(low, upwards=False), enclosures.rational_end(high, upwards=True)
 
     def value(self, part: Operands, shape: Shape) -> Any:
         return program(self.graphs.value)(part, shape)[0]
