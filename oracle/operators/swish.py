@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from ..page import (
     MAIN, Args, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported, dtype_in,
-    ends_if_empty, exp, max_ranks, not_null, number, output, ratio, same_dtype, same_shape, scalar_casts, tensor, where,
+    ends_if_empty, exp, max_ranks, maximum, minimum, not_null, number, output, ratio, same_dtype, same_shape,
+    scalar_casts, tensor, where,
 )  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
@@ -31,9 +32,11 @@ def kernel_950(x: Expression, beta: Expression) -> Expression:
 
 
 def kernel_910(x: Expression, beta: Expression) -> Expression:
-    """Without an exponential that overflows; inf - inf is NaN."""
+    """Without an exponential that overflows. The kernel computes (b - |b|) / 2: b or 0 without a rounding, but NaN for
+    b = inf."""
     b = x * beta
-    return x * exp((b - abs(b)) / 2) / (exp(-abs(b)) + 1)
+    above = maximum(b, 0)
+    return x * exp(minimum(b, 0) + (above - above)) / (exp(-abs(b)) + 1)
 
 
 def checks(a: Args, platform: Platform) -> Checks:

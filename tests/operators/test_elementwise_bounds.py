@@ -96,3 +96,18 @@ def test_pytorch_in_float32_stays_within_the_bound(slug: str) -> None:
         if slug in OTHERWISE:
             wrong = wrong[~OTHERWISE[slug](given.inputs)[wrong]]
         assert not wrong.size, summary(judged, given, actual, wrong)
+
+
+@pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])
+@pytest.mark.parametrize("beta", [1.0, 1.1, -3.0])
+def test_the_half_of_b_minus_its_magnitude_costs_swish_no_digits(soc: str, beta: float) -> None:
+    """(b - |b|) / 2 is b or 0, for any rounding of b. Otherwise the exponential of its error was the bound."""
+    x = (np.sign(beta) * np.logspace(0, 38, 200)).astype(np.float32)
+    judged = reference(call_of("aclnnSwish", soc, self=x, betaOptional=beta))
+    assert judged.unspecified is not None
+    ordinary = np.abs(x) < 1e38
+    assert not judged.unspecified[ordinary].any()
+    assert (judged.bound[ordinary] < 32 * np.spacing(np.abs(x[ordinary]))).all()
+    b = x[ordinary] * np.float32(beta)
+    kernel = x[ordinary] * np.exp((b - abs(b)) / 2) / (np.exp(-abs(b)) + 1)
+    assert (np.abs(kernel - judged.value[ordinary]) <= judged.bound[ordinary]).all()
