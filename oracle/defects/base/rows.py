@@ -20,9 +20,10 @@ from ...numerics.golden.sums import as_rows, from_rows
 from ...numerics.orders.formula import Formula as PageFormula
 from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...numerics.programs import simulate
-from ...numerics.traversal import Stage, substitute
+from ...numerics.traversal import Stage, names_of, substitute
 from ...operators.definition.operands import formula_operands
 from ...operators.definition.operator import Operator
+from ...operators.definition.roles import MAIN, SAME
 from .elementwise import Arguments, F, Kernel, row_sum, shaped, single, spread
 
 ROW_TOTAL, TERMS = "total", "terms"
@@ -41,11 +42,15 @@ class Parts(NamedTuple):
 
 
 def fits(op: Operator) -> bool:
-    """Return whether an operator's formula has one sum along an axis, every order sums the same terms, and the output
-    has the shape of the main operand."""
-    if not reduces(op.computes) or op.attribute("axis") is None or op.shape is not None:
+    """Return whether an operator's formula has one sum along its axis attribute, every order sums the same terms, and
+    the formula reads only tensors of the output's shape: no number, no length, no tensor of the rows' shape."""
+    axis = op.attribute("axis")
+    if not reduces(op.computes) or axis is None or op.computes.over != axis.name or op.shape is not None:
         return False
-    return _parts(op.computes) is not None
+    alike = {p.symbol for p in op.operands if p.role in (MAIN, SAME) and not p.optional}
+    parts = _parts(op.computes)
+    read = () if parts is None else (parts.terms, parts.formula, *parts.forms.values())
+    return parts is not None and all(alike.issuperset({*names_of(graph)} - {ROW_TOTAL}) for graph in read)
 
 
 def declared(op: Operator) -> Parts:

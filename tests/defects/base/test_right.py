@@ -9,11 +9,16 @@ from ordinary import one_of_each_kind, some
 from oracle.case.one_case import outcome_on
 from oracle.defects import right_kernels
 from oracle.defects.base import elementwise
+from oracle.defects.base.device import plain
 from oracle.defects.base.right import SOCS, departs, fma, fused, sequential, tree
 from oracle.model.aclnn import PLATFORMS
-from oracle.numerics.expressions import exp, trace
+from oracle.numerics.expressions import exp, length, sum_over, trace
+from oracle.numerics.orders.formula import Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.operands import formula_operands
+from oracle.operators.definition.operator import Operator
+from oracle.operators.definition.parameters import axis, number, output, tensor
+from oracle.operators.definition.roles import MAIN, ROWS
 
 
 @pytest.mark.slow
@@ -108,3 +113,31 @@ def test_pytorch_gets_contiguous_copies():
     }  # fmt: skip
     result = torch.kernel(a, PLATFORMS["ascend910b"])
     assert (result == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "formula", "over", "expected"),
+    [
+        (number("eps", "e", plain=0.5), lambda x, e: x / (sum_over(x * x) + e), "dim",
+         lambda x, eps: x / ((x * x).sum(1, keepdims=True) + 0.5)),
+        (tensor("scale", "r", ROWS), lambda x, r: r * x / sum_over(x), "dim",
+         lambda x, scale: scale * x / x.sum(1, keepdims=True)),
+        (None, lambda x: x / sum_over(x), "all but dim", lambda x: x / x.sum((0, 2), keepdims=True)),
+        (None, lambda x: x - sum_over(x) / length(), "dim", lambda x: x - x.mean(1, keepdims=True)),
+    ],
+    ids=["number", "rows", "other axes", "length"],
+)  # fmt: skip
+def test_the_plain_kernel_of_one_sum_reads_what_its_page_reads(parameter, formula, over, expected):
+    """It would fail every case; so power would say that no case notices any wrong kernel."""
+    more = () if parameter is None else (parameter,)
+    op = Operator(
+        "aclnnOutside", (tensor("self", "x", MAIN), *more, axis("dim"), output("out")), lambda a, platform: iter(()),
+        Formula(formula, over=over),
+    )  # fmt: skip
+    given = {"self": np.linspace(0.5, 2, 24, dtype=np.float32).reshape(2, 3, 4), "dim": 1}
+    given |= (
+        {} if parameter is None else {parameter.name: 0.5 if parameter.plain else np.full((2, 1, 4), 3, np.float32)}
+    )
+    found = plain(op)(given, PLATFORMS["ascend910b"])
+    wanted = expected(given["self"].astype(np.float64), *(given[p.name] for p in more))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
