@@ -48,7 +48,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
         raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed") from None
     except OracleError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that exits would end the command, and could end it with 0
         text = f"{who}: importing {module} failed{_place_of(error)}: {type(error).__name__}: {error}"
         raise OracleError(text) from error
     if not attribute:
@@ -60,7 +60,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
     return result
 
 
-def _place_of(error: Exception) -> str:
+def _place_of(error: BaseException) -> str:
     """Return the last line that an import reached in the module's own folder; "" for a syntax error, which names it."""
     ours = (Path(__file__).parents[1], Path(importlib.__file__).parent)
     frames = [f for f in extract_tb(error.__traceback__) if Path(f.filename).is_file()]

@@ -7,6 +7,7 @@ import importlib
 import platform
 import resource
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,14 @@ def test_what_is_not_there_is_one_message_that_begins_with_who_asks(module, attr
         attribute_of("the asker", module, attribute)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_module_that_ends_the_process_is_an_error_and_does_not_end_it() -> None:
+    """sys.exit(0) at the end of a user's file would end the command with 0, and nothing was run."""
+    Path(f"{NAME}_alone.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(OracleError, match=rf"the asker: importing {NAME}_alone failed at .*:2: SystemExit: 0"):
+        attribute_of("the asker", f"{NAME}_alone", "value")
 
 
 # the garbage collector ------------------------------------------------------------------------------------------------

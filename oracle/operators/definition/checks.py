@@ -128,12 +128,19 @@ def source_unless(documented: bool, made: Check) -> Check:
 
 def check(name: str, problem: str | None) -> Check:
     """Return a check of the operator's own: 161002 with the problem, if there is one."""
-    return Check(name, None if problem is None else invalid(problem))
+    return Check(name, None if problem is None else invalid(_sentence(name, problem)))
 
 
 def tiled(name: str, problem: str | None) -> Check:
     """Return a check of the tiling behind a generated interface: 561002 with the problem, if there is one."""
-    return Check(name, None if problem is None else Status(561002, problem))
+    return Check(name, None if problem is None else Status(561002, _sentence(name, problem)))
+
+
+def _sentence(name: str, problem: object) -> str:
+    """Return a page's problem. TypeError for one that is no text: the caller reports the page's line."""
+    if isinstance(problem, str):
+        return problem
+    raise TypeError(f"the problem of check {name!r} is {problem!r}; it must be None if the call passes, else a text")
 
 
 def unconfigured(platform: Platform, *socs: str) -> Check:

@@ -265,6 +265,11 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
             yield f"{p.name} has the role MAIN, which gives the call its shape; it cannot be optional"
         if p.parts and op.attribute("axis") is None:
             yield f"{p.name} has parts {', '.join(p.parts)} along an axis, and no parameter is axis(...)"
+    for p in op.attributes:
+        if p.role == "number" and (isinstance(p.plain, bool) or not isinstance(p.plain, (int, float))):
+            yield f"plain of {p.name} is {p.plain!r}; it must be a number, as plain=1.0"
+        elif p.role == "number" and not np.isfinite(p.plain):
+            yield f"plain of {p.name} is {p.plain!r}; it must be a finite number, for it is the value of most cases"
     if op.mean is not None and op.reduction is None:
         yield "it has a mean and no attribute reduction(...), so that nothing is ever divided by it"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -150,6 +151,8 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         (computes(formula, unspecified={"tbe flaot16": lambda x: x < 0}), "is no dtype (did you mean 'float16'?)"),
         ({"scalars": lambda a: {"c": 2.0}}, "scalars makes c, which no formula reads"),
         (with_also(number("alpha", "alpha")) | computes(lambda g, x, alpha: g * exp(x)), "alpha and never uses it"),
+        (with_also(number("alpha", "", plain="1.5")), "plain of alpha is '1.5'; it must be a number, as plain=1.0"),
+        (with_also(number("alpha", "", plain=math.nan)), "plain of alpha is nan; it must be a finite number"),
         (with_also(number("alpha", "alpha")), "no formula reads alpha, the symbol of alpha"),
     ],
 )
