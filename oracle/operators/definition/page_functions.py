@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import DEFAULT_SOC, Platform, platform
-from ...model.call import TensorSpec
+from ...model.call import Array, TensorSpec
 from ...model.dtypes import DTYPES, dtype_of
 from ...model.errors import OracleError
 from ...numerics.exact.rationals import Undefined
-from ...numerics.expressions import place_of, symbols_of, trace
+from ...numerics.expressions import LENGTH, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, Formula, is_elementwise
+from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...numerics.programs import program
 from .checks import Args, Check, Checks, PageArguments
 from .operands import formula_operands
@@ -38,6 +39,9 @@ SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4,
 _WHOLE = (int, np.integer)
 CLOSE = 2.0**-9  # relative and absolute; the approximations of kernels differ less
 POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that can be null
+
+
+_REDUCE: Mapping[str, Callable[..., Any]] = {"sum": np.sum, "most": np.max, "least": np.min}
 
 
 class Failed(OracleError):
@@ -234,8 +238,9 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
 
 
 def try_formulas(op: Operator) -> None:
-    """Raise OracleError for an elementwise formula that gives no number at usual points. Raise it also for an order
-    without ``departs`` that differs from the formula at more than a tenth of them, by more than an approximation."""
+    """Raise OracleError for an elementwise formula that gives no number at usual points, and for one with reductions
+    whose values do not fit its output. Raise it also for an order without ``departs`` that differs from the formula at
+    more than a tenth of the points, by more than an approximation."""
     calls = (op.usual_call(shape) for shape in SHAPES)
     described = next((call for call in calls if not _refusal(op, call, platform(DEFAULT_SOC))), None)
     if described is None:
@@ -249,6 +254,8 @@ def try_formulas(op: Operator) -> None:
         if isinstance(each.computes, Formula) and is_elementwise(each.computes):
             _refuse_lost_terms(each, given)
             _try_formula(op, each.computes, {COUNT: 1.0, **formula_operands(each, given)}, each.terms_shape(given))
+        elif reduces(each.computes):
+            _try_rows(op, each, given)
 
 
 def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
@@ -287,16 +294,72 @@ def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], sha
     for name, form in scheme.forms.items():
         if form.departs:
             continue
-        found = values(f"orders[{name!r}]", form.formula)
-        size = np.maximum(np.abs(wanted), np.abs(found))
-        off = np.isfinite(size) & (np.abs(found - wanted) > size * CLOSE + CLOSE)
-        if np.count_nonzero(off) * 10 > off.size:
-            at = tuple(np.argwhere(off)[0])
-            raise OracleError(
-                f"{op.name}: orders[{name!r}] computes {found[at]:.4g} where the formula computes {wanted[at]:.4g}, at "
-                f"{point(form.formula, at)}. An order is the same formula in other steps. If the kernel does compute "
-                "this, write Form(order, departs=True)"
-            )
+        place, own = f"orders[{name!r}]", form.formula
+        _refuse_other_values(op, place, wanted, values(place, own), functools.partial(point, own))
+
+
+def _refuse_other_values(
+    op: Operator, place: str, wanted: Array, found: Array, point: Callable[[tuple[Any, ...]], str]
+) -> None:
+    """Raise OracleError for an order whose values are others than the formula's."""
+    size = np.maximum(np.abs(wanted), np.abs(found))
+    off = np.isfinite(size) & (np.abs(found - wanted) > size * CLOSE + CLOSE)
+    if np.count_nonzero(off) * 10 > off.size:
+        at = tuple(np.argwhere(off)[0].tolist())
+        raise OracleError(
+            f"{op.name}: {place} computes {found[at]:.4g} where the formula computes {wanted[at]:.4g}, at {point(at)}. "
+            "An order is the same formula in other steps. If the kernel does compute this, write Form(order, "
+            "departs=True)"
+        )
+
+
+def _try_rows(op: Operator, each: Operator, given: Mapping[str, Any]) -> None:
+    """Raise OracleError for a formula with reductions whose values do not fit its output: too many rows, or values that
+    differ along a row for an output with one value per row. Raise it also for an order that differs from the formula.
+    """
+    assert reduces(each.computes)
+    scheme, shape, axes = reducing(each.computes), each.terms_shape(given), each.reduced_axes(given)
+    if any(graph.sums_rows for graph in (scheme.value, *scheme.forms.values())):
+        return
+    operands = {**dict.fromkeys(each.computes.symbols, 1.0), **formula_operands(each, given)}
+    operands |= {COUNT: 1.0, LENGTH: float(math.prod(shape[k] for k in axes))}
+
+    def place(at: tuple[Any, ...]) -> str:
+        return f"place {list(at)}"
+
+    def values(graph: Graph) -> Array:
+        known = dict(operands)
+        for stage in graph.stages:
+            terms = np.broadcast_to(program(stage.terms)(known, shape)[0], shape)
+            known[stage.name] = np.broadcast_to(_REDUCE[stage.kind](terms, axis=axes, keepdims=True), shape)
+        return np.broadcast_to(program(graph.outer)(known, shape)[0], shape)
+
+    with np.errstate(all="ignore"):
+        wanted = values(scheme.value)
+        if each.gives_rows(given):
+            _refuse_lost_values(op, each, wanted, axes, each.output_shape(given))
+        for name, graph in scheme.forms.items():
+            if not each.computes.written[name].departs:
+                _refuse_other_values(op, f"orders[{name!r}]", wanted, values(graph), place)
+
+
+def _refuse_lost_values(op: Operator, each: Operator, values: Array, axes: tuple[int, ...], shape: Shape) -> None:
+    """Raise OracleError if an output with one value per row cannot hold a formula's values."""
+    assert isinstance(each.computes, Formula)
+    kept = tuple(1 if k in axes else n for k, n in enumerate(values.shape))
+    over = f"over={each.computes.over!r}"
+    if math.prod(kept) != math.prod(shape):
+        rows = tuple(n for k, n in enumerate(values.shape) if k not in axes)
+        raise OracleError(
+            f"{op.name}: its output {each.output} has the shape {shape}, and the rows of {over} the shape {rows}: for "
+            f"an output with one value per row, over names all axes that the output does not have"
+        )
+    first = values[tuple(slice(1) if k in axes else slice(None) for k in range(values.ndim))]
+    if not np.array_equal(np.broadcast_to(first, values.shape), values, equal_nan=True):
+        raise OracleError(
+            f"{op.name}: its output {each.output} has the shape {shape}, one value per row of {over}, and its formula "
+            f"gives another value for each element of a row; write sum_over(...) around these values"
+        )
 
 
 def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Platform]) -> tuple[str, str]:

@@ -11,15 +11,15 @@ from dataclasses import replace
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import exp, sqrt, where
+from oracle.numerics.expressions import exp, sqrt, sum_over, where
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
-from oracle.operators.definition.operator import Result
+from oracle.operators.definition.operator import Operator, Result
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.page_functions import try_formulas
 from oracle.operators.definition.parameters import number, output, reduction, tensor
-from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
+from oracle.operators.definition.roles import MAIN, MUTUAL, PER_CHANNEL, SAME
 
 NAME = "aclnnOutsideBackward"
 HAS = "it has: gradOutput, self, weight, alpha, reduction, gradInput"
@@ -145,6 +145,11 @@ def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
             r"its checks failed at test_page_functions.py:\d+ \(.*same_dtype.*\): AttributeError: 'NoneType' object "
             r"has no attribute 'dtype'; None, a null pointer, in this call: weight; yield not_null\(...\) before",
         ),
+        (
+            yielding(lambda a: check("rank", a["self"].rank > 0)),
+            r"its checks failed at test_page_functions.py:\d+ .*: the problem of check 'rank' is (True|False); it must "
+            r"be None if the call passes, else a text",
+        ),
         (yielding(lambda a: a.nothing), r"its checks failed at test_page_functions.py:\d+ .*AttributeError: "),
     ],
 )
@@ -222,3 +227,49 @@ def test_an_order_computes_the_formula_or_says_that_it_departs():
     accepted(replace(PAGE, computes=Formula(formula, {"950": formula, "tbe": Form(wrong, departs=True)})))
     for op in OPERATORS.values():
         try_formulas(op)
+
+
+def of_channels(a, platform):
+    yield not_null(a, "dy", "x", "weight")
+    yield check("channels", None if a["x"].rank >= 2 else "x has no channels")
+
+
+SCALE = Operator(
+    "aclnnOutsideScaleGrad",
+    (tensor("dy", "g", SAME), tensor("x", "x", MAIN), tensor("weight", "w", PER_CHANNEL), output("dx"),
+     output("dw", PER_CHANNEL)),
+    of_channels,
+    Formula(lambda g, w: g * w),
+    further={"dw": Result(lambda a: a["weight"].shape, Formula(lambda g, x: sum_over(g * x), over="all but weight"))},
+    origin="--operator outside:SCALE",
+)  # fmt: skip
+
+
+def with_gradient(*orders, over="all but weight"):
+    """Return the page with another formula for the sum over the batch."""
+    return replace(SCALE, further={"dw": Result(lambda a: a["weight"].shape, Formula(*orders, over=over))})
+
+
+def _sum(g, x):
+    return sum_over(g * x)
+
+
+def _sum_of_squares(g, x):
+    return sum_over(g * x * x)
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        (with_gradient(lambda g, x: g * x), "gives another value for each element of a row; write sum_over(...)"),
+        (with_gradient(lambda g, x: sum_over(g) * x), "gives another value for each element of a row"),
+        (with_gradient(_sum, over="weight"), "dw has the shape (5,), and the rows of over='weight' the shape (4,)"),
+        (with_gradient(_sum, {"tbe": _sum_of_squares}), "orders['tbe'] computes"),
+    ],
+)
+def test_a_formula_with_reductions_fits_its_output_and_its_orders(page, message):
+    """The golden would be that of a row's first element, or no golden."""
+    accepted(SCALE)
+    accepted(with_gradient(_sum, {"tbe": Form(_sum_of_squares, departs=True)}))
+    with pytest.raises(OracleError, match=f"aclnnOutsideScaleGrad: .*{re.escape(message)}"):
+        accepted(page)
