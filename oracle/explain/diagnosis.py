@@ -351,7 +351,7 @@ def _specials(findings: Findings) -> Iterator[str]:
         yield "an infinity has the wrong sign"
     if np.isnan(a).all() and np.isinf(g).all():
         yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
-    lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings)
+    lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings) and _all_finite(findings)
     if np.isnan(a).all() and lost:
         yield f"NaN where {findings.places}: a share of the work is lost"
     if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
@@ -360,6 +360,12 @@ def _specials(findings: Findings) -> Iterator[str]:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):
         yield "an intermediate overflows"
+
+
+def _all_finite(findings: Findings) -> bool:
+    """Return whether no operand holds a NaN or an infinity, which a device could carry from one row into others."""
+    floats = (array for array in findings.inputs.values() if str(array.dtype) in FORMATS)
+    return all(bool(np.isfinite(array).all()) for array in floats)
 
 
 def _special_inputs(findings: Findings) -> bool:

@@ -34,6 +34,7 @@ from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, facts_of, shared_value
 from .formulas import MOST
 from .neighbours import CallHistory
+from .simulations import OR, READ_AS
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
@@ -88,9 +89,12 @@ class Part:
     @cached_property
     def causes(self) -> list[str]:
         """The most common cause, as each failure states it. At least half of the failures must have it, or nearly all
-        failures with a cause: views and few elements often allow no claim."""
+        failures with a cause: views and few elements often allow no claim. Of two causes that are as common, neither
+        counts."""
         texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
-        (most, count), *_ = Counter(map(key_of, texts)).most_common(1) or [("", 0)]
+        (most, count), (_, next_count) = [*Counter(map(key_of, texts)).most_common(2), ("", 0), ("", 0)][:2]
+        if count == next_count:
+            return []
         few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
         least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
@@ -117,7 +121,8 @@ class Part:
 
 def key_of(cause: str) -> str:
     """Return the text that the causes of one bug have in common, for any dtype: one for any wrong reading of memory."""
-    return "as if" if " as if " in cause or "strides" in cause else DTYPE.sub("…", shape(cause))
+    alike = DTYPE.sub("…", shape(cause))
+    return "as if" if " as if " in cause or "strides" in cause else alike.replace(f"{OR}#", "")
 
 
 def rule_of(case: CaseRecord) -> str:
@@ -365,6 +370,11 @@ def _shared_cause(causes: Sequence[str]) -> str:
     factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
     if len(factors) > 1:
         return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
+    if all(cause.startswith("the attribute") and READ_AS in cause for cause in causes):
+        name, _, values = causes[0].partition(READ_AS)
+        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in causes)]
+        if common:
+            return f"{name}{READ_AS}{OR.join(common)}"
     of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
     types = dtype_order(name for each in of_each for name in each)
     return DTYPE.sub(" or ".join(types), shared_text(causes)) if len(of_each) > 1 else shared_text(causes)

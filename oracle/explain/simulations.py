@@ -28,6 +28,10 @@ ENOUGH = 3  # distinct magnitudes that a simulation must predict: fewer may agre
 
 BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by chance one time in 64
 
+READ_AS, OR = "is read as ", " / "  # a value, or the values that give the same results
+
+SMALLEST = 2.0**-126  # stands for 0 in calls that the checks refuse with 0: added to a number, it changes nothing
+
 MANY = 16  # wrong and right elements that a pattern must have
 
 
@@ -223,8 +227,14 @@ def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
     call = findings.call
     if call is None or findings.actual.size > LARGEST:
         return
-    for name, text, changed in _changes(call, OPERATORS[call.op]):
-        yield from explained(name, text, changed, findings)
+    found = [each for change in _changes(call, OPERATORS[call.op]) for each in explained(*change, findings)]
+    for of in dict.fromkeys(each.of for each in found):
+        values = [each for each in found if each.of == of and each.text.startswith(READ_AS)]
+        if len(values) > 1 and of.startswith("the attribute"):  # in few digits, an eps of 0 and of 1e-5 are the same
+            which = OR.join(each.text.removeprefix(READ_AS) for each in values)
+            found = [each for each in found if each not in values]
+            found.append(replace(values[0], text=READ_AS + which))
+    yield from found
 
 
 def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
@@ -246,7 +256,9 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     for p in op.attributes:
         for value in _others(p, call.attrs.get(p.name), rank):
             other = replace(call, attrs={**call.attrs, p.name: value})
-            yield f"the attribute {p.name}", f"is read as {value!r}", other
+            if p.role == "number" and value == 0 and not validate(other).ok:  # an eps of 0, which the checks refuse
+                other = replace(call, attrs={**call.attrs, p.name: SMALLEST})
+            yield f"the attribute {p.name}", f"{READ_AS}{value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
         few = with_operands(call, **{n: cut(v, bits) for n, v in wide.items()})

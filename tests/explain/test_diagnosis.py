@@ -188,6 +188,22 @@ def test_an_attribute_that_is_misread_is_named():
     assert told_of(call, output=lambda golden: wrong) == "the attribute threshold is read as 0.0"
 
 
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [("float32", "the attribute eps is read as 0.0"), ("float16", "the attribute eps is read as 1e-05 / 0.0")],
+)
+def test_an_eps_that_is_left_out_is_read_as_zero_though_no_call_may_have_it(dtype, text):
+    """In float16, the usual eps gives the same results: the claim names both."""
+    kind = DTYPES[dtype].numpy
+    x = np.random.default_rng(2).normal(0, 1, (4, 8)).astype(kind)
+    attrs = {"N": 4, "C": 8, "HxW": 1, "group": 2, "eps": 0.25}
+    outputs = {"out": np.zeros_like(x), "meanOut": np.zeros((4, 2), kind), "rstdOut": np.zeros((4, 2), kind)}
+    call = Call("aclnnGroupNorm", "ascend910b", {"self": x, "gamma": None, "beta": None}, attrs, outputs)
+    rows = x.astype(np.float64).reshape(4, 2, 4)
+    wrong = ((rows - rows.mean(2, keepdims=True)) / rows.std(2, keepdims=True)).reshape(4, 8)
+    assert told_of(call, output=lambda golden: wrong.astype(golden.dtype)) == text
+
+
 def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_it():
     for op, text in ((SMOOTH, "wrong sign"), (STEPS, "")):
         assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == text
@@ -339,6 +355,17 @@ def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
     assert text == "NaN where tail from element 64 of 96: a share of the work is lost"
     call.inputs["self"][tail] -= 90
     assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_nan_in_whole_rows_is_no_lost_share_where_an_operand_may_have_spread_it(special):
+    """A softmax that subtracts the largest value of all rows: one row's NaN is in every row."""
+    call = call_of("aclnnSoftmax", (6, 20), attrs={"dim": -1})
+    rows = ([0, 2, 3, 4], slice(None))
+    text = told_of(call, output=lambda golden: some(golden, rows, np.nan))
+    assert text == "NaN where whole rows: 4 of 6: a share of the work is lost"
+    call.inputs["self"][5, 3] = special
+    assert told_of(call, output=lambda golden: some(golden, rows, np.nan)) == ""
 
 
 def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():

@@ -299,6 +299,29 @@ def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseReco
     assert group.explained == (len(cases) if cause else 0)
 
 
+def of_cause(number: int, cause: str) -> CaseRecord:
+    detail = Detail(rule="standard mixed", bad=1, total=64, cause=cause)
+    return case(number, True, ("float32", "float16")[number % 2], (64,), detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        (["the attribute eps is read as 1e-05 / 0.0", "the attribute eps is read as 0.0"],
+         "the attribute eps is read as 0.0"),
+        (["the attribute eps is read as 1e-05 / 0.0", "the attribute eps is read as 1e-05"],
+         "the attribute eps is read as 1e-05"),
+        (["the attribute eps is read as 2.0", "the attribute eps is read as 3.0"], "the attribute eps is read as N"),
+        (["NaN is replaced by a number", "an intermediate overflows"], ""),
+    ],
+)  # fmt: skip
+def test_a_group_has_the_cause_that_all_its_failures_allow(causes: list[str], told: str) -> None:
+    """Of two causes that are as common, each contradicts half of the failures."""
+    passing = [case(number, False, "float32", (64,)) for number in range(10, 20)]
+    (group,) = grouped([of_cause(0, causes[0]), of_cause(1, causes[1]), *passing]).groups
+    assert group.cause == told
+
+
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
     """Views of one operand: if strides of its rank say no more, the cause has no figures."""
     whole = "output is read as if it were contiguous: its strides are ignored"
