@@ -221,6 +221,10 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, here):
         (["history", ".", "-o", "h.pdf"], "h.pdf: no report format has the suffix '.pdf'; known: .html (HTML)"),
         (["history", ".", "-o", "h.md"], "h.md: no report format has the suffix '.md'; known: .html (HTML)"),
         (["new-operator", "aclnnSiluBackward"], "aclnn-oracle has aclnnSiluBackward (silu_backward); choose another"),
+        (
+            ["new-operator", "aclnnOracle"],
+            "oracle.py would stand in for the installed module oracle; choose another name",
+        ),
         (["new-operator", "aclnnSILUBackward"], "aclnn-oracle has aclnnSiluBackward (silu_backward); choose another"),
         (["convert", ".", "--to", "ttk", "-o", "conv"], ".: no catalogue in this folder"),
         (["convert", "no.yaml", "--to", "atk", "-o", "conv"], "no such file"),

@@ -42,7 +42,8 @@ def main(args: argparse.Namespace) -> int:
         rule = "aclnn, a capital, and then letters and digits only, as in aclnnMyThingBackward"
         raise OracleError(f"{name!r}: the name must be {rule}")
     slug = slug_of(name)
-    if slug in sys.stdlib_module_names or slug in map(str.lower, packages_distributions()):
+    ours = __name__.partition(".")[0]  # an editable installation does not list it
+    if slug in (ours, *sys.stdlib_module_names, *map(str.lower, packages_distributions())):
         raise OracleError(f"{name!r}: {slug}.py would stand in for the installed module {slug}; choose another name")
     if (known := OPERATORS.clash(name, slug)) is not None:
         raise OracleError(f"{name!r}: {known.origin} has {known.name} ({known.slug}); choose another name")
