@@ -192,9 +192,8 @@ def settle_exactly(where: Array, target: Array, exact: Exact, fmt: FloatFormat, 
         elif isinstance(answer, Iterator):
             answer, again = tee(answer)
             rounded = values[k] = round_enclosures(answer, fmt)
-            if valued and math.isfinite(
-                rounded
-            ):  # e^10000 has no narrow enclosure; e^-10000 has one, relative to float64's least
+            # e^10000 has no narrow enclosure; e^-10000 has one, relative to float64's least.
+            if valued and math.isfinite(rounded):
                 near = next(low for low, high, *_ in again if high - low <= max(abs(low) * NARROW, LEAST))
                 values[k] = round_rational(near, WIDE)
         else:

@@ -36,8 +36,6 @@ _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
     "neg": (math.inf, -math.inf),
     "abs": (math.inf, math.inf),
 }
-
-
 _POLES = {"log": 0, "log1p": -1}  # where a logarithm is minus infinity
 
 
