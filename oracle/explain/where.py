@@ -168,7 +168,10 @@ def _word(text: str, recorded: bool) -> Word:
         raise OracleError(f"--where {text!r}: has no value after {how}")
     if name == "op" and how in ("=", "!="):
         how = ":" if how == "=" else how
-    return Word(name, how, value, int(result["step"] or 0))
+    word = Word(name, how, value, int(result["step"] or 0))
+    if name == "dtype" and how in (":", "=") and not any(map(word.holds, DTYPES)):
+        raise OracleError(f"--where {text!r}: {unknown('dtype', value, DTYPES)}")
+    return word
 
 
 def chosen_by(cases: Iterable[Case], text: str | None) -> list[Case]:
