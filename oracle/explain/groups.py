@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -159,21 +160,21 @@ class GroupExplorer:
             result[number] = self._tried(part, (self.most - self.calls) // share, share)
         found = [group_of(part, record) for part in result]
         for number, step in enumerate(steps):
-            if step and family_of(found[number].cause) in VAGUE:
-                found[number] = replace(found[number], cause=step, explained=found[number].failures)
+            if step is not None and family_of(found[number].cause) in VAGUE:
+                found[number] = replace(found[number], **step)
         return found
 
-    def _step(self, part: Part) -> str:
-        """Return the wrong step of the formula that most of some failures of a part show, with their number; "" if
-        there is none, or if the part has a clear cause. The largest failures are tried: fewer formulas fit them."""
+    def _step(self, part: Part) -> dict[str, Any] | None:
+        """Return the wrong step of the formula that most of some failures of a part show, as fields of its group; None
+        if there is none, or if the part has a clear cause. The largest failures are tried: fewer formulas fit them."""
         if part.status != "fail" or family_of(_shared_cause(part.causes)) not in VAGUE:
-            return ""
+            return None
         sizes = {case.id: case.elements or 0 for case in part.cases}
         few = sorted((name for name, size in sizes.items() if 0 < size <= MOST), key=lambda name: -sizes[name])[:TRIED]
         again = [case for name in few if (case := self.case_of(name)) is not None]
         steps = Counter(step for case in again if time.monotonic() < self.until and (step := self.step_of(case)))
         (step, count), *_ = steps.most_common(1) or [("", 0)]
-        return f"{step} ({count} of {len(again)} tried)" if 2 * count > len(again) else ""
+        return {"cause": step, "explained": count, "tried": len(again)} if 2 * count > len(again) else None
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """Return a part with the condition that its failures, the passing cases and their neighbours show.

@@ -298,9 +298,9 @@ class Group:
 
     ``what``: the broken rule. ``where``: the condition, or "". Of its operators' cases, ``failed`` of ``inside`` fail
     under the condition, and ``passed`` of ``outside`` pass elsewhere. ``cause``: a simulated fault that explains
-    ``explained`` of the failures. ``smallest``: the case to look at first, with one of its elements. ``shrink``: the
-    command that makes it smaller. ``script``: the result of doing that within the run. ``apart``: the call that would
-    distinguish the condition from another one that fits as well.
+    ``explained`` of the failures, or of the ``tried`` ones if only these were looked at. ``smallest``: the case to look
+    at first, with one of its elements. ``shrink``: the command that makes it smaller. ``script``: the result of doing
+    that within the run. ``apart``: the call that would distinguish the condition from another one that fits as well.
     """
 
     TYPE: ClassVar[str] = "group"
@@ -325,6 +325,7 @@ class Group:
     shrink: str = field(default="", metadata=TEXT)
     apart: str = field(default="", metadata=TEXT)
     script: str = field(default="", metadata=written_with("script", TEXT))
+    tried: int = field(default=0, metadata=written_with("tried", COUNT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,13 +166,15 @@ class Cluster:
 
     @property
     def is_explained(self) -> bool:
-        """Whether at least half of its cases have its cause."""
-        return 0 < self.size <= 2 * self.group.explained
+        """Whether at least half of its cases, or of the cases that were tried, have its cause."""
+        return 0 < (self.group.tried or self.size) <= 2 * self.group.explained
 
     @property
-    def cause_share(self) -> str:
-        """The count of cases with that cause, and of all cases."""
-        return f"{self.group.explained:,} / {self.size:,}"
+    def cause_share(self) -> Text:
+        """The count of cases with that cause, and of all cases, or of the cases that were tried."""
+        if self.group.tried:
+            return _("{n} of {all} tried", n=self.group.explained, all=self.group.tried)
+        return Text("{n} / {all}", params={"n": self.group.explained, "all": self.size})
 
     @cached_property
     def cell(self) -> Cell:

@@ -366,7 +366,7 @@ class Writer:
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[group.status])}**: {what}"]
         objecting = ", ".join(f"{say(Phrase(name))} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
-        causes = escape(f"{say(Phrase(group.cause))} ({cluster.cause_share})") if group.cause else ""
+        causes = escape(f"{say(Phrase(group.cause))} ({say(cluster.cause_share)})") if group.cause else ""
         texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(say(Phrase(case.authority))))) if case.authority else "",

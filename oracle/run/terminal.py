@@ -179,7 +179,7 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     head = f"{cluster.size:>7,}  {group.status}  {_operators(cluster, language)} {cluster.dtype}"
     texts = [f"{head}: {say(Phrase(group.what))}"]
     where = say(_("where {where}", where=Phrase(group.where))) if group.where else ""
-    why = f"{say(Phrase(group.cause))} ({cluster.cause_share})" if group.cause else ""
+    why = f"{say(Phrase(group.cause))} ({say(cluster.cause_share)})" if group.cause else ""
     first = why if why and (cluster.is_explained or not where) else where
     texts[0] += f"{language.colon}{first}" if first else ""
     if where:
