@@ -271,6 +271,12 @@ def test_replay_tells_everything_of_a_failure(here, capsys):
     assert f"replay   aclnn-oracle replay '{CASE}' --backend misbehaving:FlipsOneSign --seed 4" in text
 
 
+def test_replay_looks_for_a_wrong_step_of_the_formula(here, capsys):
+    words = ["replay", "silu_backward/zero_crossing[float32-20x33-near]", "--backend", "misbehaving:WrongStep"]
+    assert cli.main(words) == 1
+    assert "a step of the formula is wrong: `1 - (1 / (exp((-self)) + 1))` becomes `1 + " in capsys.readouterr().out
+
+
 def test_the_replay_command_of_a_failure_replays_it(here, capsys):
     import shlex
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -354,7 +355,7 @@ def replay_case(args: argparse.Namespace) -> int:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
     if args.shrink:
         return _shrink(case, in_a_process(settings))
-    bench = Bench(settings)
+    bench = Bench(replace(settings, steps=True))
     try:
         bench.open()
         record = bench.run_case(case)

@@ -152,7 +152,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         cases=frozenset(given["case"] or ()),
         expectations=tuple(map(_expectations, given["expectations"] or ())),
         explain=not given["no-explain"],
-        steps=len(given["case"] or ()) == 1,
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
         standard=standard,
