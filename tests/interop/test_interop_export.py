@@ -31,7 +31,9 @@ def cases() -> dict[str, list[Case]]:
     """Return small cases with values, of every type that the first few families have."""
     result: dict[str, list[Case]] = {}
     for case in load_all(default_dir(), tier="smoke"):
-        if case.tier == "smoke" and case.expected("ascend910b") == "ACLNN_SUCCESS" and len(case.id) < 90:
+        success = case.expected("ascend910b") == "ACLNN_SUCCESS"
+        is_empty = any(plan is not None and 0 in plan.shape for plan in case.inputs.values())  # some have no golden
+        if case.tier == "smoke" and success and len(case.id) < 90 and not is_empty:
             result.setdefault(case.op, []).append(case)
     return {op: members[:: max(1, len(members) // EACH)][:EACH] for op, members in result.items()}
 

@@ -55,7 +55,7 @@ def test_every_option_reaches_the_settings():
     got = settings_of(parsed(*words))
     default = Settings()
     others = {"cluster", "pairs", "volume"}  # not allowed with --isolate, --op or --tier
-    set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options"} - others
+    set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options", "steps"} - others
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")
