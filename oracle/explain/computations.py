@@ -20,7 +20,7 @@ from ..model.errors import OracleError
 from ..numerics.expressions import COMPARISONS, LENGTH, LOGIC, Expression, sqrt, symbol
 from ..numerics.golden.sums import as_rows
 from ..numerics.orders.formula import is_elementwise
-from ..numerics.orders.reducing import reduces
+from ..numerics.orders.reducing import Graph, reduces
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS, Reference
@@ -82,6 +82,18 @@ def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
                 text = f"the attribute {p.name} is added to the root, not to the number under it"
                 outside = substitute(graph.outer, {node: sqrt(given[0]) + symbol(p.symbol)})
                 yield text, computing_stages(op, graph.stages, outside)
+    yield from _added_early(op, graph)
+
+
+def _added_early(op: Operator, graph: Graph) -> Iterator[tuple[str, Kernel]]:
+    """Yield (the claim, the kernel) for a term that is added too early: (x + b) * w in the place of x * w + b."""
+    names = {symbol: p.name for p in op.parameters for symbol in p.symbols}
+    for product, term in (graph.outer.args, graph.outer.args[::-1]) if graph.outer.op == "+" else ():
+        for rest, factor in (product.args, product.args[::-1]) if product.op == "*" else ():
+            if term.value in names and factor.value in names:
+                what = f"{names[str(term.value)]} is added before the product with {names[str(factor.value)]}"
+                kernel = computing_stages(op, graph.stages, (rest + term) * factor)
+                yield f"a step of the formula is wrong: {what}", kernel
 
 
 def _longer(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
@@ -118,6 +130,11 @@ def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
         one_less, times = length / (length - 1), float(length)
         yield f"a mean is divided by one less than the element count {length}", partial(_scaled, one_less)
         yield f"a mean is not divided by the element count {length}", partial(_scaled, times)
+        for padded in dict.fromkeys(-(-length // tile) * tile for tile in TILES if length % tile):
+            yield (
+                f"a mean is divided by the padded element count {padded}, not by {length}",
+                partial(_scaled, length / padded),
+            )
     for kind in NARROW if length <= LONGEST else ():
         text = f"a sum over the reduced axis is rounded to {kind} at every step"
         for of_terms in (F, DTYPES[kind].numpy):

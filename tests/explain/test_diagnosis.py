@@ -155,6 +155,7 @@ def test_a_wrong_sum_over_the_reduced_axis_is_named():
         (lambda p: p[:, 1:].sum(1), "the first of 20 terms of a sum over the reduced axis is lost"),
         (lambda p: p.sum(1) * 20 / 19, "a mean is divided by one less than the element count 20"),
         (lambda p: p.sum(1) * 20, "a mean is not divided by the element count 20"),
+        (lambda p: p.sum(1) * 20 / 64, "a mean is divided by the padded element count 64, not by 20"),
         (lambda p: np.append(p, np.append(p[1:, :4], [[np.nan] * 4], 0), 1).sum(1),
          "elements of the next row take part in a reduction: 4 behind 20 elements"),
     ):  # fmt: skip
@@ -163,6 +164,18 @@ def test_a_wrong_sum_over_the_reduced_axis_is_named():
     rstd = 1 / (np.sqrt((x * x).mean(1, keepdims=True)) + 0.25)
     text = "the attribute epsilon is added to the root, not to the number under it"
     assert list(told_of_rows(NORM, (x * rstd * NORM["gamma"], rstd))) == [text, text]
+
+
+def test_a_bias_that_is_added_before_the_weight_is_named():
+    rng = np.random.default_rng(2)
+    x, w, b = (rng.normal(1, 1, shape).astype(np.float32) for shape in ((6, 16), (16,), (16,)))
+    call = Call(
+        "aclnnLayerNorm", "ascend910b", {"input": x, "weightOptional": w, "biasOptional": b},
+        {"normalizedShape": (16,), "eps": 1e-5}, {"out": np.zeros((6, 16), np.float32)},
+    )  # fmt: skip
+    made = ((x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) + b) * w
+    text = "a step of the formula is wrong: biasOptional is added before the product with weightOptional"
+    assert told_of(call, output=lambda golden: made.astype(np.float32)) == text
 
 
 def test_a_wrong_sum_of_a_softmax_is_named():

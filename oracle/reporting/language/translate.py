@@ -120,6 +120,7 @@ SENTENCES: tuple[str, ...] = (
     "the first of {all} terms of a sum over the reduced axis is lost",
     "a mean is divided by one less than the element count {right}",
     "a mean is not divided by the element count {right}",
+    "a mean is divided by the padded element count {count}, not by {right}",
     "a sum over the reduced axis is rounded to {type} at every step",
     "zeros behind each row take part in a reduction: {count} behind {right} elements",
     "elements of the next row take part in a reduction: {count} behind {right} elements",
