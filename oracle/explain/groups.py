@@ -137,6 +137,12 @@ def groups(record: Record) -> list[Group]:
     return [group_of(part, record) for part in parts(record.cases)]
 
 
+def describes(where: Contrast, failures: int, misses: int) -> bool:
+    """Return whether a condition describes a number of failures: it predicts nearly all cases correctly, or it covers
+    most of the failures and predicts no more cases wrongly than ``misses``."""
+    return is_clear(where) or (2 * where.failed > failures and where.misses <= misses)
+
+
 @dataclass
 class GroupExplorer:
     """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case.
@@ -178,7 +184,7 @@ class GroupExplorer:
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """Return a part with the condition that its failures, the passing cases and their neighbours show.
-        The part keeps its own condition if the new one predicts more of the record's cases wrongly and is not clear."""
+        The part keeps its own condition if the new one does not describe the record's cases as well."""
         if part.status != "fail":  # after a crash every call needs a new process, which takes too long
             return part
         number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
@@ -196,8 +202,8 @@ class GroupExplorer:
         if result is None:
             return part
         where = _over_all(result.conditions, part.populations, part.members)
-        as_well = where.failed and where.misses <= (len(part.cases) if part.where is None else part.where.misses)
-        return replace(part, where=where) if as_well or is_clear(where) else part
+        misses = len(part.cases) if part.where is None else part.where.misses
+        return replace(part, where=where) if describes(where, len(part.cases), misses) else part
 
     def _fails(self, case: Case) -> bool | None:
         """Return whether a call fails; None for another status. Raises OracleError if the device is gone."""

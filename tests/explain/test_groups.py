@@ -17,8 +17,9 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
-from oracle.explain.conditions import contrast, roundest, sentence
+from oracle.explain.conditions import contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
+from oracle.explain.groups import describes
 from oracle.explain.simulations import with_operands
 from oracle.explain.where import Where, words_of
 from oracle.model.call import Call
@@ -258,6 +259,15 @@ def test_a_choice_of_both_types_of_16_bits_chooses_both() -> None:
     where = Where.of(words_of(result.conditions), recorded=True)
     assert words_of(result.conditions) == "dtype:float16,bfloat16"
     assert [where.of_record(each) for each in made] == [not each.ok for each in made]
+
+
+def test_a_condition_describes_failures_only_if_it_covers_most_of_them() -> None:
+    """A stranger's kernel failed nearly everywhere, and 2 of 125 failures gave the group its condition."""
+    bad = np.array([True] * 125 + [False] * 3)
+    for covered, passes, does in ((2, 2, False), (60, 0, False), (100, 2, True), (125, 3, True)):
+        holds = np.zeros(128, bool)
+        holds[:covered] = holds[125 : 125 + passes] = True
+        assert describes(measured([], holds, bad), 125, 125) is does
 
 
 def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_explains_most() -> None:
