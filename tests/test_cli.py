@@ -126,7 +126,7 @@ def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths
 
 
 STOPS = """
-from oracle.explain.groups import GroupExplorer
+from oracle.explain.further_calls import GroupExplorer
 
 def stopped(self, record):
     raise KeyboardInterrupt

@@ -23,7 +23,7 @@ from ..numerics.orders.formula import is_elementwise
 from ..numerics.orders.reducing import Graph, reduces
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
-from ..operators import OPERATORS, Reference
+from ..operators import Reference
 from ..operators.definition.operator import Operator
 from .findings import LARGEST, Findings, near, spreads
 from .simulations import Explanation, F, bits_of, gives, is_telling
@@ -36,6 +36,7 @@ NARROW = ("float16", "bfloat16")
 TILES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)  # terms that a device adds at a time
 LONGEST = 1 << 9  # terms that are added one by one
 OF_ROWS = 16.0  # bits of evidence from all rows: some fifty claims are tried
+WRONG_STEP = "a step of the formula is wrong: "
 SLACK = 2.0  # the bound of the right result, for one that is wrong
 
 
@@ -44,17 +45,22 @@ def reduced_otherwise(findings: Findings) -> Iterator[Explanation]:
     call = findings.call
     if call is None or findings.actual.size > OF_STEPS or not is_telling(findings.actual[findings.bad]):
         return
-    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    op = findings.op
     if not reduces(op.computes):
         return
-    axes, shape, target = op.reduced_axes(call.arguments), op.terms_shape(call.arguments), platform(call.soc, call.cann)
+    axes, shape = op.reduced_axes(call.arguments), op.terms_shape(call.arguments)
     length = math.prod(shape[k] for k in axes if k < len(shape))
     for text, kernel in (*_reductions(op, length), *_longer(op, length)):
-        made = store_result(kernel(call.arguments, target).astype(F), call, findings.output or op.output)
-        other = replace(findings.reference, golden=made, value=made.astype(np.float64),
-                        bound=SLACK * findings.reference.bound)  # fmt: skip
+        other = answer_of(kernel, call, op, findings)
         if gives(other, findings) and _bits_of_rows(findings, other, shape, axes) >= OF_ROWS:
             yield Explanation("", text, True)
+
+
+def answer_of(kernel: Kernel, call: Call, op: Operator, findings: Findings) -> Reference:
+    """Return a wrong kernel's answer to a call, as the reference to which the device's results are compared."""
+    made = store_result(np.asarray(kernel(call.arguments, platform(call.soc, call.cann)), F), call, op.output)
+    bound = SLACK * findings.reference.bound
+    return replace(findings.reference, golden=made, value=made.astype(np.float64), bound=bound)
 
 
 def _bits_of_rows(findings: Findings, other: Reference, shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
@@ -87,13 +93,13 @@ def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
 
 def _added_early(op: Operator, graph: Graph) -> Iterator[tuple[str, Kernel]]:
     """Yield (the claim, the kernel) for a term that is added too early: (x + b) * w in the place of x * w + b."""
-    names = {symbol: p.name for p in op.parameters for symbol in p.symbols}
+    names = {symbol: p.name for symbol, p in op.by_symbol.items()}
     for product, term in (graph.outer.args, graph.outer.args[::-1]) if graph.outer.op == "+" else ():
         for rest, factor in (product.args, product.args[::-1]) if product.op == "*" else ():
             if term.value in names and factor.value in names:
                 what = f"{names[str(term.value)]} is added before the product with {names[str(factor.value)]}"
                 kernel = computing_stages(op, graph.stages, (rest + term) * factor)
-                yield f"a step of the formula is wrong: {what}", kernel
+                yield f"{WRONG_STEP}{what}", kernel
 
 
 def _longer(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
@@ -237,7 +243,7 @@ def _predicted(findings: Findings) -> Iterator[tuple[str, Array]]:
     call = findings.call
     if call is None or findings.actual.size > LARGEST or not findings.bad.any():
         return
-    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    op = findings.op
     target = platform(call.soc, call.cann)
     given = str(call.inputs[op.main].dtype)
     for kind in NARROW:
@@ -247,7 +253,7 @@ def _predicted(findings: Findings) -> Iterator[tuple[str, Array]]:
             made = public(op, target.form, DTYPES[kind].numpy)(call.arguments, target)
         except OracleError:
             continue
-        foretold = store_result(made.astype(np.float32), call, findings.output or op.output)
+        foretold = store_result(made.astype(np.float32), call, op.output)
         if foretold.shape == findings.actual.shape and foretold.dtype == findings.actual.dtype:
             yield kind, foretold
 
@@ -270,7 +276,7 @@ def computation(findings: Findings, most: int) -> Computation | None:
     call = findings.call
     if call is None or findings.actual.size > most:
         return None
-    op = OPERATORS[call.op].of(findings.output) if findings.output else OPERATORS[call.op]
+    op = findings.op
     if not is_elementwise(op.computes) or op.terms_shape(call.arguments) != findings.actual.shape:
         return None
     operands = operands_of(op, call.arguments)

@@ -10,7 +10,8 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import FORMATS, find
 from ..numerics.floats.codes import any_true, code, codes, has_nan, highest, lowest, magnitude_codes
-from ..operators import Reference
+from ..operators import OPERATORS, Reference
+from ..operators.definition.operator import Operator
 from ..record.types import ULPS
 
 LARGEST = 1 << 18  # elements; for a larger output the operands are not read again
@@ -29,6 +30,13 @@ class Findings:
     call: Call | None = None  # without it, operands are not read again
     output: str = ""  # "": the first output
     before: float = 0.0  # the content of every element before the call
+
+    @property
+    def op(self) -> Operator:
+        """The operator of the call, restricted to the failed output."""
+        assert self.call is not None, "findings without a call have no operator"
+        op = OPERATORS[self.call.op]
+        return op.of(self.output) if self.output else op
 
     @property
     def golden(self) -> Array:

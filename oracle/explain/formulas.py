@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 
-from ..defects.base.device import store_result
 from ..defects.base.rows import ROW_TOTAL, graph_of
 from ..defects.one_change.formula import mutants
-from ..model.aclnn import platform
 from ..numerics.exact.rationals import Undefined
 from ..numerics.expressions import TOTAL, text
 from ..numerics.orders.reducing import reduces
-from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from .computations import SLACK
+from .computations import WRONG_STEP, answer_of
 from .findings import Findings
-from .simulations import F, bits_of, gives, is_telling
+from .simulations import bits_of, gives, is_telling
 
 SYMBOL = r"\bstage \d+|\b[A-Za-z_]\w*"
 WORDS = {"most": "largest", TOTAL: "sum"}
@@ -40,25 +36,23 @@ def wrong_step(findings: Findings) -> Iterator[str]:
         return
     if any(array.size == 0 for array in findings.inputs.values()):
         return
-    op, target = OPERATORS[call.op].of(findings.output or OPERATORS[call.op].output), platform(call.soc, call.cann)
-    actual, bound = findings.actual.astype(np.float64), SLACK * findings.reference.bound
+    op, actual = findings.op, findings.actual.astype(np.float64)
     off = np.abs(actual - findings.reference.value)
     for wrong in mutants(op):
         try:
-            made = store_result(np.asarray(wrong.device.kernel(call.arguments, target), F), call, op.output)
+            other = answer_of(wrong.device.kernel, call, op, findings)
         except Undefined:  # a constant of this call, as log(0), that no kernel can have
             continue
-        other = replace(findings.reference, golden=made, value=made.astype(np.float64), bound=bound)
         if gives(other, findings):
             bits = bits_of(np.abs(actual - other.value), off, other)
             if bits[findings.bad].sum() >= EVIDENCE:
-                yield f"a step of the formula is wrong: {_in_words(op, wrong.what)}"
+                yield WRONG_STEP + _in_words(op, wrong.what)
                 return
 
 
 def _in_words(op: Operator, what: str) -> str:
     """Return a change of a formula with the names of parameters, and the reductions, in the place of symbols."""
-    names = {symbol: p.name for p in op.parameters for symbol in p.symbols}
+    names = {symbol: p.name for symbol, p in op.by_symbol.items()}
     if reduces(op.computes):
         names |= {s.name: f"{WORDS.get(s.kind, s.kind)}({_bare(text(s.terms))})" for s in graph_of(op).stages}
         names[ROW_TOTAL] = "stage 0"

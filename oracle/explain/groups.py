@@ -11,39 +11,32 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from ..catalogue.data.case import Case
 from ..model.call import Array
 from ..model.classes import grouped
-from ..model.errors import OracleError
 from ..record.reader import Record
-from ..record.types import GONE, CaseRecord, CaseStatus, Group
+from ..record.types import CaseRecord, CaseStatus, Group
 from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
-from .conditions import Condition, Contrast, contrast, is_clear, measured, sentence
+from .conditions import Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, facts_of, shared_value
-from .formulas import MOST
-from .neighbours import CallHistory
 from .simulations import OR, READ_AS
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
-ASKED = 3  # groups that get further calls
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
 CLEAR, FULL = 0.9, 0.98  # one bug: least share of a condition's cases that fail, and of the failures under it
-TRIED = 5  # failures of a group in which a wrong step of the formula is looked for
 WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
@@ -72,14 +65,24 @@ class Population:
         return [case for case, is_one in zip(self.cases, chosen & self.bad, strict=True) if is_one]
 
 
+class Step(NamedTuple):
+    """A wrong step of the formula as a group's cause, which ``explained`` of the ``tried`` failures show."""
+
+    cause: str
+    explained: int
+    tried: int
+
+
 @dataclass(frozen=True)
 class Part:
-    """Failures of one or several operators that form one group. ``members``: a mask for each population."""
+    """Failures of one or several operators that form one group. ``members``: a mask for each population. ``step``: the
+    wrong step of the formula that most of the tried failures show."""
 
     status: CaseStatus
     populations: tuple[Population, ...]
     members: tuple[Array, ...]
     where: Contrast | None
+    step: Step | None = None
 
     @cached_property
     def cases(self) -> list[CaseRecord]:
@@ -99,6 +102,11 @@ class Part:
         few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
         least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
+
+    @cached_property
+    def cause(self) -> str:
+        """The most common cause as one sentence; "" if there is none."""
+        return _shared_cause(self.causes)
 
     @cached_property
     def rule(self) -> str:
@@ -135,82 +143,6 @@ def rule_of(case: CaseRecord) -> str:
 def groups(record: Record) -> list[Group]:
     """Return the groups of a record's failures, the largest first."""
     return [group_of(part, record) for part in parts(record.cases)]
-
-
-def describes(where: Contrast, failures: int, misses: int) -> bool:
-    """Return whether a condition describes a number of failures: it predicts nearly all cases correctly, or it covers
-    most of the failures and predicts no more cases wrongly than ``misses``."""
-    return is_clear(where) or (2 * where.failed > failures and where.misses <= misses)
-
-
-@dataclass
-class GroupExplorer:
-    """Further calls that a run makes for its largest groups. ``case_of``: the case of an id; ``run``: run one case.
-    ``step_of``: the wrong step of the formula that a failing case shows, or ""."""
-
-    case_of: Callable[[str], Case | None]
-    run: Callable[[Case], CaseRecord]
-    step_of: Callable[[Case], str]
-    soc: str
-    cann: str
-    most: int  # calls
-    until: float  # of the monotonic clock
-    calls: int = 0
-
-    def groups(self, record: Record) -> list[Group]:
-        """Return the groups of a record's failures; further calls have tested the conditions of the largest ones."""
-        result = parts(record.cases)
-        steps = [self._step(part) for part in result[:ASKED]]
-        for number, part in enumerate(result[:ASKED]):
-            share = min(len(result), ASKED) - number
-            result[number] = self._tried(part, (self.most - self.calls) // share, share)
-        found = [group_of(part, record) for part in result]
-        for number, step in enumerate(steps):
-            if step is not None and family_of(found[number].cause) in VAGUE:
-                found[number] = replace(found[number], **step)
-        return found
-
-    def _step(self, part: Part) -> dict[str, Any] | None:
-        """Return the wrong step of the formula that most of some failures of a part show, as fields of its group; None
-        if there is none, or if the part has a clear cause. The largest failures are tried: fewer formulas fit them."""
-        if part.status != "fail" or family_of(_shared_cause(part.causes)) not in VAGUE:
-            return None
-        sizes = {case.id: case.elements or 0 for case in part.cases}
-        few = sorted((name for name, size in sizes.items() if 0 < size <= MOST), key=lambda name: -sizes[name])[:TRIED]
-        again = [case for name in few if (case := self.case_of(name)) is not None]
-        steps = Counter(step for case in again if time.monotonic() < self.until and (step := self.step_of(case)))
-        (step, count), *_ = steps.most_common(1) or [("", 0)]
-        return {"cause": step, "explained": count, "tried": len(again)} if 2 * count > len(again) else None
-
-    def _tried(self, part: Part, most: int, share: int) -> Part:
-        """Return a part with the condition that its failures, the passing cases and their neighbours show.
-        The part keeps its own condition if the new one does not describe the record's cases as well."""
-        if part.status != "fail":  # after a crash every call needs a new process, which takes too long
-            return part
-        number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
-        population, chosen = part.populations[number], part.members[number]
-        kept = [(self.case_of(population.cases[k].id), k) for k in np.flatnonzero(chosen | ~population.bad).tolist()]
-        own = [(case, population.facts[k], bool(chosen[k])) for case, k in kept if case is not None]
-        if not any(is_bad for *_, is_bad in own):
-            return part
-        calls, facts, are_bad = (list(column) for column in zip(*own, strict=True))
-        known = CallHistory(calls, facts, are_bad, self._fails, self.soc, self.cann)
-        now = time.monotonic()
-        known.ask(calls=most, until=now + (self.until - now) / share)
-        self.calls += known.calls
-        result = contrast(*known.thinned())
-        if result is None:
-            return part
-        where = _over_all(result.conditions, part.populations, part.members)
-        misses = len(part.cases) if part.where is None else part.where.misses
-        return replace(part, where=where) if describes(where, len(part.cases), misses) else part
-
-    def _fails(self, case: Case) -> bool | None:
-        """Return whether a call fails; None for another status. Raises OracleError if the device is gone."""
-        status = self.run(case).status
-        if status in GONE:
-            raise OracleError(f"{case.id} ended {status}")
-        return {"pass": False, "fail": True}.get(status)
 
 
 def explained(record: Record) -> Record:
@@ -310,7 +242,7 @@ def _joined(alike: Sequence[Part]) -> Part:
     populations = tuple(population for part in alike for population in part.populations)
     members = tuple(chosen for part in alike for chosen in part.members)
     known = {sentence(part.where.conditions): part.where.conditions for part in alike if part.where}
-    tried = [_over_all(conditions, populations, members) for conditions in known.values()]
+    tried = [over_all(conditions, populations, members) for conditions in known.values()]
     best = min(tried, key=lambda where: where.misses, default=None)
     own = sum(part.where.misses if part.where else len(part.cases) for part in alike)
     failures = sum(int(np.count_nonzero(chosen)) for chosen in members)
@@ -319,7 +251,7 @@ def _joined(alike: Sequence[Part]) -> Part:
     return Part(alike[0].status, populations, members, best)
 
 
-def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:
+def over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:
     """Return how well a condition fits the failures of several operators; other groups' failures are ignored."""
     holds, bad = [], []
     for population, own in zip(populations, members, strict=True):
@@ -341,16 +273,18 @@ def group_of(part: Part, record: Record) -> Group:
     if where is not None and not where.outside:
         where = None  # no comparable case lies outside the condition, so it proves nothing
     value = "" if part.causes else part.value
+    cause = Step(part.cause or value, len(part.causes) or (size if value else 0), 0)
+    if part.step is not None and family_of(cause.cause) in VAGUE:
+        cause = part.step
     worst = detail.worst[0] if detail is not None and detail.worst else None
     counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
     return Group(
         what=part.rule,
         where="" if where is None else sentence(where.conditions),
-        cause=_shared_cause(part.causes) or value,
+        **cause._asdict(),
         operators=tuple(sorted({case.op for case in part.cases})),
         status=part.status,
         failures=len(part.cases),
-        explained=len(part.causes) or (size if value else 0),
         failed=counts[0],
         inside=counts[1],
         passed=counts[2],

@@ -28,7 +28,8 @@ from ..catalogue.loader import default_dir, operator_of, slug_of
 from ..catalogue.measure import cost
 from ..catalogue.plan.statuses import demanded, with_gradients
 from ..catalogue.written.reading import display
-from ..explain.groups import ASKED, GroupExplorer, groups
+from ..explain.further_calls import ASKED, GroupExplorer
+from ..explain.groups import groups
 from ..explain.neighbours import AT_ONCE, CALLS, SECONDS
 from ..explain.where import Where
 from ..interop import is_foreign_catalogue, load as load_foreign

@@ -19,7 +19,7 @@ from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
 from oracle.explain.conditions import contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
-from oracle.explain.groups import describes
+from oracle.explain.further_calls import describes
 from oracle.explain.simulations import with_operands
 from oracle.explain.where import Where, words_of
 from oracle.model.call import Call

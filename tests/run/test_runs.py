@@ -35,7 +35,7 @@ def test_a_good_run(project, workers):
 def test_the_search_for_a_condition_costs_no_verdict(project, monkeypatch, broken):
     """This holds if failing calls have null pointers, and if the search itself fails."""
     if broken:
-        monkeypatch.setattr("oracle.explain.groups.GroupExplorer.groups", lambda self, record: [][0])
+        monkeypatch.setattr("oracle.explain.further_calls.GroupExplorer.groups", lambda self, record: [][0])
     shutil.copy(default_dir() / "threshold_backward.yaml", project.path)
     words = ["threshold_backward.yaml", "--tier", "smoke", "-k", "null or refused or smoke"]
     result = run(project, *words, "--backend", "misbehaving:Accepts", "--record", "r.jsonl")

@@ -282,7 +282,7 @@ def factors_of(op: Operator) -> dict[str, Expression]:
         graphs = [elementwise.value_of(op, form) for form in orders_of(op).values()]
     else:
         graphs = [rows.Formula(op).value if rows.fits(op) else samples.Formula(op).mean]
-    names = {symbol(s): symbol(p.name) for p in op.parameters for s in p.symbols}
+    names = {symbol(s): symbol(p.name) for s, p in op.by_symbol.items()}
     result = dict.fromkeys(f for graph in graphs for f in factors(graph) if _may_be_infinite(graph, f))
     return {text(substitute(f, names)): f for f in result if any(node.op == "symbol" for node in walk(f))}
 

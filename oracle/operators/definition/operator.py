@@ -164,6 +164,11 @@ class Operator:
         """The parameters by their aclnn names."""
         return {p.name: p for p in self.parameters}
 
+    @cached_property
+    def by_symbol(self) -> Mapping[str, Parameter]:
+        """The parameters by the symbols that stand for them in formulas."""
+        return {symbol: p for p in self.parameters for symbol in p.symbols}
+
     def names(self, *kinds: str) -> tuple[str, ...]:
         """Return the parameter names of the given kinds, in the order of GetWorkspaceSize."""
         return tuple(p.name for p in self.parameters if p.kind in kinds)
