@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ class Condition:
     test: Callable[[Any], bool]  # takes the fact's value
     fact: str  # the name of the fact
     choice: str  # its text in a choice of cases, after the fact's name: ">64"
-    gap: tuple[int, int] | None = None  # of a limit: the nearest sizes in the cases, below and above
+    gap: tuple[int, int] | None = None  # of a limit: the nearest sizes of the cases that show it, below and above
 
     def of(self, facts: Sequence[Mapping[str, Fact]]) -> Array:
         """Return which of some cases fulfil the condition."""
@@ -228,7 +228,22 @@ def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None
     if best is None:
         return None
     holds = np.logical_and.reduce(rows[list(best.chosen)])
-    return measured([known[k] for k in best.chosen], holds, bad, best.bits)
+    return measured(list(_with_own_gaps([known[k] for k in best.chosen], facts)), holds, bad, best.bits)
+
+
+def _with_own_gaps(chosen: Sequence[Condition], facts: Sequence[Mapping[str, Fact]]) -> Iterator[Condition]:
+    """Yield the conditions of a conjunction. Only cases that fulfil all others show where a limit lies."""
+    for condition in chosen:
+        if condition.gap is None:
+            yield condition
+            continue
+        others = [other for other in chosen if other is not condition]
+        sizes = [int(each[condition.fact]) for each in facts
+                 if condition.fact in each and all(other.holds(each) for other in others)]  # fmt: skip
+        below, above = condition.gap
+        below = max((size for size in sizes if size <= below), default=below)
+        above = min((size for size in sizes if size >= above), default=above)
+        yield replace(condition, gap=(below, above))
 
 
 def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float = 0.0) -> Contrast:

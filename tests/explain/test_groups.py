@@ -168,6 +168,16 @@ def test_a_contrast_needs_failures_and_passes() -> None:
     assert sentence(()) == ""
 
 
+def test_only_cases_under_the_other_conditions_show_where_a_limit_lies() -> None:
+    sizes = {"float32": [*range(10, 2000, 10)], "float16": [*range(1, 41), *range(900, 1900, 25)]}
+    made = [(dtype, n, dtype == "float16" and n > 800) for dtype, many in sizes.items() for n in many]
+    facts = [facts_of(case(k, fails, dtype, (n,))) for k, (dtype, n, fails) in enumerate(made)]
+    result = contrast(facts, np.array([fails for *_, fails in made]))
+    assert result is not None
+    assert {each.fact for each in result.conditions} > {"the type"}
+    assert [each.gap for each in result.conditions if each.gap] == [(40, 900)]
+
+
 # Kernels with one mistake each that shows under a condition; a report has to find the condition itself.
 
 
