@@ -1,4 +1,4 @@
-"""Helpers for backends: what a device accepts, the conversion of arrays, and storing the result."""
+"""Helpers for backends: the calls that a device accepts, the conversion of arrays, and storing the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .operators.definition.operator import Operator
 __all__ = ["Strided", "Takes", "bits", "computes", "from_bits", "sent", "store", "strided"]
 
 
-# What a device accepts, declared once; the reasons for skips follow from it.
+# The calls that a device accepts, declared once; the reasons for skips follow from it.
 
 
 def computes(call: Call) -> bool:
@@ -27,7 +27,7 @@ def computes(call: Call) -> bool:
 
 @dataclass(frozen=True)
 class Takes:
-    """What a device accepts.
+    """The calls that a device accepts.
 
     ``device``: its name in the reasons. ``operators``: aclnn names; None: all. ``dtypes``: of the tensors whose values
     enter the result; None: all. ``mixed``: whether these can differ in dtype. ``index_dtypes``: of class indices.

@@ -27,7 +27,7 @@ Conformance of CANN operators: run cases on a device under test, judge every out
 write a report. Start with:
 
   aclnn-oracle run                 the built-in catalogue on the CPU oracle
-  aclnn-oracle info                what is installed, which backends and SoCs there are
+  aclnn-oracle info                the installed versions, backends and SoCs
 """
 EPILOG = "Exit status 0: all well, 1: something failed, 2: bad input, 130: interrupted. Each command has --help."
 

@@ -205,7 +205,7 @@ def load_expectations(path: Path) -> Expectations:
 def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[Expectation]:
     """Yield an expectation for each id of an entry."""
     if entry.get("may") and "measured" not in entry:
-        raise document.error("may: true needs measured: what was seen, and on which machines", (index, "may"))
+        raise document.error("may: true needs measured: the results seen, and on which machines", (index, "may"))
     if "measured" in entry and not entry.get("may"):
         raise document.error("measured: belongs to may: true", (index, "measured"))
     patterns = [entry["id"]] if isinstance(entry["id"], str) else entry["id"]

@@ -43,7 +43,7 @@ Rerun = Callable[..., tuple[Prepared, Execution]]  # runs one case on one device
 AGAIN = "the same call passes when it is run again: a race, or state across calls"
 ALONE = "the case passes alone, in a process of its own: state across calls"
 OF_STATE = "the smallest case passes alone, in a process of its own: state across calls"
-STALE = "elements that are to be 0 are not written: what the output held before the call stands there"
+STALE = "elements that are to be 0 are not written: the output's old content stands there"
 MOST = 3  # failures of a run that are tried in their own process: each may cost a start of the device
 
 

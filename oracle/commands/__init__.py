@@ -28,14 +28,14 @@ COMMANDS = {
     "history": ("report", "trends, first appearances and flaky cases over many run records"),
     "merge": ("report", "join the records of a run's shards"),
     "baseline": ("report", "write the failures of a run as expectations"),
-    "list": ("cases", "list the cases there are and what they cost; nothing runs"),
+    "list": ("cases", "list the cases and their cost; nothing runs"),
     "show": ("cases", "show one case: its call, data, golden, bound and family"),
     "power": ("power", "detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV"),
     "sweep": ("sweep", "visit all 2^32 pairs of 16-bit inputs of an operator"),
     "search": ("search", "draw calls that no catalogue holds, and write down what fails"),
     "convert": ("convert", "write cases as ATK JSON or TTK CSV"),
     "export-golden": ("golden", "write a golden.py for TTK and ATK that calls the oracle"),
-    "coverage": ("coverage", "show what the catalogue covers of the ecosystem standard, and the holes by name"),
+    "coverage": ("coverage", "show the catalogue's coverage of the ecosystem standard, and the holes by name"),
     "new-operator": ("new_operator", "write the two files of an operator of your own"),
     "info": ("info", "show versions, backends, SoCs, the catalogue and devices, or one operator"),
     "doctor": ("doctor", "say whether an NPU can be used here, and if not, what to do"),
@@ -58,7 +58,7 @@ def progress(line: str, *, last: bool) -> None:
 
 def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, limit: int | None = None) -> list[Case]:
     """Return the cases of a YAML file, of a folder of them, or of an ATK JSON or TTK CSV with tensors of at most
-    ``limit`` elements. Say what was skipped. Raises OracleError if there are none."""
+    ``limit`` elements. Print the omissions. Raises OracleError if there are none."""
     from ..catalogue import files, is_catalogue, load, load_all
     from ..interop import SUFFIXES, is_foreign_catalogue, load as load_foreign
 

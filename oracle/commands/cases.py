@@ -37,7 +37,7 @@ SHOWN = 8  # first values of a tensor that are printed
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "list",
-        description="List cases: counts by operator, family, type and tier with what they cost, or the ids (--ids), "
+        description="List cases: counts by operator, family, type and tier with their cost, or the ids (--ids), "
         "one a line as `run` takes them. Nothing runs.",
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")

@@ -56,7 +56,7 @@ def _examine(args: argparse.Namespace) -> int:
     soc = _soc(findings)
     if asked and soc != asked:
         here = f"the device here is {soc}" if soc else "no device was found"
-        then = f"say --soc {soc}" if soc else "do what the lines above say"
+        then = f"say --soc {soc}" if soc else "follow the lines above"
         findings.append(failed("--soc", f"{asked} is asked for, and {here}", then))
         print("\n".join(findings[-1].lines()), flush=True)
     if args.pack is not None:

@@ -68,7 +68,7 @@ def golden(args: argparse.Namespace) -> int:
     at_least("--seed", args.seed or 0, 0)
     given = {option: getattr(args, name) for name, option in CHOOSING.items()}
     if args.verify and (chosen := [option for option, value in given.items() if value not in (None, [])]):
-        raise OracleError(f"{', '.join(chosen)}: --verify checks what the folder holds; leave it out")
+        raise OracleError(f"{', '.join(chosen)}: --verify checks the folder's own files; leave it out")
     known = partial(register, OPERATORS.added)
     with workers(args.jobs, args.cluster, prepare=known) as pool:
         return _verify(args.directory, pool) if args.verify else _write(args, pool)

@@ -39,7 +39,7 @@ _PREFIX = "ACLNN_ORACLE_"  # begins the name of every variable of this package
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "info",
-        description="Show what is installed and what can be run (loads every backend that is there), or everything "
+        description="Show the installed versions and the backends that can run (loads each of them), or everything "
         "about one operator: parameters with their roles, dtypes per SoC, checks in order, formula, orders, sources.",
     )
     parser.add_argument("operator_name", nargs="?", metavar="OPERATOR", help="by its aclnn name or as ids begin")

@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("golden", type=Path, metavar="GOLDEN.npy|FIXTURES",
                         help="float64, or integers for an integer output; or a folder of fixtures")  # fmt: skip
-    parser.add_argument("actual", type=Path, metavar="ACTUAL.npy|RESULTS", help="what the device under test gave")
+    parser.add_argument("actual", type=Path, metavar="ACTUAL.npy|RESULTS", help="the result of the device under test")
     parser.add_argument("-o", "--output", type=Path, metavar="R.jsonl", help="of folders: the record to write")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help=f"{', '.join(STANDARDS)} (default: mixed)")
     parser.add_argument(

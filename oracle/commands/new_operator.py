@@ -66,7 +66,7 @@ PAGE = '''\
 """aclnnNAME: gradInput = gradOutput * exp(self).
 
 Sources: say which documents and which sources the checks and the formula come from, and where they differ.
-Special values: say what NaN, infinities and zeros give, and what is unspecified.
+Special values: the results of NaN, infinities and zeros, and the unspecified ones.
 """
 
 from oracle.page import (
@@ -90,7 +90,7 @@ from oracle.page import (
 
 
 def formula(g, x):
-    """What the document says, on the symbols of the parameters below."""
+    """The document's formula, on the symbols of the parameters below."""
     return g * exp(x)
 
 

@@ -67,7 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "power",
         description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"
-        "say what it notices, what survives, and which cases earn their place.",
+        "show the noticed ones, the survivors, and the cases that earn their place.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -106,7 +106,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--diagnosis", action="store_true",
-        help="score the likely causes: what is claimed of a sample of wrong kernels whose fault is known",
+        help="score the likely causes that are claimed for a sample of wrong kernels with known faults",
     )  # fmt: skip
     parser.add_argument(
         "--scripts", action="store_true",

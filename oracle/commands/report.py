@@ -247,7 +247,7 @@ def _add_baseline(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "baseline",
         description="Write the failures of a run as expectations: the fewest entries that explain all failures and no "
-        "pass, each with a reason to fill in. `run --expectations FILE` then fails only for what is new.",
+        "pass, each with a reason to fill in. `run --expectations FILE` then fails only for new failures.",
     )
     parser.add_argument("record", type=Path, metavar="RECORD")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.yaml", help="where to write")

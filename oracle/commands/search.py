@@ -32,7 +32,7 @@ _EPILOG = """\
 examples:
   aclnn-oracle search --backend aclnn --minutes 30
   aclnn-oracle search --backend my_kernels:Device --op aclnnSoftplusBackward --minutes 5 --seed 7
-  aclnn-oracle run reports/search/softplus_backward.yaml --backend aclnn       repeats what was found
+  aclnn-oracle run reports/search/softplus_backward.yaml --backend aclnn       repeats the failures
 
 The same seed draws the same calls; how many of them depends on the machine. Ctrl-C ends the search, and writes what was
 found so far. Exit status: 0 nothing fails, 1 something does, 2 bad input, 130 interrupted.
@@ -51,7 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("reports/search"), metavar="DIR",
-        help="folder of what is found (default reports/search)",
+        help="folder of the findings (default reports/search)",
     )  # fmt: skip
     parser.set_defaults(run=search)
 
@@ -83,7 +83,7 @@ def search(args: argparse.Namespace) -> int:
             text = f"{state.op}: {state.calls:,} calls, {visited:,} conditions and pairs, {failing} failing"
             progress(text, last=False)
     except KeyboardInterrupt:
-        print("\ninterrupted: what was found so far is written", file=sys.stderr)
+        print("\ninterrupted: the findings so far are written", file=sys.stderr)
         interrupted = True
     finally:
         bench.close()

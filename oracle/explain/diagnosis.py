@@ -26,7 +26,7 @@ from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import ENOUGH, Explanation, read_as_other_values, read_elsewhere
 
-KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+KEPT = "the output's old content is part of the result: it is added to or scaled, not written anew"
 STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
 NOTHING = "zero is returned for every element"
 MOST = 0.98  # share of elements that a rounding must explain: a right kernel's float32 errors flip some roundings

@@ -164,7 +164,7 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
 
     Return "" if there is no such value, or if fewer than two cases have many values of the operand."""
     shared: set[tuple[str, str]] | None = None
-    told: Counter[str] = Counter()
+    drawn: Counter[str] = Counter()
     for case in cases:
         worst = case.detail.worst if case.detail else ()
         values = set.intersection(*(_values_at(element, case) for element in worst)) if worst else set()
@@ -172,8 +172,8 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
         if not shared:
             return ""
         tensors = {name: Tensor.of(words) for name, words in case.inputs.items()}
-        told.update(name for name, tensor in tensors.items() if tensor is not None and tensor.values in DRAWN)
-    known = [(name, value) for name, value in shared or () if told[name] > 1]
+        drawn.update(name for name, tensor in tensors.items() if tensor is not None and tensor.values in DRAWN)
+    known = [(name, value) for name, value in shared or () if drawn[name] > 1]
     name, value = min(known, default=("", ""), key=lambda each: (len(each[1]), each))
     return f"{name} is {value} at every wrong element that is shown" if name else ""
 

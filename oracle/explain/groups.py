@@ -340,7 +340,7 @@ def inexact_limits(where: Contrast | None) -> str:
 # The failures of a record as expectations: few entries that match all failures and no passing case.
 
 _HEAD = """\
-# Failures of {label}, {started}, as expectations: `aclnn-oracle run --expectations FILE` fails only for what is new.
+# Failures of {label}, {started}, as expectations: `aclnn-oracle run --expectations FILE` fails only for new failures.
 # Give every entry its reason. An entry that no longer fails is an xpass: the run then names it.
 """
 

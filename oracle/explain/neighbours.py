@@ -365,8 +365,8 @@ class CallHistory:
         known = {item for each in self.facts if _all_hold(chosen, each) for item in each.items()}
 
         def is_new(each: Mapping[str, Fact]) -> bool:
-            told = (value for _, value in each.items() - known)
-            return _all_hold(chosen, each) and any(isinstance(value, (str, bool)) for value in told)
+            added = (value for _, value in each.items() - known)
+            return _all_hold(chosen, each) and any(isinstance(value, (str, bool)) for value in added)
 
         order = draw.sample(range(len(facts)), len(facts))
         return sorted(order, key=lambda number: not is_new(facts[number]))

@@ -84,9 +84,7 @@ class Process:
             raise OracleError(f"backend {self._name}{':' if error.status == 'crash' else ''} {text}") from None
         if "ready" not in said:
             self.kill()
-            raise OracleError(
-                readable(said.get("refused", f"backend {self._name}: its process does not say what it is"))
-            )
+            raise OracleError(readable(said.get("refused", f"backend {self._name}: its process does not describe it")))
         self.about = dict(said["ready"])
 
     def ask(self, question: Any, memory: int, limit: float, meanwhile: Callable[[], None] | None) -> dict[str, Any]:
@@ -402,7 +400,7 @@ class IsolatedBackend:
         status = answer.get("status")
         is_status = isinstance(status, list) and [type(each) for each in status] == [int, str]
         if do == "run" and not is_status:
-            raise DeviceProcessEnded("crash", "the device's process answered what is no status")
+            raise DeviceProcessEnded("crash", "the device's process answered something other than a status")
         return answer
 
     def drain_notes(self) -> tuple[str, ...]:

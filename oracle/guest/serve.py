@@ -221,7 +221,7 @@ def about_of(backend: Backend) -> dict[str, Any]:
                 "recorded": bool(getattr(backend, "recorded", False)),
             }
     except DeviceError as error:
-        raise OracleError(f"a backend that does not say what it is: {error.reason}") from None
+        raise OracleError(f"a backend that does not describe itself: {error.reason}") from None
 
 
 class Guest:
@@ -300,7 +300,7 @@ class Guest:
         return {**description, "values": True}
 
     def _about_itself(self) -> dict[str, Any]:
-        """Return what a device reports about itself after a call, and its changes in the process."""
+        """Return a device's report about itself after a call, and its changes in the process."""
         about: dict[str, Any] = {}
         try:
             with guarded():
@@ -336,7 +336,7 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 def _limit_memory(size: int) -> None:
     """Limit the memory that this process can allocate. Raises OracleError if the platform has no such limit."""
     if not sys.platform.startswith("linux"):
-        raise OracleError("--max-memory: this platform does not limit what a process may allocate; only Linux does")
+        raise OracleError("--max-memory: this platform does not limit the memory of a process; only Linux does")
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     most = size if hard == resource.RLIM_INFINITY else min(size, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

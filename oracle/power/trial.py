@@ -315,7 +315,7 @@ def _wrong(share: WorkItem, answer: Answer) -> None:
 
 
 def _notices(plain: PlainRun, defect: Defect, answer: Answer) -> bool:
-    """Return whether a case notices a kernel, and add what is found to the answer."""
+    """Return whether a case notices a kernel, and add the findings to the answer."""
     if not plain.differs(defect.device):
         return False
     answer.judged += 1

@@ -41,7 +41,7 @@ CATALOGUE = b"aclnn_oracle:"  # the beginning of a line in every catalogue file,
 
 @dataclass(frozen=True)
 class Record:
-    """A whole record. ``notes`` describes in sentences what is unusual about it: every omission is reported."""
+    """A whole record. ``notes`` describes its peculiarities in sentences: every omission is reported."""
 
     path: Path
     header: RunHeader

@@ -286,7 +286,7 @@ class RecordWriter:
         try:
             replace_file(target, text)
             if target.stat().st_size != len(text.encode(errors="backslashreplace")):
-                raise OSError("it does not hold what was written")
+                raise OSError("its content is not the written text")
         except OSError as error:
             why = error.strerror or str(error)
             raise OracleError(

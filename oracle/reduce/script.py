@@ -1,6 +1,6 @@
 """A reduced case as one Python file, which is written only if it is known to fail.
 
-The file contains the data, the right results and their error bounds. It says what is wrong and exits with 1.
+The file contains the data, the right results and their error bounds. It names the wrong elements and exits with 1.
 """
 
 from __future__ import annotations

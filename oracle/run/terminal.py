@@ -184,8 +184,8 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     texts[0] += f"{language.colon}{first}" if first else ""
     if where:
         counts = say(cluster.counts)
-        told = counts if first is where else f"{say(Phrase(group.where))}{language.colon}{counts}"
-        texts.append(_row(say(_("where")), told))
+        text = counts if first is where else f"{say(Phrase(group.where))}{language.colon}{counts}"
+        texts.append(_row(say(_("where")), text))
     if why and first is where:
         texts.append(_row(say(_("cause")), why))
     if group.apart:

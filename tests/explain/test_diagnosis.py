@@ -464,7 +464,7 @@ def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_ar
 
 
 def test_what_the_output_held_is_recognised_in_the_result():
-    text = "what the output held before the call is part of the result"
+    text = "the output's old content is part of the result"
     for before in (-0.0202, 65504.0, np.nan, np.inf):
         assert kept(lambda v, held: v + held, before, "float16").startswith(text), before
     assert kept(lambda v, held: v + 0 * held, np.nan).startswith(text)

@@ -82,7 +82,7 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
     for p in op.inputs():
         if p.optional:
-            yield (p.name, ABSENT), (type_of(p.name), OTHER), "what is absent has no dtype"
+            yield (p.name, ABSENT), (type_of(p.name), OTHER), "an absent tensor has no dtype"
     for condition, name in _of_one(op):
         for form in (ORDER[1], EXPANDED):
             yield condition, (name, form), "one element is in order"

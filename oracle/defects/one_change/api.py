@@ -321,7 +321,7 @@ def merged(how: Callable[[Array, Array], Any], out: Array, result: Array, mask: 
 
 
 MERGES: dict[str, tuple[Callable[[Array, Array], Any], str]] = {
-    "added to what is there": (lambda old, new: old + new, "large numbers in the output's memory"),
+    "added to the old content": (lambda old, new: old + new, "large numbers in the output's memory"),
     "cleared by a product with 0": (
         lambda old, new: old * np.zeros((), old.dtype) + new, "NaN or infinity in the output's memory",
     ),

@@ -114,7 +114,7 @@ def has_value(name: str, value: Any) -> Predicate:
     return attribute(name, lambda given: bool(given == value))
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refused values --------------------------------------------------------------------------------------------------
 
 
 def _tensors(op: Operator) -> Iterator[Refusal]:

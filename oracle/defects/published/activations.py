@@ -248,7 +248,7 @@ def of_prelu_backward() -> list[Defect]:
             "positive elements", output=SUM),
         row("gradient alone", "FORM", "gradWeight: the gradient is not multiplied by self",
             summed(whole, lambda g, x: np.where(x > 0, F(0), g)), "any call", output=SUM),
-        row("not cleared", "DET", "gradWeight: added to what its memory held", summed(whole), "any call", write=ADDED,
+        row("not cleared", "DET", "gradWeight: added to its old content", summed(whole), "any call", write=ADDED,
             output=SUM),
         row("weights last", "IDX", "gradInput: the weights lie along the last axis", last_axis,
             "three axes or more, and a weight per channel"),

@@ -15,7 +15,7 @@ from ..one_change.formula import factors_of
 
 NO_ZERO = (
     "the derivative has no zero among the numbers of any type: where float32 makes it one, right kernels round it to a"
-    " number of either sign, and what an infinite gradient gives there is unspecified"
+    " number of either sign, and the result of an infinite gradient there is unspecified"
 )
 KINDS = ("", "float16 ", "bfloat16 ")
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"
@@ -40,7 +40,7 @@ NEXT_TO_0 = (
     " float16 and 2^-6 in bfloat16; all are normal numbers"
 )
 NEVER_NAN = "no result is NaN: NaN fails every comparison, and so does an infinity with itself"
-OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecified: public kernels disagree"
+OF_NAN = "before ascend950 the result of a self or target that is NaN is unspecified: public kernels disagree"
 BEYOND = "where((x < 0), (-(1 - (2 / (exp((2 * abs(x))) + 1)))), (1 - (2 / (exp((2 * abs(x))) + 1))))"
 X = "(x * (1 / alpha))"
 V, ONE_WAY, OTHER_WAY = f"abs({X})", f"expm1({X})", f"(exp({X}) - 1)"
@@ -97,7 +97,7 @@ def _squared(output: str) -> dict[str, Why]:
 
 
 NLL_LOSS: dict[str, Why] = {  # the formula of aclnnNLLLoss2d is the same
-    "formula/*/(mean != 0) -> (0 < mean)": "mean is 0 or 1: what is not 0 is above 0",
+    "formula/*/(mean != 0) -> (0 < mean)": "mean is 0 or 1: a number other than 0 is above 0",
     **_each("formula/*/stage {}: t -> place in (t == ignore)", (0, 1), OWN_PLACE),
     "formula/*/stage 0: t -> place in (t == ignore) of totalWeightOut": OWN_PLACE,
     "formula/*/stage 1: all elements": OF_MEANS,
@@ -142,7 +142,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         ),
     },
     "binary_cross_entropy_backward": {
-        "operand/*/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
+        "operand/*/self inf as largest": "the result of an infinite self is unspecified: right kernels disagree"
     },
     "binary_cross_entropy_with_logits_backward": {
         "formula/*/t -> n in (((p * t) + 1) - t)": "this way is of an infinite p * t, which makes it NaN either way",
@@ -231,7 +231,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "hardtanh": _each(
         "num/*/{0} in {0}",
         ("float16", "bfloat16"),
-        "a limit that is rounded before the comparison gives what it gives rounded after it, for rounding keeps order",
+        "a limit rounded before the comparison gives the same result as one rounded after it, for rounding keeps order",
     ),
     "hardsigmoid": _each("num/*/flush {}", FLOATS, NEXT_TO_0),
     "hardsigmoid_backward": {
@@ -258,9 +258,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "nll_loss2d": NLL_LOSS,
     "nll_loss2d_backward": {
-        "host/*/float16 kept": (
-            "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
-        )
+        "host/*/float16 kept": ("out has self's dtype: a float32 result is rounded to float16 at last, and once")
     },
     "l1_loss_backward": {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
@@ -377,7 +375,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "swi_glu": {
-        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does"
+        "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text describes the host's answer"
     },
     "swi_glu_grad": _each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
     "swish_backward": {f"mask/*/(((1 - {SWISH}) * {SWISH_OF}) + 1)": NO_ZERO},
@@ -401,7 +399,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     ),
     "threshold_backward": {
         "operand/*/self flushed": (
-            "a threshold other than 0 is far from subnormal numbers, and at 0 what they give is unspecified",
+            "a threshold other than 0 is far from subnormal numbers, and at 0 their result is unspecified",
             BEFORE_950,
         )
     },

@@ -123,7 +123,7 @@ def _losses(op: Operator) -> Iterator[Defect]:
     for (code, reduction), tile in product(enumerate(reductions(op)), CLASS_TILES):
         holds = _longer(op, partial(_is_of_loss, op, code), samples.classes_of, tile)
         for label, change, what in (
-            ("weight repeats", _class_operands_repeat, "what is given per class is read from the first tile"),
+            ("weight repeats", _class_operands_repeat, "the operands per class are read from the first tile"),
             ("classes beyond", _classes_lost, "classes stay zero"),
         ):
             yield mutant(

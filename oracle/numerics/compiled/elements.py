@@ -29,7 +29,7 @@ u16, i32, i64, u32, u64, f32, f64 = np.uint16, np.int32, np.int64, np.uint32, np
 
 
 def in_loops(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of compiled code; ``choose`` gets the types of its operands and returns what is compiled."""
+    """Return a function of compiled code; ``choose`` gets the types of its operands and returns the function."""
 
     @functools.wraps(choose)
     def function(*_: object) -> Any:

@@ -97,7 +97,7 @@ def served(op: Operator, args: Arguments) -> None:
     """Refuse inputs that the operator accepts and that have no golden. Raises Unserved."""
     for parameter in op.attributes:
         if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
-            raise Unserved(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
+            raise Unserved(f"{op.name}: {parameter.name} is complex; its value in the call is not specified")
     computed = op.host_type(args, platform(DEFAULT_SOC))
     whole = dtype_of(computed).numpy in INTEGERS
     for parameter in op.operands:
@@ -122,7 +122,7 @@ def defined(op: Operator, args: Arguments) -> None:
     """Refuse a call that passes the checks but has an unspecified result. Raises OracleError."""
     problem = op.undefined(args) if op.undefined is not None else None
     if problem is not None:
-        raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and what it does is not specified")
+        raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and its result is not specified")
 
 
 def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
@@ -167,7 +167,7 @@ def _empty(op: Operator, spec: TensorSpec, *, whole: bool = False) -> Array:
     if spec.dtype is not None and is_computable(spec.dtype.name, whole=whole):
         return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
-        f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
+        f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but its cast is not specified; "
         f"a golden can be: {', '.join(COMPUTABLE)}"
     )
 

@@ -44,7 +44,7 @@ def require_fit(op: Operator, args: Arguments, kind: np.dtype[Any]) -> None:
             continue
         exact = value if isinstance(value, int) else float(value)
         if not (math.isfinite(exact) and limits.min <= math.trunc(exact) <= limits.max):
-            text = f"{parameter.name} is {value}; what the host makes of it as an {kind} is not specified"
+            text = f"{parameter.name} is {value}; its value as an {kind} is not specified"
             raise Unserved(f"{op.name}: {text}")
 
 

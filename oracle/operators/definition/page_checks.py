@@ -33,7 +33,7 @@ _MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names 
 
 
 def accepted(op: Operator) -> Operator:
-    """Return a page's operator with functions that report what is wrong. OracleError for a page that cannot work."""
+    """Return a page's operator with functions that report their faults. OracleError for a page that cannot work."""
     _refuse(op, _record("", op))
     asked = guarded(op)
     _refuse(op, _problems(asked))

@@ -1,4 +1,4 @@
-"""Wrappers for the functions of a page from outside, which report what is wrong with them.
+"""Wrappers for the functions of a page from outside, which report its faults.
 
 A run calls these functions. A request for an unknown name, an exception, or an invalid return value becomes one message
 that names the operator, the field and the line.
@@ -74,7 +74,7 @@ CHECKING = ("checks", "demands")
 
 
 def guarded(op: Operator) -> Operator:
-    """Return an operator whose page functions report what is wrong with them."""
+    """Return an operator whose page functions report their faults."""
     further = {name: replace(each, **_guarded(op, each, f"further[{name!r}].")) for name, each in op.further.items()}
     return replace(op, further=further, **_guarded(op, op))
 

@@ -49,8 +49,8 @@ PHRASES: tuple[str, ...] = (
     "# of every # indices of axis #, the first # of #", "every # row from #", "every # element from #",
     "every # index of axis # from #", "one lane: element # of every #", "whole rows: # of #",
     # causes
-    "what the output held before the call is part of the result: it is added to or scaled, not written anew",
-    "elements that are to be 0 are not written: what the output held before the call stands there",
+    "the output's old content is part of the result: it is added to or scaled, not written anew",
+    "elements that are to be 0 are not written: the output's old content stands there",
     "the same call passes when it is run again: a race, or state across calls",
     "the case passes alone, in a process of its own: state across calls",
     "the smallest case passes alone, in a process of its own: state across calls", "NaN is replaced by a number",

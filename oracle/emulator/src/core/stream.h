@@ -86,7 +86,7 @@ class EMU_PUBLIC Stream {
 
 // The task that the calling thread submitted last; 0 for none.
 uint32_t last_task();
-// Is told of a task that faulted: its id, its stream's, thread's and device's, and the code. Set when the library loads.
+// Called for a faulted task: its id, its stream's, thread's and device's, and the code. Set when the library loads.
 extern void (*exception_listener)(uint32_t task, uint32_t stream, uint32_t thread, uint32_t device, uint32_t code);
 
 // How long a kernel and an event wait may take, in milliseconds; 0: for ever.

@@ -17,7 +17,7 @@ EMU_PUBLIC int64_t count_of(const Dims& dims);  // the product, INT64_MAX where 
 EMU_PUBLIC std::string show(const Dims& dims);  // (2, 3)
 EMU_PUBLIC const char* type_name(aclDataType type);
 
-// A tensor as aclCreateTensor was told. Strides and offset count elements from `address`.
+// A tensor with the arguments of aclCreateTensor. Strides and offset count elements from `address`.
 struct EMU_PUBLIC TensorInfo {
   Dims shape, strides, storage;
   int64_t offset = 0;

@@ -9,7 +9,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
  public:
   Executor(std::string api, Op op);
 
-  // Queues the kernel; throws Error. The injection is what the second phase was told to let go wrong.
+  // Queues the kernel; throws Error. The injection is the fault that the second phase has to make.
   void launch(void* workspace, uint64_t workspaceSize, Stream& stream, const Injection& injection);
   void set_address(bool inputs, size_t index, void* address);
   void set_any_address(const aclTensor* tensor, void* address);

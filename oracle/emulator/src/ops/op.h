@@ -16,7 +16,7 @@
 
 namespace emu {
 
-// A tensor argument as a first phase sees it: a copy of what aclCreateTensor was told, and its place in the executor.
+// A tensor argument as a first phase sees it: a copy of aclCreateTensor's arguments, and its place in the executor.
 struct Tensor : TensorInfo {
   const char* name = "";
   bool present = false;  // not a null pointer
@@ -37,7 +37,7 @@ class EMU_PUBLIC Run {
 
 using Kernel = std::function<void(Run&)>;
 
-// What a first phase was told of one parameter; a tensor by its slot.
+// One argument of a first phase; a tensor by its slot.
 struct Argument {
   const char* name;
   std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>, std::shared_ptr<Dims>,

@@ -1,4 +1,4 @@
-// Equal parts of a tensor along an axis, and what lies once beside each of them.
+// Equal parts of a tensor along an axis, and what lies once next to each of them.
 #pragma once
 
 #include <vector>
