@@ -122,7 +122,7 @@ def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
     for record in records:
         cases = tuple(case for case in record.cases if case.id in ids)
         planned = len(ids if record.missing else cases)  # a stopped run has no line of some
-        header = replace(record.header, planned=planned, chosen=f"--where {words}")
+        header = replace(record.header, planned=planned)
         result.append(replace(record, cases=cases, header=header, groups=()))
     return result
 

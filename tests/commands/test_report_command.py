@@ -91,6 +91,17 @@ def test_diff_of_some_cases_knows_that_the_new_run_stopped(tmp_path: Path, capsy
     assert "not reached (1)" in capsys.readouterr().out
 
 
+def test_diff_of_some_cases_knows_that_the_new_run_is_a_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = synthetic.catalogue(8)
+    old = synthetic.write(tmp_path / "old.jsonl", cases)
+    new = synthetic.write(tmp_path / "new.jsonl", cases[:3], chosen="-k softmax")
+    assert command("diff", old, new, "--where", "status:pass") == 0
+    assert "is a part (-k softmax)" in (said := capsys.readouterr().out)
+    assert "removed" not in said
+
+
 @pytest.mark.parametrize("name", ["text", "md", "json"])
 def test_diff_writes_to_a_file_too(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     command("diff", run, run, "--format", name)
