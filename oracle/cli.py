@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .commands import COMMANDS, INTERRUPTED
-from .model.errors import OracleError, OracleWarning
+from .model.errors import OracleError, OracleWarning, of_file
 
 # sub-commands that accept --operator, like run and replay
 OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info", "list", "show")
@@ -97,7 +97,8 @@ def _status_of(words: list[str]) -> int:
         return 141
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
-            raise
+            print(f"aclnn-oracle: {of_file(error)}", file=sys.stderr)
+            return 2
         _give_up_output()  # standard output is a file on a full disk
         print(f"aclnn-oracle: standard output: {error.strerror}; the command has not said all", file=sys.stderr)
         return 1

@@ -41,13 +41,15 @@ def run_of(config: pytest.Config) -> Run:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Let pytest print an OracleError in one line, and exit."""
-    from .model.errors import OracleError
+    """Let pytest print an OracleError, or the system's error about a file, in one line, and exit."""
+    from .model.errors import OracleError, of_file
 
     try:
         yield
     except OracleError as error:
         raise pytest.UsageError(str(error)) from None
+    except OSError as error:
+        raise pytest.UsageError(str(of_file(error))) from None
 
 
 # files ----------------------------------------------------------------------------------------------------------------

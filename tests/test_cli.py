@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -20,10 +21,12 @@ from oracle.catalogue import default_dir, select
 from oracle.catalogue.loader import load_default
 from oracle.commands.run import _free_name, _link, _without_ids
 from oracle.model.aclnn import PLATFORMS
+from oracle.model.errors import OracleError
 from oracle.settings.settings import Settings
 
 RUNNER = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
 CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
+LONG = 300 * "x"  # no file can have this name: the system refuses even the question whether it exists
 
 
 @pytest.fixture
@@ -230,6 +233,23 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, here):
         (["convert", "no.yaml", "--to", "atk", "-o", "conv"], "no such file"),
         (["convert", ".", "--to", "atk", "-o", "cases.json"], "name a folder"),
         (["convert", ".", "--to", "ttk", "-o", "conv", "--limit", "-5"], "--limit -5: must be at least 1"),
+        (["run", "--op", "relu", "--expectations", "."], "--expectations .: is a folder; name a file of it"),
+        *(
+            ([LONG if word == "X" else word for word in words.split()], LONG)
+            for words in (
+                "run X",
+                "run --op relu --expectations X",
+                "replay relu/a --catalogue X",
+                "list X",
+                "coverage X",
+                "convert X --to atk -o conv",
+                "golden X --op relu",
+                "history X -o h.html",
+                "judge X X",
+                "export-golden X",
+                "new-operator aclnnMyThing --dir X",
+            )
+        ),
     ],
 )
 def test_bad_input_is_one_message_and_status_2(here, capsys, words, message):
@@ -360,6 +380,30 @@ def test_an_interrupt_exits_130(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")
+
+
+@pytest.mark.parametrize("of", ["ids.txt", "-"])
+def test_a_list_of_ids_is_utf_8(here, monkeypatch, of):
+    for begin in (b"", b"\xef\xbb\xbf", b"\xff\xfe"):
+        content = begin + f"{CASE}\r\n".encode()
+        here.joinpath("ids.txt").write_bytes(content)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        values = dict.fromkeys(("oracle_operator", "oracle_op", "oracle_case"))
+        if begin == b"\xff\xfe":
+            with pytest.raises(OracleError, match="not UTF-8: byte 0 is 0xff"):
+                _without_ids([of], values)
+        else:
+            assert _without_ids([of], values) == []
+            assert values["oracle_case"] == [CASE]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_run(here, monkeypatch, capsys):
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    here.joinpath("outputs").mkdir()
+    assert cli.main(["run", "--op", "relu", "--record-outputs", "outputs"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "--record-outputs outputs: nothing can be written there; name another folder\n"
+    )
 
 
 def test_a_catalogue_that_cannot_be_read_is_bad_input_in_one_line(here, capsys):

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model.errors import OracleError, closest, suggestion
+from ..model.errors import FOREIGN_BYTES, OracleError, closest, decoded, read_bytes, suggestion
 from ..settings.options import GROUPS, OPTIONS, Invocation, Project, add_options, spell
 from . import INTERRUPTED, Subparsers, note
 
@@ -186,11 +186,11 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
         elif before in _TAKE_VALUE or (word.startswith("-") and word != "-"):
             rest.append(word)
         elif word == "-":
-            ids += _ids_in(sys.stdin.read(), "standard input")
+            ids += _ids_in(sys.stdin.buffer.read(), "standard input")
         elif _ID.match(word) and not Path(word.partition("::")[0]).exists():
             ids.append(word)
         elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
-            ids += _ids_in(Path(word).read_text(encoding="utf-8"), word)
+            ids += _ids_in(read_bytes(word, FOREIGN_BYTES), word)
         elif not Path(word.partition("::")[0]).exists():
             alike = suggestion(before, [option.flag for option in OPTIONS])
             hint = f"; {before} is no option that takes a value{alike}" if before.startswith("--") else ""
@@ -221,8 +221,9 @@ def _refuse_workers(words: Sequence[str]) -> None:
             raise OracleError(f"-n {count}: this machine has {os.cpu_count()} cores; give at most {most} workers")
 
 
-def _ids_in(text: str, where: str) -> list[str]:
+def _ids_in(content: bytes, where: str) -> list[str]:
     """Return the ids in a text, one per line; a line that begins with # is a remark."""
+    text = decoded(content, where)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     for line in lines:
         if not _ID.match(line):

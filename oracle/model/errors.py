@@ -134,6 +134,13 @@ def read_bytes(path: str | os.PathLike[str], limit: int, name: str | None = None
     return content
 
 
+def of_file(error: OSError) -> OracleError:
+    """Return the message about the file that the system refuses. Raises the error itself if it names no file."""
+    if error.filename is None:
+        raise error
+    return OracleError(f"{error.filename}: {error.strerror}")
+
+
 @contextmanager
 def writing(what: object, then: str = "") -> Iterator[None]:
     """Raise OracleError if the body cannot write a file or a folder. ``what``: its name; ``then``: what to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -175,7 +176,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         timeout=timeout,
         backend_timeout=max(BACKEND_LIMIT, timeout or 0.0),
         max_memory=_memory(text["max-memory"]) if "max-memory" in text else None,
-        record_outputs=_folder("--record-outputs", text.get("record-outputs")),
+        record_outputs=_folder_to_write("--record-outputs", text.get("record-outputs")),
         devices=_devices(text.get("devices")),
         emulate=_emulated(given, text.get("backend", "cpu")),
         golden_cache=_folder("--golden-cache", text.get("golden-cache")),
@@ -333,7 +334,8 @@ def _seconds(text: str) -> float:
 def _expectations(text: str) -> str:
     """Return the absolute path of an --expectations file, which must exist."""
     if not Path(text).is_file():
-        raise OracleError(f"--expectations {text}: there is no such file")
+        why = "is a folder; name a file of it" if Path(text).is_dir() else "there is no such file"
+        raise OracleError(f"--expectations {text}: {why}")
     return str(Path(text).resolve())
 
 
@@ -346,6 +348,13 @@ def _folder(option: str, text: str | None) -> str | None:
     except OSError as error:
         raise OracleError(f"{option} {text}: no folder can be made there: {error.strerror}; name another") from None
     return str(Path(text).resolve())
+
+
+def _folder_to_write(option: str, text: str | None) -> str | None:
+    """Return the folder that a run writes to. Unlike a cache, which can also be read only, it must be writable."""
+    if (folder := _folder(option, text)) is not None and not os.access(folder, os.W_OK | os.X_OK):
+        raise OracleError(f"{option} {text}: nothing can be written there; name another folder")
+    return folder
 
 
 def _memory(text: str) -> int:

@@ -163,6 +163,7 @@ def test_a_report_is_written_with_its_record_beside_it(project):
         ("--record log_sigmoid_backward.yaml/r.jsonl", "--record *.yaml/r.jsonl: cannot be written: *"),
         ("--record-outputs log_sigmoid_backward.yaml", "--record-outputs *: no folder can be made there: *"),
         ("--golden-cache log_sigmoid_backward.yaml/x", "--golden-cache *: no folder can be made there: *"),
+        (f"--expectations {300 * 'x'}", f"{300 * 'x'}: *"),  # the system refuses the name
         ("-m and", "Wrong expression passed to '-m': and*"),
     ],
 )
