@@ -69,6 +69,10 @@ class Buffer(NamedTuple):
         return self.base[self.guard : self.guard + self.layout.span]
 
 
+class NoSuchView(OracleError):
+    """A view that needs an axis which the shape does not have."""
+
+
 _WHOLE = re.compile(r"-?[0-9]+\Z")
 
 
@@ -125,11 +129,11 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
         return Layout(layout.strides, later_by, later_by + layout.span)
     rank, least = len(shape), VIEWS[name][1]
     if rank < least:
-        raise OracleError(f"view {view!r} needs rank {least} or more, not shape {shape}")
+        raise NoSuchView(f"view {view!r} needs rank {least} or more, not shape {shape}")
     if name in ("offset", "padded", "strided") and number < (2 if name == "strided" else 1):
         raise OracleError(f"view {view!r}: the number is too small")
     if name == "expanded" and not -rank <= number < rank:
-        raise OracleError(f"view {view!r}: no such axis in shape {shape}")
+        raise NoSuchView(f"view {view!r}: no such axis in shape {shape}")
     if name in ("expanded", "repeated"):
         return _read_again(shape, range(rank) if name == "repeated" else [number % rank])
     return _one_by_one(shape, name, number)

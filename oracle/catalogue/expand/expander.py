@@ -112,7 +112,8 @@ class Expander:
                 text = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
                 if not self.from_class:
                     raise text from None
-                self.impossible = self.impossible or text
+                if not isinstance(error, planning.LostAxes):
+                    self.impossible = self.impossible or text
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Return whether some SoC accepts a settled layer's plain call: this dtype and shape, its first attributes."""
@@ -120,6 +121,8 @@ class Expander:
         try:
             attrs = next(planning.values(self.operator, first, shape))
             case = self.planner.case(self.name, layer, dtype, shape, attrs, [])
+        except planning.LostAxes:
+            return False
         except OracleError as error:  # the operator's own data are impossible in this shape
             text = f"family {self.name}, shape {list(shape)}: {error}"
             self.impossible = self.impossible or self.error(text, layer, ())

@@ -20,7 +20,7 @@ from ...operators.definition.parameters import SUM, Parameter
 from ...operators.definition.roles import MAIN, Role
 from ..data.case import Case, TensorPlan, stored_shape
 from ..data.generators.values import ignores_some
-from ..data.layout import arrange, later, parse, shares_elements
+from ..data.layout import NoSuchView, arrange, later, parse, shares_elements
 from ..written.layers import Draft, Layer, Shape, operand_shape, resolve
 from .statuses import without_data
 
@@ -180,9 +180,14 @@ PROMOTED = "promoted"  # an output's dtype: the documented one for the types of 
 OTHER = "other"  # a tensor's dtype: another one than the main dtype
 _WRITTEN = Draft()
 _ALONE = "a value that is the only one of its tensor enters every element"
+_INTO_ONE = "a special value enters a result of one element"
 _MOST_TERMS = int(FORMATS["float16"].max)  # a sum of more terms of about 1 overflows float16
 LONG_SUM = f"a sum of more than {_MOST_TERMS:,} terms may overflow float16"
 _LIMITS = f"at most rank {errors.RANK} and {errors.ELEMENTS:,} elements"
+
+
+class LostAxes(OracleError):
+    """A view that an output cannot have because the call leaves it fewer axes than the main operand has."""
 
 
 class Planner:
@@ -204,7 +209,7 @@ class Planner:
         drafts, outputs = keys["inputs"], keys.get("output", {})
         inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
         written = {n: self.output(n, outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs}
-        long_sum = self._sums(attrs) and math.prod(shape) > _MOST_TERMS and _is_one_half(written[self.operator.output])
+        long_sum = self._is_long_sum(attrs, shape, written[self.operator.output])
         return Case(
             id=self.id(family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
             op=self.operator.name,
@@ -223,9 +228,12 @@ class Planner:
             authority=keys.get("authority", ""),
         )
 
-    def _sums(self, attrs: Mapping[str, Any]) -> bool:
+    def _is_long_sum(self, attrs: Mapping[str, Any], shape: Shape, plan: TensorPlan | None) -> bool:
+        """Return whether an element of a float16 output can be a sum of more terms than the type can count."""
         reduction = self.operator.reduction
-        return reduction is not None and attrs[reduction.name] == SUM
+        if plan is None or plan.dtype != "float16" or (reduction is not None and attrs[reduction.name] != SUM):
+            return False
+        return math.prod(shape) > _MOST_TERMS * max(1, math.prod(plan.shape))
 
     def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
         """Return a case's id, built from names and parameters, never from a position."""
@@ -257,7 +265,8 @@ class Planner:
         inputs: Mapping[str, TensorPlan | None],
         attrs: Mapping[str, Any],
     ) -> TensorPlan | None:
-        """Return an output's plan; without a shape of its own it has the shape that the operator infers from inputs."""
+        """Return an output's plan; without a shape of its own it has the shape that the operator infers from inputs.
+        Raises LostAxes for a view of more axes than the output of this call has, and the main operand has them."""
         if draft.null:
             return None
         written = "shape" in draft.plan
@@ -265,9 +274,11 @@ class Planner:
             operand_shape(draft.plan["shape"], main, attrs) if written else self.output_shape(name, main, inputs, attrs)
         )
         promoted = self.operator.output_dtype(inputs) if draft.plan.get("dtype") == PROMOTED else ""
-        plan = _plan(
-            draft, shape, self.operator.of(name).dtype or dtype, main, attrs, promoted=promoted, has_data=False
-        )
+        stored = self.operator.of(name).dtype or dtype
+        try:
+            plan = _plan(draft, shape, stored, main, attrs, promoted=promoted, has_data=False)
+        except NoSuchView as error:
+            raise LostAxes(str(error)) if len(shape) < len(main) else error from None
         if plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
             raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
         return plan
@@ -284,23 +295,22 @@ class Planner:
         return self.operator.shape_of(name, main, attrs) if name in self.operator.further else main
 
 
-def _is_one_half(plan: TensorPlan | None) -> bool:
-    return plan is not None and plan.dtype == "float16" and math.prod(plan.shape) == 1
-
-
 def within(case: Case) -> Case:
     """Return a case of a class with its special spots inside each tensor.
 
     The families of a class count places in the main operand. In a smaller tensor, places beyond the end wrap round to
     the beginning, and the first spot of each place is kept. If such a tensor has one element, its special value enters
-    the whole result.
+    the whole result. If the result has one element, any special value enters it.
     """
     inputs = {name: plan and _within(plan) for name, plan in case.inputs.items()}
     changed = [plan for name, plan in inputs.items() if plan is not case.inputs[name]]
-    if not changed:
-        return case
     alone = any(plan is not None and math.prod(plan.shape) == 1 for plan in changed)
-    return replace(case, inputs=inputs, uninformative=case.uninformative or (_ALONE if alone else ""))
+    into_one = all(plan is None or math.prod(plan.shape) == 1 for plan in case.outputs.values())
+    special = any(plan is not None and "spots" in (plan.data or {}) for plan in inputs.values())
+    reason = _ALONE if alone else _INTO_ONE if into_one and special else ""
+    if not changed and not reason:
+        return case
+    return replace(case, inputs=inputs, uninformative=case.uninformative or reason)
 
 
 def _within(plan: TensorPlan) -> TensorPlan:

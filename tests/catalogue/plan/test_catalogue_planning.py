@@ -137,3 +137,27 @@ def test_spots_go_round_and_a_single_value_is_special_once(reducing: Any, tmp_pa
     assert [(place, math.copysign(1, value)) for place, value in zeros.items()] == [(0, 1), (10, -1), (29, 1)]
     special = spots(reducing.SWISH_BETA_CASES, "special_spots[float32-9x33-beta]", "beta")
     assert list(map(str, special.items())) == ["(0, nan)"]
+
+
+def judged(cases: list[Case]) -> set[tuple[str, str]]:
+    """Return the status and the reason of each case on the CPU oracle."""
+    assert cases
+    return {(report.status, report.reason) for report in (run_case(case, Backend(), Settings()) for case in cases)}
+
+
+def test_the_families_of_a_class_fit_an_output_of_one_element(reducing: Any, tmp_path: Path) -> None:
+    """Such an output has no layout of two axes, a special value enters all of it, and float16 counts few terms."""
+    head = reducing.HUBER_CASES.replace("defaults: {", "defaults: {attrs: {reduction: 2}, ")
+    level = "{only: [views_in_other_orders, views, special_spots, large]}"
+    cases = of_classes(tmp_path, head, level)
+    assert {case.family for case in cases} == {"views", "special_spots", "large"}
+    spots = [case for case in cases if case.family == "special_spots" and case.dtype == "float32"]
+    assert judged(spots) == {("pass", "")}
+
+
+def test_rows_of_one_element_need_no_reason_of_the_page_s_author(tmp_path: Path) -> None:
+    head = "aclnn_oracle: 1\noperator: aclnnSoftmax\nclasses: all\ndefaults: {inputs: {self: normal}}\nfamilies:\n"
+    cases = of_classes(tmp_path, head, "{only: [axes_odd, lengths_first, lengths_middle]}")
+    ones = [case for case in cases if case.dtype == "float32" and case.inputs["self"].shape[case.attrs["dim"]] == 1]  # type: ignore[union-attr]
+    assert {case.family for case in ones} == {"axes_odd", "lengths_first", "lengths_middle"}
+    assert judged(ones) == {("pass", "")}
