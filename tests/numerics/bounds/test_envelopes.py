@@ -31,6 +31,15 @@ def test_a_table_holds_every_element_of_its_cells(name):
     assert np.median(bound[known] / exact[known]) < 1.2
 
 
+def test_cells_are_narrow_where_an_exponential_changes_by_much():
+    values = np.linspace(-100, 100, 20_001).astype(np.float32)
+    for root in (exp(x), exp(-x)):
+        (exact,) = program(root)({"x": values}, values.shape)
+        ratio = table(root)[cell_of(values)] / exact
+        assert ratio.max() < 1.7
+        assert ratio[np.abs(values) < 16].max() < 1.14
+
+
 def test_a_table_knows_no_bound_where_a_divisor_may_be_zero():
     assert np.isinf(table(1 / abs(x - 1))[cell_of(np.float32([1.0, 1.01]))]).all()
 
