@@ -10,7 +10,7 @@ together with the value (a *running* bound: every element has its own). docs/bou
     a * b, a / b                      relative and scaled add up; absolute errors are multiplied by the other operand
     exp(a)                            scaled = e^(the error of a) - 1
     f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
-    1 - s, s near 1                   absolute = a few times 1 - s if that is less: s is rounded to 1 in the end
+    1 - s, s = a / (a + c)            absolute = a share c / (a + c) of their errors, at most a few times 1 - s
     where(c, a, b)                    of the chosen one; if rounding may decide c, both and the distance of a and b
 """
 
@@ -167,8 +167,31 @@ class _Rules:
     def _error_in_difference(self, node: Expression, other: Expression) -> Expression:
         """Return the error of a term of a difference. A term that saturates at 1, next to a constant 1, is itself
         rounded to 1 in the end. Its error is at most a few times its distance from 1."""
-        short = self._shortfall(node) if other.op == "constant" and other.value in (1, -1) else None
-        return self.error(node) if short is None else minimum(self.error(node), short)
+        if other.op != "constant" or other.value not in (1, -1):
+            return self.error(node)
+        share, short = self._error_of_share(node) if self.of_device else None, self._shortfall(node)
+        error = self.error(node) if share is None else share
+        return error if short is None else minimum(error, short)
+
+    def _error_of_share(self, node: Expression) -> Expression | None:
+        """Return the error of a share a / (a + c), of its square or of a choice of shares; None for other nodes. The
+        relative errors of a and c count as much as the share of c: little if a is larger."""
+        if node.op in ("neg", "abs"):
+            return self._error_of_share(node.args[0])
+        if node.op == "where" and self.doubt(node.args[0]) is None:
+            known = [known for known in map(self._error_of_share, node.args[1:]) if known is not None]
+            return where(node.args[0], *known) if len(known) == 2 else None
+        if node.op == "*" and node.args[0] is node.args[1]:
+            error = self._error_of_share(node.args[0])
+            twice = None if error is None else times(constant(2 * SECOND_ORDER), times(self.size(node.args[0]), error))
+            return None if twice is None else plus(twice, times(constant(self.arithmetic.unit), self.size(node)))
+        a, c = _parts_of_share(node) or (node, node)
+        one, other = self.loss(a), self.loss(c)
+        if a is c or not (self.facts.sign(a) > 0 and self.facts.sign(c) > 0 and one.absolute is ZERO is other.absolute):
+            return None
+        relative = minimum(plus(constant(one.relative + other.relative), plus(one.scaled, other.scaled)), constant(FAR))
+        lost = plus(constant(self.arithmetic.unit + self.accuracy("/")), over(relative, ONE + over(a, c)))
+        return times(times(constant(SECOND_ORDER), self.size(node)), lost)
 
     def _shortfall(self, node: Expression) -> Expression | None:
         """Return a multiple of 1 - |node|, computed without cancellation: an upper bound of a right kernel's error."""
@@ -182,12 +205,10 @@ class _Rules:
         if node.op == "where":
             shorts = [self._shortfall(a) for a in node.args[1:]]
             return None if None in shorts else where(node.args[0], *(s for s in shorts if s is not None))
-        if node.op == "/" and node.args[1].op == "+":  # a / (a + c), of positive terms
-            a, (one, other) = node.args[0], node.args[1].args
-            c = other if one is a else one if other is a else None
-            if c is not None and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
-                scaled = minimum(plus(self.loss(a).scaled, self.loss(c).scaled), constant(FAR))
-                return times(plus(constant(5), scaled), over(ONE, ONE + over(a, c)))
+        a, c = _parts_of_share(node) or (node, node)
+        if a is not c and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
+            scaled = minimum(plus(self.loss(a).scaled, self.loss(c).scaled), constant(FAR))
+            return times(plus(constant(5), scaled), over(ONE, ONE + over(a, c)))
         return None
 
     def _product(self, node: Expression, a: Expression, b: Expression) -> Loss:
@@ -404,6 +425,14 @@ _NAMES = {
     "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
     "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc", **dict.fromkeys(ROUNDINGS, "rounding"),
 }  # fmt: skip
+
+
+def _parts_of_share(node: Expression) -> tuple[Expression, Expression] | None:
+    """Return a and c of a / (a + c)."""
+    if node.op != "/" or node.args[1].op != "+":
+        return None
+    a, (one, other) = node.args[0], node.args[1].args
+    return (a, other) if one is a else (a, one) if other is a else None
 
 
 def _are_indices(condition: Expression) -> bool:

@@ -31,6 +31,12 @@ def mish(g, x):
     return g * (t + x * (1 - t * t) / (1 + exp(-x)))
 
 
+def mish_of_shares(g, x):
+    m, n = 2 * exp(x) + exp(2 * x), 2 * exp(-x) + 1
+    t = where(x < 0, m / (m + 2), n / (2 * exp(-2 * x) + n))
+    return g * (t - (t * t - 1) * x / (exp(-x) + 1))
+
+
 FORMULAS = {
     "sigmoid": lambda g, y: g * (1 - y) * y,
     "tanh": lambda g, y: g * (1 - y * y),
@@ -39,6 +45,7 @@ FORMULAS = {
     "gelu": gelu,
     "silu": silu,
     "mish": mish,
+    "mish_of_shares": mish_of_shares,
     "expm1": lambda g, x: g * (expm1(x) - x),
     "hardswish": lambda g, x: where(x < -3, 0 * g, where(x <= 3, g * (x * ratio(1, 3) + ratio(1, 2)), g)),
     "decided_by_rounding": lambda g, x: where(x * ratio(1, 6) + ratio(1, 2) < 1, g * x, g),
@@ -86,6 +93,20 @@ def test_an_evaluation_stays_within_its_bound(arithmetic, name):
     for k in np.flatnonzero(np.isfinite(computed)):  # elementwise.py handles an overflow on the way
         lost = distance(computed[k], root, names, [float(operands[n][k]) for n in names])
         assert lost <= bound[k], (name, {n: operands[n][k] for n in names}, lost, bound[k])
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_a_share_near_one_loses_its_roundings_and_little_of_its_parts_errors(squared):
+    x = np.linspace(-16, 3, 4001).astype(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        root = trace(lambda x: 1 - 1 / (1 + exp(x)) if not squared else 1 - (1 / (1 + exp(x))) * (1 / (1 + exp(x))))
+        value, bound = bound_of(root, FLOAT32, {"x": x}, x.shape)
+    for sign in (-1, 1):  # an exponential of 4 ULP, and a quotient of one, to the same side
+        power = (np.exp(x) * (1 + sign * 2.0**-21)).astype(np.float32)
+        share = np.float32(1) / (1 + power)
+        share = np.where(share < 1, np.nextafter(share, np.float32(1.5 - sign)), share)
+        assert (np.abs(1 - (share * share if squared else share) - value) <= bound).all()
+    assert (bound[x < -7] <= (10 if squared else 5) * FLOAT32.unit).all()
 
 
 @pytest.mark.parametrize("arithmetic", [FLOAT64, COMPILED_FLOAT64], ids=["numpy", "compiled"])
