@@ -14,7 +14,7 @@ from ..defects.base.device import store_result
 from ..numerics.expressions import Expression
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
-from .computations import computation
+from .computations import Computation, computation
 from .findings import LARGEST, Findings, near
 
 FEW = 8  # units in the last place by which two right kernels may differ
@@ -23,7 +23,7 @@ FEW = 8  # units in the last place by which two right kernels may differ
 def boundary_comparison(findings: Findings) -> Iterator[str]:
     """Yield a claim if the device takes the other side of a comparison at equality, and only there."""
     found = None if findings.bad.all() else computation(findings, LARGEST)
-    if found is None:
+    if found is None or _rounds_a_limit(found):
         return
     operands, value = found.operands, findings.reference.value
     for root in found.graphs:
@@ -48,6 +48,16 @@ def boundary_comparison(findings: Findings) -> Iterator[str]:
                 of = " and ".join(p.name for p in found.op.parameters if p.symbol in names_of(*nodes))
                 yield f"at the boundary of {of} a comparison takes its other side: >= for >, or the reverse"
                 return
+
+
+def _rounds_a_limit(found: Computation) -> bool:
+    """Return whether the host rounds a number to a narrower type before it is compared: a device that leaves this out
+    takes the other side at the rounded number, with the right comparison."""
+    if found.op.scalars is None:
+        return False
+    kind = found.call.inputs[found.op.main].dtype
+    given = [found.call.attrs.get(p.name) for p in found.op.attributes if p.role == "number"]
+    return any(isinstance(v, float) and float(np.asarray(v, kind)) != v for v in given)
 
 
 def _other(node: Expression) -> Expression:

@@ -20,13 +20,13 @@ from ..model.errors import OracleError
 from ..numerics.expressions import COMPARISONS, LENGTH, LOGIC, Expression, sqrt, symbol
 from ..numerics.golden.sums import as_rows
 from ..numerics.orders.formula import is_elementwise
-from ..numerics.orders.reducing import Graph, reduces
+from ..numerics.orders.reducing import Graph
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators import Reference
 from ..operators.definition.operator import Operator
 from .findings import LARGEST, Findings, near, spreads
-from .simulations import Explanation, F, bits_of, gives, is_telling
+from .simulations import Explanation, F, bits_of, gives, is_telling, sum_length
 
 OF_STEPS = 1 << 14  # elements: a formula is computed several hundred times
 NARROW = ("float16", "bfloat16")
@@ -46,10 +46,10 @@ def reduced_otherwise(findings: Findings) -> Iterator[Explanation]:
     if call is None or findings.actual.size > OF_STEPS or not is_telling(findings.actual[findings.bad]):
         return
     op = findings.op
-    if not reduces(op.computes):
+    length = sum_length(op, call)
+    if not length:
         return
     axes, shape = op.reduced_axes(call.arguments), op.terms_shape(call.arguments)
-    length = math.prod(shape[k] for k in axes if k < len(shape))
     for text, kernel in (*_reductions(op, length), *_longer(op, length)):
         other = answer_of(kernel, call, op, findings)
         if gives(other, findings) and _bits_of_rows(findings, other, shape, axes) >= OF_ROWS:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model import classes
 from ..model.call import Array
 from ..model.classes import grouped
 from .facts import Fact
@@ -61,6 +62,23 @@ FLAGS = {  # the last word of a fact that is true or false -> the texts for true
     "alike": ("repeat", "all differ"),
     "fits": ("has the shape of the first operand", "has another shape than the first operand"),
 }
+OF_STRIDES = {
+    classes.IN_ORDER: "is contiguous", classes.STRIDED: "has a strided last axis",
+    classes.PADDED: "has gaps between its rows", classes.TRANSPOSED: "has its axes out of order",
+    classes.OUTER: "has a stride of 0 along its first axis", classes.INNER: "has a stride of 0 along its last axis",
+    classes.EVERYWHERE: "has a stride of 0 along every axis", classes.OTHER: "has strides of 0 along some axes",
+}  # fmt: skip
+OF_FORMS = {
+    classes.IN_ORDER: "has the full shape and is contiguous",
+    classes.NOT_CONTIGUOUS: "has the full shape and is not contiguous",
+    classes.EXPANDED: "has the full shape and a stride of 0",
+    classes.OF_ONE: "has one element",
+    classes.MIDDLE: "is broadcast along one middle axis",
+    classes.OTHER: "is broadcast along several axes",
+    **dict(zip(classes.ALONG, ("is broadcast along all axes but the last", "is broadcast along the last axis alone",
+                               "is broadcast along the first axis alone"), strict=False)),
+}  # fmt: skip
+OF_TENSOR = {"the strides of ": OF_STRIDES, "the form of ": OF_FORMS}  # words that are said of the tensor itself
 # How unlikely a subject is as a cause, in bits: kernels are written by dtype and by the reduced axis.
 _BITS = (
     ("the type of", 5.0), ("the type", 2.0), ("the reduced axis", 3.0), ("the last axis", 4.0),
@@ -111,10 +129,11 @@ def _of_flag(fact: str, bits: float) -> Iterator[Condition]:
 
 
 def _of_word(fact: str, words: Iterable[str], bits: float) -> Iterator[Condition]:
-    verbs = {"the values": "are drawn as", "the strides": "are"}
-    verb = next((verb for begins, verb in verbs.items() if fact.startswith(begins)), "is")
+    begins, said = next(((begins, said) for begins, said in OF_TENSOR.items() if fact.startswith(begins)), ("", {}))
+    verb = "are drawn as" if fact.startswith("the values") else "is"
     for word in words:
-        yield Condition(fact, f"{verb} {word}", bits, partial(operator.eq, word), fact, f"={word}")
+        text = said[word] if said else f"{verb} {word}"
+        yield Condition(fact.removeprefix(begins), text, bits, partial(operator.eq, word), fact, f"={word}")
     if fact == "the type":
         yield Condition(
             fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact, ":float16,bfloat16"

@@ -24,7 +24,7 @@ from .computations import computed_in, errors_as_in, reduced_otherwise
 from .findings import NEAR, Findings, is_of_values, near
 from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulations import ENOUGH, Explanation, read_as_other_values, read_elsewhere
+from .simulations import EITHER, ENOUGH, Explanation, read_as_other_values, read_elsewhere
 
 KEPT = "the output's old content is part of the result: it is added to or scaled, not written anew"
 STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
@@ -100,7 +100,7 @@ def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
     """Join the same claim about several operands into one claim: about one operand or the other."""
     for text in dict.fromkeys(each.text for each in simulated):
         same = [each for each in simulated if each.text == text]
-        names = " or ".join(dict.fromkeys(each.of for each in same))
+        names = EITHER.join(dict.fromkeys(each.of for each in same))
         yield Explanation(names, text, any(each.sure for each in same), any(each.proof for each in same))
 
 
@@ -350,12 +350,12 @@ def _specials(findings: Findings) -> Iterator[str]:
     if np.isinf(g).all() and (a == -g).all():
         yield "an infinity has the wrong sign"
     if np.isnan(a).all() and np.isinf(g).all():
-        yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
+        yield "NaN where an infinity is due: inf - inf, inf / inf or 0 * inf in an intermediate"
     lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings) and _all_finite(findings)
     if np.isnan(a).all() and lost:
         yield f"NaN where {findings.places}: a share of the work is lost"
     if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
-        yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
+        yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate"
     if np.isinf(a).all() and lost:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):

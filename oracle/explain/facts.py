@@ -76,8 +76,9 @@ def _facts(
         whole = main.shape if op is None else op.common_shape(tensors)
         result.update(_sizes(whole, op, dict(attrs)))
         compared = main, max(whole, first.shape, key=lambda shape: (math.prod(shape), len(shape)))
+    given = dict(inputs)
     for n, tensor in read.items():
-        result.update(_of_tensor(n, tensor, compared))
+        result.update(_of_tensor(n, tensor, compared, is_input=n in given))
         if tensor is not None and main is not None and op is not None and not op.by_name[n].read:
             result[f"{n} fits"] = tensor.shape == main.shape
     if words := [t.values for n, _ in inputs if (t := read[n]) is not None and t.values]:
@@ -122,9 +123,10 @@ def _sizes(shape: tuple[int, ...], op: Operator | None, attrs: Mapping[str, Fact
 
 
 def _of_tensor(
-    name: str, tensor: Tensor | None, compared: tuple[Tensor, tuple[int, ...]] | None
+    name: str, tensor: Tensor | None, compared: tuple[Tensor, tuple[int, ...]] | None, *, is_input: bool
 ) -> Iterator[tuple[str, Fact]]:
-    """Yield the facts of one tensor, compared with the main operand and the largest shape of the call."""
+    """Yield the facts of one tensor, compared with the main operand and the largest shape of the call. An output
+    smaller than an operand is not broadcast: the sizes of the call say the same."""
     if tensor is None:
         yield f"{name} present", False
         yield f"{name} mixed", False
@@ -146,12 +148,13 @@ def _of_tensor(
         if tensor.dtype != main.dtype:
             yield f"the type of {name}", tensor.dtype
         yield f"{name} mixed", tensor.dtype != main.dtype
-        if len(tensor.shape) <= len(larger):
-            yield f"the form of {name}", form_class(tensor.shape, layout.strides, larger)
-        own, whole = math.prod(tensor.shape), math.prod(larger)
-        yield f"{name} broadcast", own < whole
-        yield f"{name} spread", 1 < own < whole
         yield f"the rank of {name}", len(tensor.shape)
+        if is_input:
+            own, whole = math.prod(tensor.shape), math.prod(larger)
+            yield f"{name} broadcast", own < whole
+            yield f"{name} spread", 1 < own < whole
+            if len(tensor.shape) <= len(larger):
+                yield f"the form of {name}", form_class(tensor.shape, layout.strides, larger)
 
 
 # Common properties of the wrong elements of failures.

@@ -30,7 +30,7 @@ from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, facts_of, shared_value
-from .simulations import OR, READ_AS
+from .simulations import AS_IF, EITHER, OR, READ_AS
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
@@ -110,7 +110,7 @@ class Part:
 
     @cached_property
     def rule(self) -> str:
-        """The rule that most failures break, with N for each figure that differs between them."""
+        """The rule that most failures break, with a letter for each figure that differs between them."""
         return shared_text([rule_of(case) for case in self.cases])
 
     @cached_property
@@ -316,6 +316,10 @@ def _shared_cause(causes: Sequence[str]) -> str:
         common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in causes)]
         if common:
             return f"{name}{READ_AS}{OR.join(common)}"
+    if all(AS_IF in cause for cause in causes):  # one bug: only an operand that every failure allows
+        pairs = [cause.split(AS_IF, 1) for cause in causes]
+        common = [name for name in pairs[0][0].split(EITHER) if all(name in of.split(EITHER) for of, _ in pairs)]
+        causes = [f"{EITHER.join(common)}{AS_IF}{reading}" for _, reading in pairs] if common else causes
     of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
     types = dtype_order(name for each in of_each for name in each)
     return DTYPE.sub(" or ".join(types), shared_text(causes)) if len(of_each) > 1 else shared_text(causes)

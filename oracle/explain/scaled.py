@@ -75,7 +75,7 @@ def any_factor(findings: Findings) -> Iterator[str]:
     """Claim that every number is wrong by the same factor without a name; numbers of many magnitudes prove it."""
     times, _ = _common_factor(findings)
     if times and _sizes(findings) >= MANY_SIZES and not _of_one_value(findings):
-        yield f"all wrong by the factor {times:.6g}"
+        yield f"all wrong by the factor {written(times)}"
 
 
 def _of_one_value(findings: Findings) -> bool:
@@ -123,7 +123,13 @@ def _common_factor(findings: Findings) -> tuple[float, float]:
 def as_a_factor(findings: Findings, text: str) -> str:
     """Return a claim about an attribute as a mere factor; "" if the results are not wrong by one factor."""
     times, _ = _common_factor(findings)
-    return f"all wrong by the factor {times:.6g}, as if {text}" if times else ""
+    return f"all wrong by the factor {written(times)}, as if {text}" if times else ""
+
+
+def written(factor: float) -> str:
+    """Return a factor in few digits, but not as 1."""
+    text = f"{factor:.6g}"
+    return f"{factor:.8g}" if text == "1" else text
 
 
 def _sizes(findings: Findings) -> int:
@@ -147,14 +153,14 @@ def named_factor(factor: float, near: float, call: Call | None) -> str:
             )
             for text, wanted in ways:
                 if wanted and abs(abs(wanted) - 1) > 4 * near and abs(abs(factor / wanted) - 1) < near:
-                    return f"{text}: all wrong by the factor {factor:.6g}"
+                    return f"{text}: all wrong by the factor {written(factor)}"
     simple = Fraction(factor).limit_denominator(8)
     small = abs(abs(factor) - 1)
     binary = 0 < small < 0.1 and abs(math.log2(small) - round(math.log2(small))) < near / small
     most = 1024 if simple.denominator == 1 else 8
     round_number = bool(simple) and abs(factor / float(simple) - 1) < near and abs(simple.numerator) <= most
     if binary or round_number or any(abs(abs(factor) / constant - 1) < near for constant in CONSTANTS):
-        return f"all wrong by the factor {factor:.6g}"
+        return f"all wrong by the factor {written(factor)}"
     return ""
 
 
@@ -174,7 +180,8 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
         right = float(call.inputs[op.main].size if op.mean is None else op.mean(given))
     for count, what in _counts(call, right).items():
         if count not in (0, right) and abs(factor * count / right - 1) < near:
-            return f"the mean is divided by {count} ({what}), not by {right:.6g}: all wrong by the factor {factor:.6g}"
+            divided = f"the mean is divided by {count} ({what}), not by {right:.6g}"
+            return f"{divided}: all wrong by the factor {written(factor)}"
     return ""
 
 

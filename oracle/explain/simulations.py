@@ -17,6 +17,7 @@ from ..defects.one_change.numerics import cut
 from ..model.call import Array, Call, row_major, strides_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS
 from ..model.errors import OracleError
+from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, Reference, compute, reference as reference_of, validate
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
@@ -29,6 +30,9 @@ ENOUGH = 3  # distinct magnitudes that a simulation must predict: fewer may agre
 BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by chance one time in 64
 
 READ_AS, OR = "is read as ", " / "  # a value, or the values that give the same results
+AS_IF, EITHER = " is read as if ", " or "  # between operands and a reading; between operands that it fits
+ANOTHER, NEARBY = "another number", 0.1  # that far from a value towards the given one, a number gives the same results
+OVER_LENGTH = "itself divided by the length of the sum"  # as in sqrt((sum + eps) / n)
 
 SMALLEST = 2.0**-126  # stands for 0 in calls that the checks refuse with 0: added to a number, it changes nothing
 
@@ -137,6 +141,7 @@ def _half(holds: Array, where: Array) -> bool:
 # Places: with other strides, without their offset, backwards, shifted, or one for all. Values: with fewer digits,
 # without a sign, without specials, or as the numbers of another dtype.
 
+ZERO_FOR_NAN, NOT_PASSED = "is read with 0 for NaN", "holds a NaN that does not reach the result"
 FIRST = "its first element stood for all"
 F = np.float32
 Change = Callable[[Array], Array]
@@ -144,7 +149,7 @@ TOP = FORMATS["float32"].max
 # How an operand's values may be read wrongly, with the text of the claim.
 WAYS: tuple[tuple[Change, str], ...] = (
     (np.abs, "is read without its sign"),
-    (lambda v: np.where(np.isnan(v), F(0), v), "is read with 0 for NaN"),
+    (lambda v: np.where(np.isnan(v), F(0), v), ZERO_FOR_NAN),
     (lambda v: np.clip(v, -TOP, TOP), "is read with the largest number for infinities"),
     (lambda v: np.where(np.abs(v) < 2.0**-126, F(0), v), "is read with its subnormal numbers flushed to zero"),
     (lambda v: np.where(np.abs(v) < 2.0**-14, F(0), v), "is read with its numbers below 2^-14 flushed to zero"),
@@ -227,14 +232,42 @@ def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
     call = findings.call
     if call is None or findings.actual.size > LARGEST:
         return
-    found = [each for change in _changes(call, OPERATORS[call.op]) for each in explained(*change, findings)]
-    for of in dict.fromkeys(each.of for each in found):
-        values = [each for each in found if each.of == of and each.text.startswith(READ_AS)]
-        if len(values) > 1 and of.startswith("the attribute"):  # in few digits, an eps of 0 and of 1e-5 are the same
-            which = OR.join(each.text.removeprefix(READ_AS) for each in values)
-            found = [each for each in found if each not in values]
-            found.append(replace(values[0], text=READ_AS + which))
-    yield from found
+    op = OPERATORS[call.op]
+    for change in _changes(call, op):
+        for fit in explained(*change, findings):
+            yield replace(fit, text=NOT_PASSED) if fit.text == ZERO_FOR_NAN and _is_any_number(fit, findings) else fit
+    for p in op.attributes:
+        fits = dict(_fitting(p, call, findings))
+        if fits:
+            words = sorted(fits, key=lambda word: word == ANOTHER)
+            yield replace(fits[words[0]], text=READ_AS + OR.join(words))
+
+
+def _is_any_number(fit: Explanation, findings: Findings) -> bool:
+    """Return whether an operand's NaN may as well be another number than 0, as on one side of a comparison."""
+    assert findings.call is not None
+    own = findings.inputs[fit.of]
+    others = (np.where(np.isnan(own.astype(F)), F(v), own).astype(own.dtype) for v in (-1, 1))
+    return any(list(explained(fit.of, "", with_operands(findings.call, **{fit.of: v}), findings)) for v in others)
+
+
+def _fitting(p: Parameter, call: Call, findings: Findings) -> Iterator[tuple[str, Explanation]]:
+    """Yield each value of an attribute that gives the device's results, in words, with its claim. In few digits, an eps
+    of 0 and of 1e-5 are the same, and so are other numbers in their neighbourhood."""
+    own = call.attrs.get(p.name)
+    given = p.plain if own is None else own
+    for word, value in _others(p, given, call, findings):
+        for fit in _with_value(p, value, call, findings):
+            yield word, fit
+            if p.role == "number" and any(_with_value(p, value + NEARBY * (given - value), call, findings)):
+                yield ANOTHER, fit
+
+
+def _with_value(p: Parameter, value: Any, call: Call, findings: Findings) -> Iterator[Explanation]:
+    other = replace(call, attrs={**call.attrs, p.name: value})
+    if p.role == "number" and value == 0 and not validate(other).ok:  # an eps of 0, which the checks refuse
+        other = replace(call, attrs={**call.attrs, p.name: SMALLEST})
+    yield from explained(f"the attribute {p.name}", "", other, findings)
 
 
 def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
@@ -251,14 +284,6 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
             yield "", f"{one} and {two} are exchanged", with_operands(call, **{one: b, two: a})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
         yield p.name, "counts as absent", with_operands(call, **{p.name: None})
-    main = call.inputs[op.main]
-    rank = main.ndim if isinstance(main, np.ndarray) else 0
-    for p in op.attributes:
-        for value in _others(p, call.attrs.get(p.name), rank):
-            other = replace(call, attrs={**call.attrs, p.name: value})
-            if p.role == "number" and value == 0 and not validate(other).ok:  # an eps of 0, which the checks refuse
-                other = replace(call, attrs={**call.attrs, p.name: SMALLEST})
-            yield f"the attribute {p.name}", f"{READ_AS}{value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
         few = with_operands(call, **{n: cut(v, bits) for n, v in wide.items()})
@@ -276,14 +301,16 @@ def _values(array: Array) -> Iterator[tuple[str, Array]]:
         yield f"has its bits taken for those of {other}", taken.astype(array.dtype)
 
 
-def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
-    """Return other values for an attribute: misread numbers, the other words, the other flag, the other axes."""
+def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> list[tuple[str, Any]]:
+    """Return other values for an attribute, in words: misread numbers, the other words, the other flag, other axes."""
+    main = call.inputs[findings.op.main]
+    rank = main.ndim if isinstance(main, np.ndarray) else 0
     result: list[Any] = []
-    if p.role == "number":
-        own = p.plain if value is None else value
-        if isinstance(own, (int, float)) and not isinstance(own, bool):
-            with np.errstate(all="ignore"):
-                result = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
+    over: list[tuple[str, Any]] = []
+    if p.role == "number" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        with np.errstate(all="ignore"):
+            result = [change(float(value), p) for change, _what, _needs in NUMBERS.values()]
+        over = [(OVER_LENGTH, value / length)] if (length := sum_length(findings.op, call)) > 1 else []
     elif p.role == "flag":
         result = [not value]
     elif p.role == "axis" and rank:  # a tensor without axes has no other axis
@@ -292,4 +319,12 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
         result = list(p.choices)
     elif p.words:  # a number with a word for each value
         result = list(range(len(p.words)))
-    return [v for k, v in enumerate(result) if v != value and v not in result[:k]]
+    return [(repr(v), v) for k, v in enumerate(result) if v != value and v not in result[:k]] + over
+
+
+def sum_length(op: Operator, call: Call) -> int:
+    """Return how many terms each sum along the reduced axes has; 0 if the formula has none."""
+    if not reduces(op.computes):
+        return 0
+    axes, shape = op.reduced_axes(call.arguments), op.terms_shape(call.arguments)
+    return math.prod(shape[k] for k in axes if k < len(shape))

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
 from ..model.classes import grouped
 from ..record.codec import Number
 from ..record.reader import Record
 from ..record.types import GOOD, CaseRecord, Group, known, objections, scores
-from .language.translate import FIGURE, Text, _, shape
+from .language.translate import FIGURE, LETTERS, Text, _, shape
 from .language.words import ORDER
 
 # Cells of a report's matrix: a group of cases, their statuses, and the worst error among them.
@@ -134,7 +135,7 @@ class Cluster:
 
     @property
     def pattern(self) -> str:
-        """The pattern that all cases share, with N for each figure that differs; "" if they share none."""
+        """The pattern that all cases share, with a letter for each figure that differs; "" if they share none."""
         patterns = [case.detail.pattern if case.detail else "" for case in self.cases]
         return shared_text(patterns) if len(set(map(shape, patterns))) == 1 else ""
 
@@ -204,9 +205,12 @@ def clusters(record: Record) -> list[Cluster]:
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for several: the most frequent one, figures ignored, with N for each figure that differs."""
+    """Return one text for several: the most frequent one, figures ignored, with a letter for each figure that differs:
+    N, then M, L and K. Figures that are equal in every text have one letter."""
     ((form, _),) = Counter(map(shape, texts)).most_common(1)
     texts = list(dict.fromkeys(text for text in texts if shape(text) == form))
-    columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
-    figures = iter([result[0] if len(set(result)) == 1 else "N" for result in columns])
+    columns = list(zip(*(FIGURE.findall(text) for text in texts), strict=True))
+    differing = list(dict.fromkeys(column for column in columns if len(set(column)) > 1))
+    letters = dict(zip(differing, chain(LETTERS, repeat(LETTERS[-1])), strict=False))
+    figures = iter([letters.get(column, column[0]) for column in columns])
     return FIGURE.sub(lambda _: next(figures), texts[0])

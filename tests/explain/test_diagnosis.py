@@ -217,6 +217,34 @@ def test_an_eps_that_is_left_out_is_read_as_zero_though_no_call_may_have_it(dtyp
     assert told_of(call, output=lambda golden: wrong.astype(golden.dtype)) == text
 
 
+def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_the_same_results():
+    """sqrt((sum + eps) / n) for sqrt(sum / n + eps). In large rows, no digit shows whether the small eps is 0."""
+    over = "itself divided by the length of the sum"
+    sizes = np.linspace(1, 2, 6).reshape(6, 1)
+    for size, values in ((1, f"1e-06 / 0.0 / {over} / another number"), (1e-3, over)):
+        x = np.float32(NORM["x"] * sizes * size)
+        outputs = {"yOut": np.zeros_like(x), "rstdOut": np.zeros_like(x[:, :1])}
+        call = Call("aclnnRmsNorm", "ascend910b", {**NORM, "x": x}, {"epsilon": 1e-5}, outputs)
+        made = x / np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5 / 20) * NORM["gamma"]
+        assert told_of(call, output=lambda golden, made=made: np.float32(made)) == (
+            f"the attribute epsilon is read as {values}"
+        )
+
+
+def test_a_factor_near_1_is_not_called_1():
+    wrong = cause(lambda v: v * (1 + 3 * 2.0**-20))
+    assert wrong == "all wrong by the factor 1.0000029"
+
+
+def test_a_nan_on_one_side_of_a_comparison_is_not_called_a_zero():
+    x = np.random.default_rng(3).normal(size=(6, 16)).astype(np.float32)
+    x[1, 2], x[3, 4] = np.nan, np.nan
+    call = call_of("aclnnThreshold", (6, 16), self=x, attrs={"threshold": 0.5})
+    with np.errstate(invalid="ignore"):
+        made = np.where(x > 0.5, x, np.float32(10))
+    assert told_of(call, output=lambda golden: made) == "self holds a NaN that does not reach the result"
+
+
 def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_it():
     for op, text in ((SMOOTH, "wrong sign"), (STEPS, "")):
         assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == text
@@ -420,6 +448,16 @@ def test_a_comparison_that_includes_equality_is_named():
     assert told_of(call, output=lambda golden: some(golden, (1, 2), gradient[1, 2])) != text  # the others are right
     call = call_of("aclnnHardshrink", (6, 16), self=x, attrs={"lambd": 0.5})
     assert "at the boundary of" in told_of(call, output=lambda golden: np.where(np.abs(x) == 0.5, x, golden))
+
+
+def test_a_limit_that_the_host_rounds_is_no_proof_of_a_wrong_comparison():
+    """0.30078125 is 0.3 in bfloat16: a device that does not round the threshold is above it there."""
+    x = RNG.normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy)
+    x[1, 2], x[3, 4] = 0.30078125, 0.30078125
+    for threshold, claim in ((0.3, ""), (0.30078125, "at the boundary of self a comparison takes its other side")):
+        call = call_of("aclnnThreshold", (6, 16), dtype="bfloat16", self=x, attrs={"threshold": threshold})
+        text = told_of(call, output=lambda golden: np.where(x == x[1, 2], x, golden))
+        assert text.startswith(claim) if claim else "boundary" not in text
 
 
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():

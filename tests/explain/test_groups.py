@@ -17,12 +17,13 @@ from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
-from oracle.explain.conditions import contrast, measured, roundest, sentence
+from oracle.explain.conditions import conditions, contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
 from oracle.explain.further_calls import describes
 from oracle.explain.simulations import with_operands
 from oracle.explain.where import Where, words_of
 from oracle.model.call import Call
+from oracle.model.classes import IN_ORDER
 from oracle.operators import compute
 from oracle.record.reader import Record
 from oracle.record.types import CaseRecord, Detail, WorstElement
@@ -105,6 +106,26 @@ def test_operators_that_share_condition_or_cause_are_one_group() -> None:
     assert group.operators == ("aclnnLogSoftmaxBackward", "aclnnSoftmaxBackward")
     assert group.failures == 2 * sum(not each.ok for each in one)
     assert group.failed == group.inside
+
+
+def test_an_output_smaller_than_its_operand_is_not_called_broadcast() -> None:
+    facts = facts_of(case(0, True, "float32", (3, 5), outputs={"out": "float32[]"}))
+    assert not {"out broadcast", "out spread", "the form of out"} & facts.keys()
+    assert facts["the rank of out"] == 0
+
+
+def test_what_is_said_of_a_tensor_is_a_sentence() -> None:
+    words = {"a strided last axis": "self has a strided last axis", IN_ORDER: "self is contiguous"}
+    known, _ = conditions([{"the strides of self": word} for word in words])
+    assert [[str(each) for each in own] for own in known] == [[text] for text in words.values()]
+
+
+def test_figures_that_differ_have_letters_and_equal_ones_the_same() -> None:
+    lost = "a mean is divided by the padded element count {}, not by {}"
+    assert shared_text([lost.format(64, 5), lost.format(128, 70)]) == lost.format("N", "M")
+    assert shared_text([lost.format(64, 5), lost.format(64, 7)]) == lost.format(64, "N")
+    assert shared_text(["3 of 3", "4 of 4"]) == "N of N"
+    assert CHINESE.say(Phrase("scattered: N of M")) == "零散分布：M 个中的 N 个"
 
 
 def test_a_record_of_another_version_of_the_page_has_facts() -> None:
@@ -333,6 +354,8 @@ def of_cause(number: int, cause: str) -> CaseRecord:
          "the attribute eps is read as 1e-05"),
         (["the attribute eps is read as 2.0", "the attribute eps is read as 3.0"], "the attribute eps is read as N"),
         (["NaN is replaced by a number", "an intermediate overflows"], ""),
+        (["x1 or x2 is read as if it were contiguous", "x2 is read as if it were contiguous"],
+         "x2 is read as if it were contiguous"),
     ],
 )  # fmt: skip
 def test_a_group_has_the_cause_that_all_its_failures_allow(causes: list[str], told: str) -> None:

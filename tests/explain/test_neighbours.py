@@ -98,7 +98,7 @@ CONDITIONS: list[tuple[Callable[[], list[Case]], Callable[[Any], bool], str]] = 
     (cases, lambda f: f["the rank"] == 2 and 64 < f["the number of elements"] <= 4096,  # no case has more
      "the rank is 2, and the number of elements is above 64 and at most 4096"),
     (losses, lambda f: f["the form of target"] == "of one element" and f["the rank"] == 2,
-     "the rank is 2, and the form of target is of one element"),
+     "the rank is 2, and target has one element"),
     (norms, lambda f: f["the rank"] == 3 and f["the number of elements"] > 2048,
      "the rank is 3, and the number of elements is above 2048"),
     (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",

@@ -55,15 +55,16 @@ PHRASES: tuple[str, ...] = (
     "the case passes alone, in a process of its own: state across calls",
     "the smallest case passes alone, in a process of its own: state across calls", "NaN is replaced by a number",
     "rows that are to be ignored are not zero: the ignored index is not honoured",
-    "NaN where an infinity is due: inf - inf or inf / inf in an intermediate", "an infinity has the wrong sign",
-    "zero is returned for every element", "another array is handed back in the place of the output",
+    "NaN where an infinity is due: inf - inf, inf / inf or 0 * inf in an intermediate",
+    "an infinity has the wrong sign", "zero is returned for every element",
+    "another array is handed back in the place of the output",
     "the output is removed from the call, or replaced by something that is no array",
     "an input is written to: it is taken for scratch memory",
     "memory before the output is overwritten: an offset is too small, or negative",
     "memory beyond the output is overwritten: a block is stored whole, or gaps are filled",
     "nothing at all is written, or elsewhere", "the device refuses a call that is valid",
     "the checks are made in another order, or answer another code", "overflow saturates instead of giving infinity",
-    "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate", "an intermediate overflows",
+    "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate", "an intermediate overflows",
     "wrong sign", "results below the smallest normal float32 are flushed to zero",
     "the division by the element count # is missing", "divided by the element count #, which is not asked for",
     "all wrong by the factor #", "elements are in transposed order: strides are not honoured",
@@ -80,6 +81,8 @@ PHRASES: tuple[str, ...] = (
     "its elements were shifted by one place, to the front", "it repeated at the flat index modulo its size",
     "it were aligned with the leading axes", "it were contiguous: its strides are ignored", "its strides were #, not #",
     "it had no offset: # elements too early", "they were contiguous: their strides are ignored",
+    # wrong values of an attribute
+    "another number", "itself divided by the length of the sum",
     # wrong divisors of a mean
     "the size of the output", "axis #", "all but the first axis", "all but the last axis", "one too many",
     "one too few", "the rank", "the number of samples that are not ignored",
@@ -106,13 +109,15 @@ SENTENCES: tuple[str, ...] = (
     "{reason} (and 1 other reason)", "The strict layer does not judge {names}: a given function.",
     "{names} is read as if {reading}", "{names} are read as if {reading}", "{name} is written as if {reading}",
     "{names} is read without its sign", "{names} is read with 0 for NaN",
+    "{names} holds a NaN that does not reach the result",
     "{names} is read with the largest number for infinities",
     "{names} is read with its subnormal numbers flushed to zero",
     "{names} is read with its numbers below {least} flushed to zero", "{names} is rounded to {type} when it is read",
     "{names} has its bits taken for those of {type}", "{names} counts as absent", "{names} are exchanged",
     "at the boundary of {names} a comparison takes its other side: >= for >, or the reverse",
     "all wrong by factors from {low} to {high}", "all wrong by the factor {times}, as if {reading}",
-    "the attribute {name} is read as {value}", "the attribute {name} is added to the root, not to the number under it",
+    "the attribute {name} is read as {value}", "{value} / {other}",
+    "the attribute {name} is added to the root, not to the number under it",
     "a step of the formula is wrong: {old} becomes {new} in {rule}",
     "a step of the formula is wrong: {old} becomes {new}",
     "a step of the formula is wrong: {what}",
@@ -161,7 +166,15 @@ SENTENCES: tuple[str, ...] = (
     "the lengths of the axes repeat", "the lengths of the axes all differ", "{name} is of another type",
     "{name} is not of another type", "the axis is {value}", "the axis counted from the end is {value}",
     "the axis counted from {start} is {value}", "{name} is given", "{name} is absent", "{name} is contiguous",
-    "{name} is not contiguous", "{name} begins at an offset", "{name} begins at no offset", "{name} has a stride of 0",
+    "{name} is not contiguous", "{name} begins at an offset", "{name} begins at no offset",
+    "{name} has a strided last axis", "{name} has gaps between its rows", "{name} has its axes out of order",
+    "{name} has a stride of 0 along its first axis", "{name} has a stride of 0 along its last axis",
+    "{name} has a stride of 0 along every axis", "{name} has strides of 0 along some axes",
+    "{name} has the full shape and is contiguous", "{name} has the full shape and is not contiguous",
+    "{name} has the full shape and a stride of 0", "{name} has one element",
+    "{name} is broadcast along all axes but the last", "{name} is broadcast along the last axis alone",
+    "{name} is broadcast along the first axis alone", "{name} is broadcast along one middle axis",
+    "{name} is broadcast along several axes", "{name} has a stride of 0",
     "{name} has no stride of 0", "{name} holds values that are not finite", "{name} holds finite values alone",
     "the data holds values that are not finite", "the data holds finite values alone", "{name} is broadcast",
     "{name} is not broadcast", "{name} holds several values and is broadcast",
@@ -171,11 +184,11 @@ SENTENCES: tuple[str, ...] = (
 
 
 DOMAIN = "aclnn-oracle"
-# The figures of a phrase: an index, an ordinal, a number that is no part of a word (float32) or of a version, and N,
-# which stands for differing numbers.
+LETTERS = "NMLK"  # they stand for differing numbers
+# The figures of a phrase: an index, an ordinal, a number that is no part of a word (float32) or of a version, a letter.
 FIGURE = re.compile(
     r"\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|"
-    r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|N)(?![\w])"
+    r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|[K-N])(?![\w])"
 )
 
 NAME = r"[A-Za-z_]\w*"

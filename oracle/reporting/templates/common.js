@@ -11,7 +11,7 @@ const make = (tag, props = {}, ...children) => {
 // Language: the page is written in D.base; <i-t> and data-t say what to exchange, D.swap with what. What was chosen is
 // remembered where the browser allows it; else the browser's own language decides.
 const LANGUAGES = { en: { tag: "en", name: "English" }, zh: { tag: "zh-CN", name: "中文" } };
-const FIGURE = /\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|N)(?!\w)/g;
+const FIGURE = /\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|[K-N])(?!\w)/g;
 const store = {
   get() { try { return localStorage.getItem("aclnn-oracle language"); } catch { return null; } },
   set(value) { try { localStorage.setItem("aclnn-oracle language", value); } catch { /* a file:// page may not */ } },
