@@ -182,11 +182,12 @@ def _group(cluster: Cluster, language: Language) -> Iterator[str]:
     why = f"{say(Phrase(group.cause))} ({say(cluster.cause_share)})" if group.cause else ""
     first = why if why and (cluster.is_explained or not where) else where
     texts[0] += f"{language.colon}{first}" if first else ""
+    fits = len(texts[0]) <= LINE  # else a row says it in full
     if where:
         counts = say(cluster.counts)
-        text = counts if first is where else f"{say(Phrase(group.where))}{language.colon}{counts}"
+        text = counts if first is where and fits else f"{say(Phrase(group.where))}{language.colon}{counts}"
         texts.append(_row(say(_("where")), text))
-    if why and first is where:
+    if why and (first is where or not fits):
         texts.append(_row(say(_("cause")), why))
     if group.apart:
         texts.append(_row(say(_("open")), say(Phrase(group.apart))))

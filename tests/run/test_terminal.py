@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,15 @@ def test_the_verdict_stands_first_then_few_failures_in_full_and_many_by_their_gr
     assert len(lines) <= MIDDLE
     assert lines[-2:] == ["... and 6 more groups, 450 cases", "-v shows each failure in full"]
     assert failures(many, CHINESE, MIDDLE)[0] == "3,000 个用例中有 3,000 个失败。"
+
+
+def test_a_cause_that_is_too_long_for_the_first_line_has_a_line_of_its_own() -> None:
+    for cause, lines in (("short", 0), ("a step is wrong: " + "x" * 120, 1)):
+        record = synthetic.grouped([failed(number) for number in range(30)])
+        (group,) = record.groups
+        record = replace(record, groups=(replace(group, what="r" * 80, cause=cause, explained=30),))
+        shown = failures(record, ENGLISH, MIDDLE)
+        assert sum(line.lstrip().startswith("cause") and f"{cause} (30 / 30)" in line for line in shown) == lines
 
 
 def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_terminal() -> None:
