@@ -18,6 +18,7 @@ from ..numerics.exact.rationals import Undefined
 from ..numerics.expressions import TOTAL, text
 from ..numerics.orders.reducing import reduces
 from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
 from .computations import WRONG_STEP, answer_of
 from .findings import Findings
 from .simulations import bits_of, gives, is_telling
@@ -52,7 +53,7 @@ def wrong_step(findings: Findings) -> Iterator[str]:
 
 def _in_words(op: Operator, what: str) -> str:
     """Return a change of a formula with the names of parameters, and the reductions, in the place of symbols."""
-    names = {symbol: p.name for symbol, p in op.by_symbol.items()}
+    names = {symbol: _name(symbol, p) for symbol, p in op.by_symbol.items()}
     if reduces(op.computes):
         names |= {s.name: f"{WORDS.get(s.kind, s.kind)}({_bare(text(s.terms))})" for s in graph_of(op).stages}
         names[ROW_TOTAL] = "stage 0"
@@ -62,6 +63,11 @@ def _in_words(op: Operator, what: str) -> str:
         return re.sub(SYMBOL, word, named) if found[0].startswith("stage") or found[0] == ROW_TOTAL else named
 
     return re.sub("`([^`]*)`", lambda formula: f"`{_bare(re.sub(SYMBOL, word, formula[1]))}`", what)
+
+
+def _name(symbol: str, p: Parameter) -> str:
+    """Return a parameter's name, or which of its parts a symbol stands for."""
+    return f"part {p.parts.index(symbol) + 1} of {p.name}" if p.parts else p.name
 
 
 def _bare(formula: str) -> str:

@@ -45,6 +45,18 @@ def test_a_wrong_step_is_named_in_the_words_of_the_parameters(op, attrs, formula
     assert told_of_formula(op, attrs, formula, dtype=dtype) == f"a step of the formula is wrong: {step}"
 
 
+def test_the_halves_of_an_operand_have_names_of_their_own():
+    def swapped(x):
+        one, two = np.split(x, 2, -1)
+        return two * sigmoid(two) * one
+
+    x = RNG.normal(size=(6, 16)).astype(np.float32)
+    call = call_of("aclnnSwiGlu", (6, 16), attrs={"dim": -1}, x=x)
+    call.outputs["out"] = np.zeros((6, 8), np.float32)
+    text = told_of(call, output=lambda golden: swapped(x.astype(np.float64)).astype(np.float32), steps=True)
+    assert text == "a step of the formula is wrong: `part 1 of x` becomes `part 2 of x` in `-part 1 of x`"
+
+
 def test_a_step_is_looked_for_only_on_request_and_among_enough_numbers():
     op, attrs, formula, _ = STEPS[0]
     assert told_of_formula(op, attrs, formula, steps=False) == ""
