@@ -92,8 +92,13 @@ def _cause(findings: Findings, steps: bool) -> str:
         if steps and not simulated and family_of(text) in VAGUE:
             text = next(wrong_step(findings), text)
         claims += [(text, text != NOTHING or not _in_rows_of_one(findings))] if text else []
-    alone = len({family_of(cause) for cause, _ in claims}) == 1
+    alone = len({family_of(cause) for cause, _ in claims}) == 1 and not _are_rivals(simulated)
     return next((cause for cause, proof in claims if proof), "") if alone else ""
+
+
+def _are_rivals(simulated: Sequence[Explanation]) -> bool:
+    """Return whether claims about several attributes fit: where alpha is 0, other attributes matter no more."""
+    return len({each.of for each in simulated if each.of.startswith("the attribute")}) > 1
 
 
 def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
@@ -299,8 +304,8 @@ def _stale(findings: Findings) -> Iterator[str]:
     before = g[: where[0]]
     for distance in where[0] - np.flatnonzero(before == a[where[0]])[::-1][:SHIFTS]:
         if near(a[where], g[where - distance], 1).all():
-            text = f"the results of the {distance} elements before stand where {findings.places}"
-            yield f"{text}: a share of the work is lost"
+            text = f"elements have the results of the elements {distance} places before them"
+            yield f"{text}: a share of the work is lost ({findings.places})"
             return
 
 

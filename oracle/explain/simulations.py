@@ -97,10 +97,12 @@ def gives(other: Reference, findings: Findings) -> bool:
 
 def bits_of(away: Array, off: Array, other: Reference) -> Array:
     """Return the evidence of each wrong number in bits: how many times nearer it is to the prediction than to the right
-    number, to within a unit in the last place. A number that is slightly wrong is near to many numbers."""
+    number, to within a unit in the last place. A number that is slightly wrong is near to many numbers, and a NaN or an
+    infinity has many causes."""
     unit = 2.0 ** -FORMATS[str(other.golden.dtype)].mant * np.abs(other.value)
     nearer = off / np.maximum(away, unit)
-    return np.asarray(np.where(np.isfinite(nearer), np.log2(np.maximum(nearer, 2)), BITS))
+    others = np.where(np.isfinite(away), BITS, 1.0)  # a predicted number where the right one is not finite; or NaN
+    return np.asarray(np.where(np.isfinite(nearer), np.log2(np.maximum(nearer, 2)), others))
 
 
 def is_telling(wrong: Array) -> bool:

@@ -66,7 +66,7 @@ def test_what_a_claim_says_of_values():
         (lambda v: some(v, (slice(None), [2, 3, 6, 7]), 0), VALUES, "float32",
          "zero where 2 of every 4 indices of axis 1, the first 2 of 8: a share of the work is lost"),
         (lambda v: some(v, slice(4, 5), v[2]), VALUES, "float32",
-         "the results of the 16 elements before stand where one row: 4 of 6: a share of the work is lost"),
+         "elements have the results of the elements 16 places before them: a share of the work is lost (one row: 4"),
         (lambda v: v.T.reshape(v.shape), VALUES, "float32", "elements are in transposed order"),
         (lambda v: np.roll(v, 3), VALUES, "float16", "the right values in the wrong places"),
         (lambda v: v * np.nan, VALUES, "float32", "NaN where a number is due"),
@@ -234,6 +234,21 @@ def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_
 def test_a_factor_near_1_is_not_called_1():
     wrong = cause(lambda v: v * (1 + 3 * 2.0**-20))
     assert wrong == "all wrong by the factor 1.0000029"
+
+
+def test_two_attributes_that_give_the_same_results_are_both_no_cause():
+    """Where alpha is 0, a device that ignores isResult gives zeros, as one with an inputScale of 0 does."""
+    for alpha, text in ((0.0, ""), (1.0, "the attribute isResult is read as False")):
+        given = {"alpha": alpha, "isResult": True, "inputScale": 0.5}
+        call = call_of("aclnnEluBackward", (6, 16), attrs=given)
+        wrong = compute(replace(call, attrs={**call.attrs, "isResult": False}))
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == text
+
+
+def test_one_nan_proves_no_attribute():
+    """inf * 0 in a device that ignores isResult; an infinite alpha gives NaN, too."""
+    call = call_of("aclnnEluBackward", (), attrs={"alpha": 1.5, "isResult": True})
+    assert "the attribute" not in told_of(call, output=lambda golden: golden * np.float32(np.nan))
 
 
 def test_a_nan_on_one_side_of_a_comparison_is_not_called_a_zero():

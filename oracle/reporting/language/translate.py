@@ -133,7 +133,7 @@ SENTENCES: tuple[str, ...] = (
     "the mean is divided by {count} ({what}), not by {right}", "the size of {name}",
     "zero where {places}: a share of the work is lost", "NaN where {places}: a share of the work is lost",
     "infinite where {places}: a share of the work is lost",
-    "the results of the {count} elements before stand where {places}: a share of the work is lost",
+    "elements have the results of the elements {count} places before them: a share of the work is lost ({places})",
     "elements are not written: a tile, a tail or a core's share of the work is lost ({places})",
     "elements are not written ({places})",
     "zero is written at row * {count} + {name} of ignored rows: other gradients are lost",
