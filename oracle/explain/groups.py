@@ -30,6 +30,7 @@ from ..reporting.summary import command_for
 from .conditions import Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, facts_of, shared_value
+from .scaled import BY_A_FACTOR
 from .simulations import AS_IF, EITHER, OR, READ_AS
 from .where import Where, words_of
 
@@ -129,9 +130,11 @@ class Part:
 
 
 def key_of(cause: str) -> str:
-    """Return the text that the causes of one bug have in common, for any dtype: one for any wrong reading of memory."""
-    alike = DTYPE.sub("…", shape(cause))
-    return "as if" if " as if " in cause or "strides" in cause else alike.replace(f"{OR}#", "")
+    """Return the text that the causes of one bug have in common, for any dtype. All wrong readings of memory have one
+    text, and so have all of an attribute."""
+    if any(words in cause for words in ("read as if", "written as if", "strides")):
+        return "as if"
+    return DTYPE.sub("…", shape((cause.partition(BY_A_FACTOR)[2] or cause).partition(READ_AS)[0]))
 
 
 def rule_of(case: CaseRecord) -> str:
@@ -311,9 +314,10 @@ def _shared_cause(causes: Sequence[str]) -> str:
     factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
     if len(factors) > 1:
         return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
-    if all(cause.startswith("the attribute") and READ_AS in cause for cause in causes):
-        name, _, values = causes[0].partition(READ_AS)
-        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in causes)]
+    read = [cause.partition(BY_A_FACTOR)[2] or cause for cause in causes]
+    if all(cause.startswith("the attribute") and READ_AS in cause for cause in read) and set(read) & set(causes):
+        name, _, values = read[0].partition(READ_AS)
+        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in read)]
         if common:
             return f"{name}{READ_AS}{OR.join(common)}"
     if all(AS_IF in cause for cause in causes):  # one bug: only an operand that every failure allows

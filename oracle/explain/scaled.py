@@ -18,6 +18,7 @@ from .findings import Findings, near, spreads
 OPPOSITE = 16  # units in the last place within which a number equals another one with the other sign
 ALIKE = 2.0**-6  # the relative spread within which values are treated as one value
 SLIGHT = 0.1  # a factor closer to 1 than this has a name only if it is off by a power of two
+BY_A_FACTOR = ", as if "  # between a factor and the attribute that explains it
 MANY_SIZES = 4  # distinct magnitudes that prove a factor without a name
 
 
@@ -123,7 +124,7 @@ def _common_factor(findings: Findings) -> tuple[float, float]:
 def as_a_factor(findings: Findings, text: str) -> str:
     """Return a claim about an attribute as a mere factor; "" if the results are not wrong by one factor."""
     times, _ = _common_factor(findings)
-    return f"all wrong by the factor {written(times)}, as if {text}" if times else ""
+    return f"all wrong by the factor {written(times)}{BY_A_FACTOR}{text}" if times else ""
 
 
 def written(factor: float) -> str:

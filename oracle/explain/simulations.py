@@ -32,7 +32,16 @@ BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by c
 READ_AS, OR = "is read as ", " / "  # a value, or the values that give the same results
 AS_IF, EITHER = " is read as if ", " or "  # between operands and a reading; between operands that it fits
 ANOTHER, NEARBY = "another number", 0.1  # that far from a value towards the given one, a number gives the same results
-OVER_LENGTH = "itself divided by the length of the sum"  # as in sqrt((sum + eps) / n)
+OVER_LENGTH = "over length"  # as in sqrt((sum + eps) / n)
+OF_ITSELF = {  # a misread number that follows from the given one, in words
+    "truncated": "itself truncated to an integer",
+    "without sign": "itself without its sign",
+    "negated": "itself with the other sign",
+    "in float16": "itself rounded to float16",
+    "in bfloat16": "itself rounded to bfloat16",
+    "inverted": "its reciprocal",
+    OVER_LENGTH: "itself divided by the length of the sum",
+}
 
 SMALLEST = 2.0**-126  # stands for 0 in calls that the checks refuse with 0: added to a number, it changes nothing
 
@@ -258,7 +267,7 @@ def _fitting(p: Parameter, call: Call, findings: Findings) -> Iterator[tuple[str
     of 0 and of 1e-5 are the same, and so are other numbers in their neighbourhood."""
     own = call.attrs.get(p.name)
     given = p.plain if own is None else own
-    for word, value in _others(p, given, call, findings):
+    for value, word in _others(p, given, call, findings).items():
         for fit in _with_value(p, value, call, findings):
             yield word, fit
             if p.role == "number" and any(_with_value(p, value + NEARBY * (given - value), call, findings)):
@@ -303,16 +312,19 @@ def _values(array: Array) -> Iterator[tuple[str, Array]]:
         yield f"has its bits taken for those of {other}", taken.astype(array.dtype)
 
 
-def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> list[tuple[str, Any]]:
-    """Return other values for an attribute, in words: misread numbers, the other words, the other flag, other axes."""
+def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> dict[Any, str]:
+    """Return other values for an attribute, with their words: misread numbers, words, the other flag, other axes."""
     main = call.inputs[findings.op.main]
     rank = main.ndim if isinstance(main, np.ndarray) else 0
     result: list[Any] = []
-    over: list[tuple[str, Any]] = []
+    named: dict[Any, str] = {}
     if p.role == "number" and isinstance(value, (int, float)) and not isinstance(value, bool):
         with np.errstate(all="ignore"):
-            result = [change(float(value), p) for change, _what, _needs in NUMBERS.values()]
-        over = [(OVER_LENGTH, value / length)] if (length := sum_length(findings.op, call)) > 1 else []
+            numbers = {name: change(float(value), p) for name, (change, _what, _needs) in NUMBERS.items()}
+        if (length := sum_length(findings.op, call)) > 1:
+            numbers[OVER_LENGTH] = value / length
+        for name, number in numbers.items():
+            named.setdefault(number, OF_ITSELF.get(name, repr(number)))
     elif p.role == "flag":
         result = [not value]
     elif p.role == "axis" and rank:  # a tensor without axes has no other axis
@@ -321,7 +333,7 @@ def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> list[tu
         result = list(p.choices)
     elif p.words:  # a number with a word for each value
         result = list(range(len(p.words)))
-    return [(repr(v), v) for k, v in enumerate(result) if v != value and v not in result[:k]] + over
+    return {v: word for v, word in {**named, **{v: repr(v) for v in result}}.items() if v != value}
 
 
 def sum_length(op: Operator, call: Call) -> int:

@@ -231,6 +231,15 @@ def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_
         )
 
 
+def test_a_number_that_is_read_in_few_digits_is_named_by_what_becomes_of_it():
+    """A group of calls with different slopes has one sentence then."""
+    for slope in (0.3, 0.01):
+        call = call_of("aclnnLeakyReluBackward", (6, 16), attrs={"negativeSlope": slope})
+        wrong = compute(replace(call, attrs={**call.attrs, "negativeSlope": float(np.float16(slope))}))
+        text = "the attribute negativeSlope is read as itself rounded to float16"
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == text
+
+
 def test_a_factor_near_1_is_not_called_1():
     wrong = cause(lambda v: v * (1 + 3 * 2.0**-20))
     assert wrong == "all wrong by the factor 1.0000029"

@@ -353,6 +353,8 @@ def of_cause(number: int, cause: str) -> CaseRecord:
         (["the attribute eps is read as 1e-05 / 0.0", "the attribute eps is read as 1e-05"],
          "the attribute eps is read as 1e-05"),
         (["the attribute eps is read as 2.0", "the attribute eps is read as 3.0"], "the attribute eps is read as N"),
+        (["the attribute eps is read as 0.0 / another number", "all wrong by the factor 2, as if the attribute eps is"
+          " read as another number"], "the attribute eps is read as another number"),
         (["NaN is replaced by a number", "an intermediate overflows"], ""),
         (["x1 or x2 is read as if it were contiguous", "x2 is read as if it were contiguous"],
          "x2 is read as if it were contiguous"),

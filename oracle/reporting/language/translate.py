@@ -82,7 +82,9 @@ PHRASES: tuple[str, ...] = (
     "it were aligned with the leading axes", "it were contiguous: its strides are ignored", "its strides were #, not #",
     "it had no offset: # elements too early", "they were contiguous: their strides are ignored",
     # wrong values of an attribute
-    "another number", "itself divided by the length of the sum",
+    "another number", "itself divided by the length of the sum", "itself truncated to an integer",
+    "itself without its sign", "itself with the other sign", "itself rounded to float16", "itself rounded to bfloat16",
+    "its reciprocal",
     # wrong divisors of a mean
     "the size of the output", "axis #", "all but the first axis", "all but the last axis", "one too many",
     "one too few", "the rank", "the number of samples that are not ignored",
