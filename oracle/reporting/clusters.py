@@ -149,6 +149,11 @@ class Cluster:
         return simplest(self.cases)
 
     @property
+    def authority(self) -> str:
+        """Whose rule most of its cases break; "" if no case has an authority."""
+        return Counter(case.authority for case in self.cases).most_common(1)[0][0]
+
+    @property
     def counts(self) -> Text:
         """The group's counts of cases under its condition and elsewhere."""
         group = self.group

@@ -361,7 +361,7 @@ class Writer:
         return parts
 
     def cluster(self, cluster: Cluster) -> str:
-        case, group, say = cluster.simplest, cluster.group, self.say
+        case, group, whose, say = cluster.simplest, cluster.group, cluster.authority, self.say
         kind = [cluster.op, cluster.dtype, say(Phrase(group.what)), say(Phrase(cluster.pattern))]
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[group.status])}**: {what}"]
@@ -369,7 +369,7 @@ class Writer:
         causes = escape(f"{say(Phrase(group.cause))} ({say(cluster.cause_share)})") if group.cause else ""
         texts = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
-            say(_("On the authority of: {whose}", whose=escape(say(Phrase(case.authority))))) if case.authority else "",
+            say(_("On the authority of: {whose}", whose=escape(say(Phrase(whose))))) if whose else "",
             say(_("Where: {where}", where=escape(say(Phrase(group.where))))) if group.where else "",
             escape(say(cluster.counts)) if group.where else "",
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",

@@ -107,6 +107,16 @@ def test_the_simplest_case_has_the_fewest_elements(record: Any) -> None:
     assert cluster.simplest.id == small["id"]
 
 
+def test_a_group_has_the_authority_of_most_of_its_cases_not_of_the_simplest_one(record: Any) -> None:
+    """The simplest case may break a rule that only the strict bound has."""
+    ids = [f"softmax_backward/wide_row[float32-{size}]" for size in (4, 50, 60)]
+    cases = [synthetic.failing(name, authority="document") for name in ids]
+    cases[0] = synthetic.failing(ids[0], authority="project (strict bound)")
+    (cluster,) = Summary(record(cases)).clusters
+    assert cluster.authority == "document"
+    assert "On the authority of: document" in summary.render([record(cases)])
+
+
 def test_a_hole_is_a_family_without_a_type_that_the_operator_has(record: Any) -> None:
     cases = [
         synthetic.case(f"softmax_backward/{f}[{d}]") for f, d in (("a", "float32"), ("a", "float16"), ("b", "float32"))
