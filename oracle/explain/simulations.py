@@ -270,8 +270,13 @@ def _fitting(p: Parameter, call: Call, findings: Findings) -> Iterator[tuple[str
     for value, word in _others(p, given, call, findings).items():
         for fit in _with_value(p, value, call, findings):
             yield word, fit
-            if p.role == "number" and any(_with_value(p, value + NEARBY * (given - value), call, findings)):
+            if p.role == "number" and any(_with_value(p, _beside(value, given), call, findings)):
                 yield ANOTHER, fit
+
+
+def _beside(value: float, given: float) -> float:
+    """Return a number near a value, on the side of the given one."""
+    return value + NEARBY * (given - value if math.isfinite(given) else value)
 
 
 def _with_value(p: Parameter, value: Any, call: Call, findings: Findings) -> Iterator[Explanation]:

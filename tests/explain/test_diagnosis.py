@@ -231,6 +231,16 @@ def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_
         )
 
 
+def test_next_to_an_infinite_number_no_number_is_proved_that_others_near_it_equal():
+    x = np.float32(1e6 * NORM["x"])
+    outputs = {"yOut": np.zeros_like(x), "rstdOut": np.zeros_like(x[:, :1])}
+    call = Call("aclnnRmsNorm", "ascend910b", {**NORM, "x": x}, {"epsilon": np.inf}, outputs)
+    wrong = compute(replace(call, attrs={"epsilon": 1e-6}))
+    assert told_of(call, output=lambda golden: wrong) == (
+        "the attribute epsilon is read as 1e-06 / 1.0 / 0.0 / another number"
+    )
+
+
 def test_a_number_that_is_read_in_few_digits_is_named_by_what_becomes_of_it():
     """A group of calls with different slopes has one sentence then."""
     for slope in (0.3, 0.01):
@@ -344,7 +354,7 @@ def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computati
         assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == claimed
 
 
-def test_beside_an_infinite_golden_no_other_number_is_near():
+def test_next_to_an_infinite_golden_no_other_number_is_near():
     given, golden = np.array([1.0, np.inf, np.inf, np.nan]), np.array([np.inf, np.inf, -np.inf, np.inf])
     assert near(given.astype(np.float32), golden.astype(np.float32)).tolist() == [False, True, False, False]
 
