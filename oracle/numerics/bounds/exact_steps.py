@@ -20,7 +20,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import FORMATS, FloatFormat
 from ..exact.enclosures import constant_value
-from ..expressions import ROUNDINGS, Expression
+from ..expressions import ROUNDINGS, ZERO, Expression
 from ..floats.rounding import FLOAT64, quantize
 from ..programs import UFUNCS
 from ..traversal import is_irrational_step, names_of, walk
@@ -96,6 +96,29 @@ def is_power_of_two(node: Expression) -> bool:
     """Return whether a node is a constant +-2^k: a product with it is exact."""
     value = node.value if node.op == "constant" else None
     return isinstance(value, Fraction) and value != 0 and constant_bits(value) == 1
+
+
+def rest_of_sum(a: Expression, total: Expression) -> Expression | None:
+    """Return c of a total a + c; None for another node."""
+    if total.op != "+":
+        return None
+    one, other = total.args
+    return other if one is a else one if other is a else None
+
+
+def are_indices(condition: Expression) -> bool:
+    """Return whether an operand is compared with a whole number for equality, like a class index: an exact integer."""
+    a, b = condition.args
+    known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
+    whole = known is not None and known.denominator == 1
+    return condition.op in ("==", "!=") and whole and "symbol" in (a.op, b.op)
+
+
+def is_clamped(node: Expression) -> bool:
+    """Return whether a node is 0 for half of its operands, like min(x, 0) and products with it."""
+    if node.op in ("neg", "*"):
+        return any(map(is_clamped, node.args))
+    return node.op in ("min", "max") and any(a is ZERO for a in node.args)
 
 
 @lru_cache(maxsize=4096)

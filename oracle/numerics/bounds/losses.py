@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import NamedTuple
 
 from ..exact.enclosures import constant_value
@@ -41,7 +40,7 @@ from ..expressions import (
 from ..floats.rounding import FLOAT64, NARROW, Arithmetic
 from ..traversal import walk
 from .building import EXACT, SECOND_ORDER, Loss, evened, larger, over, picked, plus, times, together, worst
-from .exact_steps import Facts, constant_bits, grid, is_power_of_two
+from .exact_steps import Facts, are_indices, constant_bits, grid, is_clamped, is_power_of_two, rest_of_sum
 
 FAR = 2.0**10  # a larger relative error: only numbers that are zero or infinite in every format have it
 NO_BOUND = 2.0**300  # an error beyond float32: the possible loss of a quotient if its divisor is read as 0
@@ -174,8 +173,7 @@ class _Rules:
         return error if short is None else minimum(error, short)
 
     def _error_of_share(self, node: Expression) -> Expression | None:
-        """Return the error of a share a / (a + c), of its square or of a choice of shares; None for other nodes. The
-        relative errors of a and c count as much as the share of c: little if a is larger."""
+        """Return the error of a share a / (a + c), of its square or of a choice of shares; None for other nodes."""
         if node.op in ("neg", "abs"):
             return self._error_of_share(node.args[0])
         if node.op == "where" and self.doubt(node.args[0]) is None:
@@ -185,13 +183,21 @@ class _Rules:
             error = self._error_of_share(node.args[0])
             twice = None if error is None else times(constant(2 * SECOND_ORDER), times(self.size(node.args[0]), error))
             return None if twice is None else plus(twice, times(constant(self.arithmetic.unit), self.size(node)))
-        a, c = _parts_of_share(node) or (node, node)
-        one, other = self.loss(a), self.loss(c)
-        if a is c or not (self.facts.sign(a) > 0 and self.facts.sign(c) > 0 and one.absolute is ZERO is other.absolute):
+        lost = self._of_parts(node.args[0], node.args[1]) if node.op == "/" else None
+        rounded = constant(self.arithmetic.unit + self.accuracy("/"))
+        return None if lost is None else times(times(constant(SECOND_ORDER), self.size(node)), plus(rounded, lost))
+
+    def _of_parts(self, a: Expression, total: Expression) -> Expression | None:
+        """Return the relative error of a share a / (a + c) from those of a and c: they count as much as the share of c,
+        little if a is larger. None if the total is no such sum of positive numbers with relative errors only."""
+        c = rest_of_sum(a, total)
+        if c is None or not (self.facts.sign(a) > 0 and self.facts.sign(c) > 0):
             return None
-        relative = minimum(plus(constant(one.relative + other.relative), plus(one.scaled, other.scaled)), constant(FAR))
-        lost = plus(constant(self.arithmetic.unit + self.accuracy("/")), over(relative, ONE + over(a, c)))
-        return times(times(constant(SECOND_ORDER), self.size(node)), lost)
+        one, other = self.loss(a), self.loss(c)
+        if not one.absolute is ZERO is other.absolute:
+            return None
+        both = plus(constant(one.relative + other.relative), plus(one.scaled, other.scaled))
+        return over(minimum(both, constant(FAR)), ONE + over(a, c))
 
     def _shortfall(self, node: Expression) -> Expression | None:
         """Return a multiple of 1 - |node|, computed without cancellation: an upper bound of a right kernel's error."""
@@ -205,8 +211,9 @@ class _Rules:
         if node.op == "where":
             shorts = [self._shortfall(a) for a in node.args[1:]]
             return None if None in shorts else where(node.args[0], *(s for s in shorts if s is not None))
-        a, c = _parts_of_share(node) or (node, node)
-        if a is not c and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
+        a, *others = node.args or (node,)
+        c = rest_of_sum(a, others[0]) if node.op == "/" else None
+        if c is not None and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
             scaled = minimum(plus(self.loss(a).scaled, self.loss(c).scaled), constant(FAR))
             return times(plus(constant(5), scaled), over(ONE, ONE + over(a, c)))
         return None
@@ -215,6 +222,12 @@ class _Rules:
         one, other = self.loss(a), self.loss(b)
         exact = self.facts.bits(node) <= self.arithmetic.digits or is_power_of_two(a) or is_power_of_two(b)
         relative = one.relative + other.relative + (0.0 if exact else self.arithmetic.unit)
+        scaled = together(one.scaled, other.scaled)
+        lost = self._of_parts(a, b.args[1]) if self.of_device and b.op == "/" else None
+        if lost is not None:  # a * (n / (a + c)): errors of a cancel
+            top = self.loss(b.args[0])
+            relative = top.relative + 2 * self.arithmetic.unit + self.accuracy("/")
+            scaled = together(top.scaled, lost)
         if relative > self.arithmetic.unit:
             relative *= SECOND_ORDER
         reach = self.size(a)
@@ -224,7 +237,7 @@ class _Rules:
             relative,
             plus(times(self.size(b), one.absolute), times(reach, other.absolute)),
             plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
-            together(one.scaled, other.scaled),
+            scaled,
         )
 
     def _quotient(self, node: Expression, a: Expression, b: Expression) -> Loss:
@@ -316,7 +329,7 @@ class _Rules:
             below = ZERO  # it changes the result by far less than a rounding
         underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
         relative = self.accuracy("exp") * SECOND_ORDER
-        if self.arithmetic.digits > FLOAT64.digits or (self.of_device and _is_clamped(a)):  # e^0 is 1 everywhere
+        if self.arithmetic.digits > FLOAT64.digits or (self.of_device and is_clamped(a)):  # e^0 is 1 everywhere
             return Loss(0.0, ZERO, underflow, plus(scaled, where(equal(a, ZERO), ZERO, constant(relative))))
         return Loss(relative, ZERO, underflow, scaled)
 
@@ -408,7 +421,7 @@ class _Rules:
             parts = [d for d in map(self.doubt, condition.args) if d is not None]
             return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
         a, b = condition.args
-        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero) or _are_indices(condition):
+        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero) or are_indices(condition):
             return None
         reach = self._reach(a, b)
         decided = (reach < abs(a - b)) | equal(reach, ZERO)  # two zeros without an error are equal
@@ -425,26 +438,3 @@ _NAMES = {
     "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
     "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc", **dict.fromkeys(ROUNDINGS, "rounding"),
 }  # fmt: skip
-
-
-def _parts_of_share(node: Expression) -> tuple[Expression, Expression] | None:
-    """Return a and c of a / (a + c)."""
-    if node.op != "/" or node.args[1].op != "+":
-        return None
-    a, (one, other) = node.args[0], node.args[1].args
-    return (a, other) if one is a else (a, one) if other is a else None
-
-
-def _are_indices(condition: Expression) -> bool:
-    """Return whether an operand is compared with a whole number for equality, like a class index: an exact integer."""
-    a, b = condition.args
-    known = next((side.value for side in (a, b) if side.op == "constant" and isinstance(side.value, Fraction)), None)
-    whole = known is not None and known.denominator == 1
-    return condition.op in ("==", "!=") and whole and "symbol" in (a.op, b.op)
-
-
-def _is_clamped(node: Expression) -> bool:
-    """Return whether a node is 0 for half of its operands, like min(x, 0) and products with it."""
-    if node.op in ("neg", "*"):
-        return any(map(_is_clamped, node.args))
-    return node.op in ("min", "max") and any(a is ZERO for a in node.args)

@@ -109,6 +109,17 @@ def test_a_share_near_one_loses_its_roundings_and_little_of_its_parts_errors(squ
     assert (bound[x < -7] <= (10 if squared else 5) * FLOAT32.unit).all()
 
 
+def test_a_number_times_a_share_of_it_has_its_error_once():
+    x = np.linspace(-28, 28, 4001).astype(np.float32).astype(np.float64)
+    root = trace(lambda x: exp(x * 3) * (2 / (exp(x * 3) + 1)))
+    value, bound = bound_of(root, FLOAT32, {"x": x}, x.shape)
+    for sign in (-1, 1):  # an exponential of 4 ULP, and a quotient of one, to the same side
+        power = (np.exp((x * 3).astype(np.float32).astype(np.float64)) * (1 + sign * 2.0**-21)).astype(np.float32)
+        factor = np.nextafter(np.float32(2) / (power + 1), np.float32(sign * 3))
+        assert (np.abs(power * factor - value) <= bound).all()
+    assert (bound <= 6 * FLOAT32.unit * value)[x > 8].all()
+
+
 @pytest.mark.parametrize("arithmetic", [FLOAT64, COMPILED_FLOAT64], ids=["numpy", "compiled"])
 def test_products_of_exact_operands_cost_nothing_absolute(arithmetic):
     for name, units in {"sigmoid": 0, "tanh": 0, "log_sigmoid": arithmetic.accuracy["exp"]}.items():
