@@ -62,9 +62,10 @@ def cell_of(values: Array) -> Array:
     return np.asarray(np.ascontiguousarray(values, np.float32).view(np.uint32) >> np.uint32(SHIFT))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def table(bound: Expression) -> Array:
-    """Return, per cell, an upper bound of a bound with a single operand; infinity if no bound is known."""
+    """Return, per cell, an upper bound of a bound with a single operand; infinity if no bound is known. A table
+    has half a MiB."""
     names = names_of(bound)
     starts, counts = _cells()
     first = (starts << np.uint32(SHIFT)).view(np.float32)
