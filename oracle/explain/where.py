@@ -56,6 +56,8 @@ class Word:
         if self.how == ":":
             text, parts = str(findings).lower(), self.value.lower().split(",")
             return any(part == text if self.name == "dtype" and part in DTYPES else part in text for part in parts)
+        if self.name == "op":  # both names of the operator
+            return (self.value.lower() in str(findings).lower().split()) == (self.how == "=")
         if isinstance(findings, bool):
             findings = "yes" if findings else "no"
         if self.step and isinstance(findings, int):
@@ -160,18 +162,18 @@ def _word(text: str, recorded: bool) -> Word:
         raise OracleError(
             f"--where {text!r}: only the cases of a record have a status; --rerun-failed RECORD repeats what failed"
         )
-    if name == "status" and how in (":", "=") and not set(value.split(",")) <= set(STATUSES):
+    if name == "status" and how in (":", "=", "!=") and not set(value.split(",")) <= set(STATUSES):
         raise OracleError(f"--where {text!r}: {unknown('status', value, STATUSES)}")
-    if how in ("<", "<=", ">", ">=") and not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value):
-        raise OracleError(f"--where {text!r}: {value!r} is no number")
     if not value:
         raise OracleError(f"--where {text!r}: has no value after {how}")
-    if name == "op" and how in ("=", "!="):
-        how = ":" if how == "=" else how
-    word = Word(name, how, value, int(result["step"] or 0))
-    if name == "dtype" and how in (":", "=") and not any(map(word.holds, DTYPES)):
+    if value.startswith(tuple("=<>")):
+        raise OracleError(f"--where {text!r}: is no comparison; write {', '.join(_COMPARED)}")
+    ordered = how in ("<", "<=", ">", ">=")
+    if (ordered or (how != ":" and name in SIZES)) and not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value):
+        raise OracleError(f"--where {text!r}: {value!r} is no number")
+    if name == "dtype" and not ordered and not any(map(Word(name, how.removeprefix("!"), value).holds, DTYPES)):
         raise OracleError(f"--where {text!r}: {unknown('dtype', value, DTYPES)}")
-    return word
+    return Word(name, how, value, int(result["step"] or 0))
 
 
 def chosen_by(cases: Iterable[Case], text: str | None) -> list[Case]:
