@@ -420,7 +420,8 @@ def _header(records: Sequence[Record], shard: str) -> RunHeader:
         name: ", ".join(sorted({record.header.versions.get(name, "none") for record in records}))
         for name in first.versions
     }
-    return replace(first, planned=planned, shard=shard, versions=versions)
+    command = re.sub(r" --(oracle-)?shard[ =]\d+/\d+\b", "", first.command)  # of the whole run
+    return replace(first, planned=planned, shard=shard, versions=versions, command=command)
 
 
 def _duration(records: Sequence[Record]) -> float:

@@ -51,6 +51,12 @@ def test_empty_shards_alone_are_no_run_that_ended_well(tmp_path, capsys):
     assert "nothing was judged" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("option", ["--shard 1/2", "--shard=1/2", "--oracle-shard 1/2"])
+def test_the_command_of_the_whole_run_has_no_shard(shard, tmp_path, option):
+    parts = [shard("1/2", command=f"aclnn-oracle run {option} -q"), shard("2/2")]
+    assert merged(parts, tmp_path / "whole.jsonl")[0].header.command == "aclnn-oracle run -q"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
