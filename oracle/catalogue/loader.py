@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from ..model import errors
 from ..model.aclnn import platform
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS, Operator
@@ -34,7 +33,7 @@ from .expand.class_families import FOLDER
 from .expand.ecosystem import Volume
 from .expand.expand import expand
 from .written.layers import FILE
-from .written.reading import display, parsed, validate
+from .written.reading import content_of, display, parsed, validate
 
 # Expanded catalogues, cached in the user's cache: expanding the built-in ones takes seconds, reading a tenth of that.
 #
@@ -146,7 +145,7 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
     the tier may be omitted. Without a tier: families of the huge tier are omitted.
     """
     name = display(path)
-    content = errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
+    content = content_of(path)
     with collector_paused():
         if volume is None and _is_built_in(content):
             return _cached(content, name, tier)
@@ -177,7 +176,7 @@ def _is_built_in(content: bytes) -> bool:
 
 def is_kept(path: PathLike, tier: str | None = None) -> bool:
     """Return whether the cache contains the cases that ``load(path, tier=tier)`` returns."""
-    content = errors.read_bytes(path, errors.CATALOGUE_BYTES, display(path))
+    content = content_of(path)
     return _is_built_in(content) and _place_of(content, tier).is_file()
 
 

@@ -41,3 +41,11 @@ def test_a_file_that_is_no_catalogue_says_why_and_where(
     file.write_text(text)
     assert main(["list", str(file)]) == 2
     assert f"x.yaml{says}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["list", "coverage", "convert --to atk -o out", "golden out --catalogue"])
+def test_a_record_is_no_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text('{"type":"run"}\n{"type":"end"}\n')
+    assert main([*words.split(), str(file)]) == 2
+    assert "r.jsonl: a run record, not YAML; `aclnn-oracle report " in capsys.readouterr().err

@@ -69,8 +69,15 @@ def display(path: str | os.PathLike[str]) -> str:
 def read(path: str | os.PathLike[str], *, empty: Any = None) -> Document:
     """Read one YAML document. Raise OracleError with ``file:line`` for any surprising value. ``empty``: the data of an
     empty file; None: an empty file is an error."""
+    return parsed(content_of(path), display(path), empty=empty)
+
+
+def content_of(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a YAML file. Raise OracleError for a run record, whose YAML fault would explain nothing."""
     name = display(path)
-    return parsed(errors.read_bytes(path, errors.CATALOGUE_BYTES, name), name, empty=empty)
+    if Path(path).suffix == ".jsonl" and Path(path).is_file():
+        raise OracleError(f"{name}: a run record, not YAML; `aclnn-oracle report {name} -o r.html` makes its report")
+    return errors.read_bytes(path, errors.CATALOGUE_BYTES, name)
 
 
 def parsed(content: bytes, name: str, *, empty: Any = None) -> Document:
