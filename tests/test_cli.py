@@ -397,6 +397,15 @@ def test_a_list_of_ids_is_utf_8(here, monkeypatch, of):
             assert values["oracle_case"] == [CASE]
 
 
+def test_a_working_directory_that_is_gone_is_told(here, capsys):
+    write(here / "r.jsonl", [case("softmax_backward/a[float32]")])
+    here.joinpath("gone").mkdir()
+    os.chdir("gone")
+    here.joinpath("gone").rmdir()
+    assert cli.main(["report", str(here / "r.jsonl"), "-o", "r.html"]) == 2
+    assert "aclnn-oracle: the working directory: No such file or directory; change" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_is_told_before_the_run(here, monkeypatch, capsys):
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
     here.joinpath("outputs").mkdir()

@@ -135,10 +135,15 @@ def read_bytes(path: str | os.PathLike[str], limit: int, name: str | None = None
 
 
 def of_file(error: OSError) -> OracleError:
-    """Return the message about the file that the system refuses. Raises the error itself if it names no file."""
-    if error.filename is None:
-        raise error
-    return OracleError(f"{error.filename}: {error.strerror}")
+    """Return the message about the file that the system refuses. Raises the error itself if it names no file, except
+    for the working directory, which such an error never names."""
+    if error.filename is not None:
+        return OracleError(f"{error.filename}: {error.strerror}")
+    try:
+        Path.cwd()
+    except OSError as gone:
+        return OracleError(f"the working directory: {gone.strerror}; change into another folder")
+    raise error
 
 
 @contextmanager
