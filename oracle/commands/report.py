@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "diff",
         description="Compare two run records case by case. Exit status 1 when a case newly fails (one that ended well "
         "or did not exist in OLD and does not end well in NEW), or NEW stopped before a case, or NEW judges no number "
-        "of an operator of which OLD judged some in the same cases; else 0.",
+        "of an operator of which OLD judged some in the same cases, or the records have no case in common; else 0.",
     )
     compare.add_argument("old", type=Path, metavar="OLD.jsonl")
     compare.add_argument("new", type=Path, metavar="NEW.jsonl")

@@ -141,10 +141,16 @@ class Difference:
 
     @property
     def ok(self) -> bool:
-        """Whether no case newly fails, the new run reached the cases of the old one, and every operator with numbers
-        judged in the old run still has some."""
+        """Whether no case newly fails, the new run reached the cases of the old one, every operator with numbers judged
+        in the old run still has some, and the records have a case in common."""
         stopped = self.groups["not reached"] or (self.is_part and self.new.missing)
-        return not (self.groups["newly failing"] or stopped or self.no_longer_judged)
+        return not (self.groups["newly failing"] or stopped or self.no_longer_judged or self.is_disjoint)
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether both records have cases, and none in common: nothing is compared."""
+        ids, others = self.old.by_id.keys(), self.new.by_id.keys()
+        return bool(ids and others) and ids.isdisjoint(others)
 
     @cached_property
     def no_longer_judged(self) -> list[str]:
@@ -208,8 +214,7 @@ class Difference:
         if self.no_longer_judged:
             notes.append(_("The new run judged no number of {operators}; the old one did.",
                            operators=Listing(self.no_longer_judged)))  # fmt: skip
-        ids, others = self.old.by_id.keys(), self.new.by_id.keys()
-        if ids and others and not ids & others:
+        if self.is_disjoint:
             notes.append(_("The two records have no case in common."))
         notes += [_("The old record: {note}", note=Phrase(note)) for note in self.old.notes]
         notes += [_("The new record: {note}", note=Phrase(note)) for note in self.new.notes]

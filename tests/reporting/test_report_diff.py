@@ -78,6 +78,14 @@ def test_cases_that_a_part_leaves_out_are_not_missed(compare: Any) -> None:
     assert compare(old, [ended(f"{ID}1", "skip")], chosen="-k 1").ok
 
 
+def test_records_without_a_common_case_compare_nothing(compare: Any) -> None:
+    old, new = ([synthetic.case(f"softmax_backward/{name}[float32-3]", "pass")] for name in ("tails", "lengths"))
+    result = compare(old, new)
+    assert result.is_disjoint and not result.ok
+    assert compare([], new).ok
+    assert compare(old, old + new).ok
+
+
 def test_totals_do_not_hide_a_swap(compare: Any) -> None:
     """One fixed and one broken case leave every total unchanged."""
     a, b = "softmax_backward/a[x]", "softmax_backward/b[x]"
