@@ -261,8 +261,9 @@ def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement, explained: bool) -> Detail:
     """Explain a failed layer: the worst elements, where they lie, and the likely cause."""
     output = layer.output or judged.worst
+    ignored = failure.ignored_rows(prepared.references[output]) if output in judged.values else None
     cause = structure.cause_of_structure(
-        layer.rule, layer.reason, layer.bad, others_right=_others_right(prepared, judged, output, layer.bad)
+        layer.rule, layer.reason, layer.bad, ignored, others_right=_others_right(prepared, judged, output, layer.bad)
     )
     if output not in judged.values:
         return Detail(rule=layer.rule, cause=cause)

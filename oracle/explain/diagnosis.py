@@ -21,7 +21,7 @@ from ..operators import OPERATORS
 from ..standards.base import ulps
 from .comparisons import boundary_comparison
 from .computations import computed_in, errors_as_in, reduced_otherwise
-from .findings import NEAR, Findings, is_of_values, near
+from .findings import NEAR, Findings, is_of_values, near, spreads
 from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import EITHER, ENOUGH, Explanation, read_as_other_values, read_elsewhere
@@ -359,12 +359,24 @@ def _specials(findings: Findings) -> Iterator[str]:
     lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings) and _all_finite(findings)
     if np.isnan(a).all() and lost:
         yield f"NaN where {findings.places}: a share of the work is lost"
-    if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
+    carried = _nan_operand(findings)
+    if np.isnan(a).all() and np.isfinite(g).all() and carried:
+        yield f"a NaN of {carried} is passed on where a number is due"
+    elif np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
         yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate"
     if np.isinf(a).all() and lost:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):
         yield "an intermediate overflows"
+
+
+def _nan_operand(findings: Findings) -> str:
+    """Return the operand that is NaN at every wrong element; "" if there is none."""
+    for name, array in findings.inputs.items():
+        is_float = str(array.dtype) in FORMATS and spreads(array.shape, findings.bad.shape)
+        if is_float and np.isnan(np.broadcast_to(array, findings.bad.shape)[findings.bad].astype(np.float64)).all():
+            return name
+    return ""
 
 
 def _all_finite(findings: Findings) -> bool:

@@ -27,6 +27,7 @@ def negated(findings: Findings) -> Iterator[str]:
     value, actual = findings.reference.value, findings.actual.astype(np.float64)
     signed = np.isfinite(value) & (findings.golden != 0)
     opposite = near(findings.actual, -findings.golden, OPPOSITE) | (np.abs(actual + value) <= findings.reference.bound)
+    opposite &= np.sign(actual) * np.sign(value) <= 0  # a bound may be wider than the number
     others = findings.bad & ~signed & ~(np.isinf(value) & (actual == -value))
     if _are_apart(findings, signed) and opposite[signed].all() and not others.any():
         yield "wrong sign"
@@ -63,7 +64,8 @@ def factor(findings: Findings) -> Iterator[str]:
     if size > 1 and abs(times / size - 1) < near_to:
         yield f"the division by the element count {size} is missing"
     elif size > 1 and abs(times * size - 1) < near_to:
-        yield f"divided by the element count {size}, which is not asked for"
+        divisor = wrong_divisor(times, near_to, findings.call)  # of a mean that is asked for
+        yield divisor or f"divided by the element count {size}, which is not asked for"
     else:
         named = named_factor(times, near_to, findings.call)
         yield from filter(None, [wrong_divisor(times, near_to, findings.call)])

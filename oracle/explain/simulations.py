@@ -29,6 +29,8 @@ ENOUGH = 3  # distinct magnitudes that a simulation must predict: fewer may agre
 
 BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by chance one time in 64
 
+OF_ONE = 9.0  # evidence for the value of one element, which is often a mere factor: some ten values are tried
+
 READ_AS, OR = "is read as ", " / "  # a value, or the values that give the same results
 AS_IF, EITHER = " is read as if ", " or "  # between operands and a reading; between operands that it fits
 ANOTHER, NEARBY = "another number", 0.1  # that far from a value towards the given one, a number gives the same results
@@ -244,14 +246,24 @@ def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
     if call is None or findings.actual.size > LARGEST:
         return
     op = OPERATORS[call.op]
-    for change in _changes(call, op):
-        for fit in explained(*change, findings):
-            yield replace(fit, text=NOT_PASSED) if fit.text == ZERO_FOR_NAN and _is_any_number(fit, findings) else fit
+    for of, text, changed in _changes(call, op):
+        for fit in explained(of, text, changed, findings):
+            if of in findings.inputs and findings.inputs[of].size == 1 and _bits_of_one(changed, findings) < OF_ONE:
+                continue
+            yield replace(fit, text=NOT_PASSED) if text == ZERO_FOR_NAN and _is_any_number(fit, findings) else fit
     for p in op.attributes:
         fits = dict(_fitting(p, call, findings))
         if fits:
             words = sorted(fits, key=lambda word: word == ANOTHER)
             yield replace(fits[words[0]], text=READ_AS + OR.join(words))
+
+
+def _bits_of_one(call: Call, findings: Findings) -> float:
+    """Return the evidence for another value of an operand of one element: all wrong elements show the same number."""
+    other = reference_of(call, findings.output)
+    actual = findings.actual.astype(np.float64)
+    bits = bits_of(np.abs(actual - other.value), np.abs(actual - findings.reference.value), other)
+    return float(np.median(bits[findings.bad]))
 
 
 def _is_any_number(fit: Explanation, findings: Findings) -> bool:

@@ -68,17 +68,20 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
     return ""
 
 
-def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, others_right: bool = True) -> str:
-    """Return the cause of a broken structure rule, or "". ``others_right``: all other elements are right."""
+def cause_of_structure(
+    rule: str, reason: str, bad: Array | None = None, ignored: Array | None = None, *, others_right: bool = True
+) -> str:
+    """Return the cause of a broken structure rule, or "". ``others_right``: all other elements are right. ``ignored``:
+    the rows that a class index excludes."""
     if rule == INPUTS:
         return "an input is written to: it is taken for scratch memory"
     if rule == WRITTEN and bad is not None:
-        places = pattern(bad)
+        places = pattern(bad, ignored)
         if not others_right:
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
         if places == "all" or places == "the only element":
             return "nothing at all is written, or elsewhere"
-        if places.startswith("scattered"):  # a lost tile does not look like this
+        if places.startswith(("scattered", "ignored rows")):  # a lost tile does not look like this
             return f"elements are not written ({places})"
         return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
     if rule == ARRAY:

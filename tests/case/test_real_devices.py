@@ -109,7 +109,7 @@ FOUND = {
     "MindSpore BCE": (
         "binary_cross_entropy_backward",
         divides_by_zero_in_float16,
-        "NaN where a number is due: 0/0",
+        "NaN where a number is due: 0 / 0",
         ("/hard_targets[float16", "/target_equals_self"),
     ),
     "PyTorch BCE": (

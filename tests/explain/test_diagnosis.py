@@ -250,9 +250,44 @@ def test_a_number_that_is_read_in_few_digits_is_named_by_what_becomes_of_it():
         assert told_of(call, output=lambda golden, wrong=wrong: wrong) == text
 
 
+def test_a_number_with_the_right_sign_has_no_wrong_one_however_wide_its_bound_is():
+    golden = round_to(VALUES, "float32")
+    right = Reference(golden, VALUES, 20 * np.abs(VALUES))
+    found = Findings(right, 6 * golden, np.ones(VALUES.shape, bool), "all")
+    assert "sign" not in cause_of_values(found)
+    assert cause_of_values(replace(found, actual=-golden)) == "wrong sign"
+
+
+def test_a_mean_over_too_many_elements_is_asked_for():
+    """The mean is over self, which has one element; target has 12."""
+    target = RNG.normal(size=(3, 4)).astype(np.float32)
+    one = np.float32([[0.5]])
+    call = call_of("aclnnMseLossBackward", (3, 4), attrs={"reduction": 1}, self=one, target=target)
+    text = told_of(call, output=lambda golden: golden / 12)
+    assert text.startswith("the mean is divided by 12 (the size of gradOutput), not by 1: all wrong by the factor")
+
+
 def test_a_factor_near_1_is_not_called_1():
     wrong = cause(lambda v: v * (1 + 3 * 2.0**-20))
     assert wrong == "all wrong by the factor 1.0000029"
+
+
+def test_one_number_in_few_digits_proves_no_other_reading_of_an_operand():
+    """Of bfloat16, a wrong factor of all results equals that of some wrong reading by chance."""
+    gradient = np.asarray(1.25, DTYPES["bfloat16"].numpy)
+    call = call_of("aclnnMseLossBackward", (6, 16), dtype="bfloat16", attrs={"reduction": 2}, gradOutput=gradient)
+    other = np.float32(gradient.view(np.float16)) / 1.25
+    text = told_of(call, output=lambda golden: (golden.astype(np.float32) * other).astype(golden.dtype))
+    assert "bits" not in text
+    assert "factor" in text
+
+
+def test_a_nan_of_an_operand_is_not_called_the_result_of_a_division():
+    x = np.full((6, 16), 9, np.float32)
+    x[1, 2], x[3, 4] = np.nan, np.nan
+    call = call_of("aclnnThresholdBackward", (6, 16), self=x, attrs={"threshold": 0.5})
+    text = told_of(call, output=lambda golden: np.where(np.isnan(x), x, golden))
+    assert text == "a NaN of self is passed on where a number is due"
 
 
 def test_two_attributes_that_give_the_same_results_are_both_no_cause():
@@ -563,4 +598,7 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     tail = np.arange(48).reshape(6, 8) >= 32
     assert "share of the work is lost (tail from element 32" in cause_of_structure("every element written", "", tail)
     assert family_of(cause_of_structure("every element written", "", gaps, others_right=False)) == "layout"
+    rows = np.arange(6) % 2 == 1
+    ignored = cause_of_structure("every element written", "", np.repeat(rows[:, None], 8, 1), rows)
+    assert ignored == "elements are not written (ignored rows (3 of 3))", "no tile is lost either"
     assert set(FAMILIES) > {"check", "changed input"}
