@@ -367,12 +367,13 @@ class Writer:
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[group.status])}**: {what}"]
         objecting = ", ".join(f"{say(Phrase(name))} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
         causes = escape(f"{say(Phrase(group.cause))} ({say(cluster.cause_share)})") if group.cause else ""
+        cause = [say(_("Likely cause: {causes}", causes=causes))] if causes else []
+        where = [say(_("Where: {where}", where=escape(say(Phrase(group.where))))), escape(say(cluster.counts))]
+        where = where if group.where else []
         texts = [
+            *(cause + where if cluster.is_explained else where + cause),
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(say(Phrase(whose))))) if whose else "",
-            say(_("Where: {where}", where=escape(say(Phrase(group.where))))) if group.where else "",
-            escape(say(cluster.counts)) if group.where else "",
-            say(_("Likely cause: {causes}", causes=causes)) if causes else "",
             say(_("Simplest: {case}", case=code(case.id))),
             self.worst(case),
             say(_("Shrink: {command}", command=code(group.shrink))) if group.shrink else "",

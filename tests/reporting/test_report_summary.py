@@ -107,6 +107,15 @@ def test_the_simplest_case_has_the_fewest_elements(record: Any) -> None:
     assert cluster.simplest.id == small["id"]
 
 
+def test_the_cause_of_a_group_stands_first_in_markdown(record: Any) -> None:
+    cases = [synthetic.failing(f"softmax_backward/f[float32-{n}]", authority="document") for n in range(3)]
+    for case in cases:
+        case["detail"]["cause"] = "wrong sign"
+    lines = [line.strip() for line in summary.render([record(cases)]).splitlines()]
+    first = next(n for n, line in enumerate(lines) if line.startswith("1. "))
+    assert lines[first + 1].startswith("Likely cause: wrong sign")
+
+
 def test_a_group_has_the_authority_of_most_of_its_cases_not_of_the_simplest_one(record: Any) -> None:
     """The simplest case may break a rule that only the strict bound has."""
     ids = [f"softmax_backward/wide_row[float32-{size}]" for size in (4, 50, 60)]
