@@ -24,7 +24,7 @@ from .computations import computed_in, errors_as_in, reduced_otherwise
 from .findings import NEAR, Findings, is_of_values, near, spreads
 from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulations import EITHER, ENOUGH, Explanation, read_as_other_values, read_elsewhere
+from .simulations import EITHER, ENOUGH, Explanation, of_another_output, read_as_other_values, read_elsewhere
 
 KEPT = "the output's old content is part of the result: it is added to or scaled, not written anew"
 STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "clamp": ("clamp",),
     "comparison": ("a comparison",),
     "zero": ("zero is returned",),
-    "other array": ("another array", "no array"),
+    "other array": ("another array", "no array", "has the results of"),
     "rounding": ("rounded", "digits"),
     "flush": ("flushed",),
     "special": ("NaN", "infinit", "saturates", "overflows"),
@@ -82,7 +82,8 @@ def _cause(findings: Findings, steps: bool) -> str:
     for rule in _CERTAIN:
         for cause in rule(findings):
             return cause
-    simulated = [*read_elsewhere(findings), *read_as_other_values(findings), *computed_in(findings)]
+    simulated = [*of_another_output(findings), *read_elsewhere(findings), *read_as_other_values(findings)]
+    simulated += computed_in(findings)
     simulated += [] if any(each.sure for each in simulated) else reduced_otherwise(findings)
     claims = [(_claim_text(findings, text), text.proof) for text in _joined(simulated)]
     if findings.bad.all() and not np.isfinite(findings.before) and not np.isfinite(findings.actual).any():

@@ -154,6 +154,7 @@ def _half(holds: Array, where: Array) -> bool:
 # Places: with other strides, without their offset, backwards, shifted, or one for all. Values: with fewer digits,
 # without a sign, without specials, or as the numbers of another dtype.
 
+NUMBERS_FOR_NAN = (-1, 1, 2.0**-10)  # on each side of a comparison, or between two
 ZERO_FOR_NAN, NOT_PASSED = "is read with 0 for NaN", "holds a NaN that does not reach the result"
 FIRST = "its first element stood for all"
 F = np.float32
@@ -258,6 +259,18 @@ def read_as_other_values(findings: Findings) -> Iterator[Explanation]:
             yield replace(fits[words[0]], text=READ_AS + OR.join(words))
 
 
+def of_another_output(findings: Findings) -> Iterator[Explanation]:
+    """Yield a claim if the device's results are those of another output."""
+    call = findings.call
+    if call is None or findings.actual.size > LARGEST:
+        return
+    own = findings.output or OPERATORS[call.op].output
+    shapes = {name: array.shape for name, array in call.outputs.items() if isinstance(array, np.ndarray)}
+    for name in (name for name, shape in shapes.items() if name != own and shape == findings.actual.shape):
+        if gives(reference_of(call, name), findings):
+            yield Explanation(own, f"has the results of {name}", is_telling(findings.actual[findings.bad]))
+
+
 def _bits_of_one(call: Call, findings: Findings) -> float:
     """Return the evidence for another value of an operand of one element: all wrong elements show the same number."""
     other = reference_of(call, findings.output)
@@ -270,7 +283,7 @@ def _is_any_number(fit: Explanation, findings: Findings) -> bool:
     """Return whether an operand's NaN may as well be another number than 0, as on one side of a comparison."""
     assert findings.call is not None
     own = findings.inputs[fit.of]
-    others = (np.where(np.isnan(own.astype(F)), F(v), own).astype(own.dtype) for v in (-1, 1))
+    others = (np.where(np.isnan(own.astype(F)), F(v), own).astype(own.dtype) for v in NUMBERS_FOR_NAN)
     return any(list(explained(fit.of, "", with_operands(findings.call, **{fit.of: v}), findings)) for v in others)
 
 

@@ -290,6 +290,28 @@ def test_a_nan_of_an_operand_is_not_called_the_result_of_a_division():
     assert text == "a NaN of self is passed on where a number is due"
 
 
+def test_outputs_that_are_exchanged_are_named_not_a_step_of_a_formula():
+    x, m, r = RNG.normal(size=(6, 16)), RNG.normal(size=(6, 1)), RNG.uniform(0.5, 2, (6, 1))
+    inputs = {"gradOut": x[::-1].copy(), "input": x, "mean": m, "rstd": r, "weightOptional": None, "biasOptional": None}
+    inputs = {n: v if v is None else v.astype(np.float32) for n, v in inputs.items()}
+    outputs = {"gradInputOut": np.zeros((6, 16), np.float32), "gradWeightOut": np.zeros(16, np.float32),
+               "gradBiasOut": np.zeros(16, np.float32)}  # fmt: skip
+    attrs = {"normalizedShape": (16,), "outputMask": (True, True, True)}
+    call = Call("aclnnLayerNormBackward", "ascend910b", inputs, attrs, outputs)
+    right, other = (reference(call, name) for name in ("gradWeightOut", "gradBiasOut"))
+    bad = np.abs(other.golden - right.value) > right.bound
+    found = Findings(right, other.golden, bad, pattern(bad), call, "gradWeightOut")
+    assert cause_of_values(found, steps=True) == "gradWeightOut has the results of gradBiasOut"
+
+
+def test_a_nan_between_two_limits_is_not_called_a_zero():
+    x = np.full((6, 16), 9, np.float32)
+    x[1, 2], x[3, 4] = np.nan, np.nan
+    call = call_of("aclnnHardshrink", (6, 16), self=x, attrs={"lambd": 0.5})
+    text = told_of(call, output=lambda golden: np.nan_to_num(golden))
+    assert text == "self holds a NaN that does not reach the result"
+
+
 def test_two_attributes_that_give_the_same_results_are_both_no_cause():
     """Where alpha is 0, a device that ignores isResult gives zeros, as one with an inputScale of 0 does."""
     for alpha, text in ((0.0, ""), (1.0, "the attribute isResult is read as False")):

@@ -112,6 +112,7 @@ SENTENCES: tuple[str, ...] = (
     "{names} is read as if {reading}", "{names} are read as if {reading}", "{name} is written as if {reading}",
     "{names} is read without its sign", "{names} is read with 0 for NaN",
     "{names} holds a NaN that does not reach the result", "a NaN of {name} is passed on where a number is due",
+    "{name} has the results of {other}",
     "{names} is read with the largest number for infinities",
     "{names} is read with its subnormal numbers flushed to zero",
     "{names} is read with its numbers below {least} flushed to zero", "{names} is rounded to {type} when it is read",
