@@ -20,8 +20,8 @@ from ..numerics.orders.formula import is_elementwise
 from ..operators import OPERATORS
 from ..standards.base import ulps
 from .comparisons import boundary_comparison
-from .computations import computed_in, errors_as_in, reduced_otherwise
-from .findings import NEAR, Findings, is_of_values, near, spreads
+from .computations import computation, computed_in, errors_as_in, reduced_otherwise
+from .findings import LARGEST, NEAR, Findings, is_of_values, near, spreads
 from .formulas import wrong_step
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulations import EITHER, ENOUGH, Explanation, of_another_output, read_as_other_values, read_elsewhere
@@ -334,7 +334,10 @@ def _is_box(findings: Findings) -> bool:
 def _may_be_of_operands(findings: Findings) -> bool:
     """Return whether an operand may cause a pattern: by its values, or by a wrong reading of its view."""
     arrays = findings.inputs.values()
-    return any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays)
+    found = computation(findings, LARGEST)  # its operands are parts: the gate of Glu
+    parts = [] if found is None else [v for v in found.operands.values() if isinstance(v, np.ndarray)]
+    of_values = any(is_of_values(array, findings.bad) for array in (*arrays, *parts))
+    return of_values or any(not array.flags.c_contiguous for array in arrays)
 
 
 def _is_share(places: str) -> bool:

@@ -312,6 +312,15 @@ def test_a_nan_between_two_limits_is_not_called_a_zero():
     assert text == "self holds a NaN that does not reach the result"
 
 
+def test_zeros_of_a_gate_are_no_lost_rows():
+    """Each row of the gate has one value; below -4 it is taken for 0."""
+    gate = np.array([-9, 2, -5, 1, 3, -7], np.float32)
+    x = np.concatenate([RNG.normal(size=(6, 16)), np.repeat(gate[:, None], 16, 1)], 1).astype(np.float32)
+    call = call_of("aclnnGlu", (6, 32), attrs={"dim": -1}, self=x)
+    call.outputs["out"] = np.zeros((6, 16), np.float32)
+    assert told_of(call, output=lambda golden: np.where(gate[:, None] < -4, np.float32(0), golden)) == ""
+
+
 def test_two_attributes_that_give_the_same_results_are_both_no_cause():
     """Where alpha is 0, a device that ignores isResult gives zeros, as one with an inputScale of 0 does."""
     for alpha, text in ((0.0, ""), (1.0, "the attribute isResult is read as False")):
