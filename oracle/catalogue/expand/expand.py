@@ -149,6 +149,8 @@ def expand(document: Document, volume: Volume | None = None, tier: str | None = 
                 if volume is None and len(cases) > errors.CASES:
                     raise OracleError(f"{case.source}: {TOO_MANY}")
         except OracleError as problem:
+            if problems and family.document is not document:  # a class family; usually it fails for the same cause
+                break
             problems.append(problem)
             if len(problems) > MOST or len(cases) > errors.CASES:
                 break

@@ -29,6 +29,8 @@ from .roles import MAIN, ROWS, Role
 
 Rule = Callable[[str, Any], Iterator[str]]  # called with a field's name and its value
 _POINTERS = ("workspaceSize", "executor")
+_MADE_OF = "; a formula is made of arithmetic, comparisons, abs, and the functions of oracle.page"
+_REALS = ("aclScalar", "float", "double")
 _MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names of SoCs' kernels begin, right or wrong
 
 
@@ -194,7 +196,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "integers": _optional(_formula),
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL, "answers": _optional(_formula)},
-    Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL,
+    Result: {**_SUMMED, "dtype": _dtype, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL,
              "filling": _optional(_function("platform"))},
     Forward: {
         "name": _TEXT,
@@ -243,9 +245,14 @@ def _problems(op: Operator) -> Iterator[str]:
 def _parameter_problems(op: Operator) -> Iterator[str]:
     names = [p.name for p in op.parameters]
     yield from (f"two parameters are called {n}" for n in sorted(set(names)) if names.count(n) > 1)
+    yield from (f"{n!r} is no name of a C parameter" for n in names if not (n.isascii() and n.isidentifier()))
+    symbols = [symbol for p in op.parameters for symbol in p.symbols]
+    for symbol in sorted({each for each in symbols if symbols.count(each) > 1}):
+        named = " and ".join(p.name for p in op.parameters if symbol in p.symbols)
+        yield f"{named} have the symbol {symbol}; a formula could not tell them apart, give each its own"
     yield from (f"{n} is the name of an out-parameter of every first phase" for n in names if n in _POINTERS)
-    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name):
-        yield "the name must begin with aclnn and a capital, as in aclnnMyOpBackward"
+    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name, re.ASCII):
+        yield "the name must begin with aclnn and a capital, as in aclnnMyOpBackward, and be a name of C"
     if not op.outputs:
         yield "it has no output"
     for p in op.inputs():
@@ -266,6 +273,8 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
         if p.parts and op.attribute("axis") is None:
             yield f"{p.name} has parts {', '.join(p.parts)} along an axis, and no parameter is axis(...)"
     for p in op.attributes:
+        if p.role == "number" and p.c not in _REALS:
+            yield f"c of {p.name} is {p.c!r}; a number has the C type {', '.join(_REALS)}"
         if p.role == "number" and (isinstance(p.plain, bool) or not isinstance(p.plain, (int, float))):
             yield f"plain of {p.name} is {p.plain!r}; it must be a number, as plain=1.0"
         elif p.role == "number" and not np.isfinite(p.plain):
@@ -401,6 +410,6 @@ def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
     except OracleError as error:
         return symbols_of(formula), str(error)
     except Exception as error:
-        advice = "; write x * x, or sqrt(x)" if "**" in str(error) else ""
+        advice = "; write x * x, or sqrt(x)" if "**" in str(error) else _MADE_OF if "'Expression'" in str(error) else ""
         where = f"{place_of(formula)}: fails on symbols at {line_of(formula, error)}"
         return symbols_of(formula), f"{where}: {type(error).__name__}: {error}{advice}"

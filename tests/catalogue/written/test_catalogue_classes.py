@@ -110,6 +110,15 @@ def test_a_wrong_choice_is_told_with_its_line(tmp_path: Path, text: str, says: s
 # the lean level -------------------------------------------------------------------------------------------------------
 
 
+def test_a_mistake_in_the_defaults_is_told_once_and_at_its_line(tmp_path: Path) -> None:
+    text = HEAD.replace("nonzero 0.5 4", "normal zero 1") + "classes: all\n" + SOME
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(OracleError) as told:
+        load(tmp_path / "c.yaml")
+    (line,) = str(told.value).splitlines()
+    assert line.endswith("c.yaml:3: generator normal: mean must be of kind float, not 'zero'")
+
+
 def test_lean_has_every_family_in_fewer_cases_and_each_dtype_length_and_variant(tmp_path: Path) -> None:
     every, lean = ({}, {})  # type: dict[str, list[Case]], dict[str, list[Case]]
     for result, line in ((every, "classes: all\n"), (lean, "classes: lean\n")):

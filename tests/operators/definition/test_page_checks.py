@@ -81,6 +81,7 @@ def test_the_pages_of_this_package_are_taken(name):
         (computes(formula, (formula,)), "computes.orders is (<function"),
         ({"further": {"gradWeight": 3}}, "further['gradWeight'] is 3; it must be a Result"),
         ({"further": {"gradWeight": Result(lambda: (), Formula(formula))}}, "further['gradWeight'].shape,"),
+        ({"further": {"gradWeight": Result(len, Formula(formula), dtype="fp32")}}, "'fp32', which is no dtype"),
         ({"documented": "ascend910b"}, "documented is 'ascend910b'; it must be a tuple of SoCs, as ('ascend910b',)"),
         ({"empty": "self"}, "empty is 'self'; it must be a tuple of names, as ('self',)"),
         ({"points": {"x": 0.0}}, "points['x'] is 0.0; it must be a tuple of numbers, as (0.0,)"),
@@ -154,6 +155,12 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         (with_also(number("alpha", "", plain="1.5")), "plain of alpha is '1.5'; it must be a number, as plain=1.0"),
         (with_also(number("alpha", "", plain=math.nan)), "plain of alpha is nan; it must be a finite number"),
         (with_also(number("alpha", "alpha")), "no formula reads alpha, the symbol of alpha"),
+        (with_also(number("alpha", "x")), "self and alpha have the symbol x; a formula could not tell them apart"),
+        (with_also(number("alpha", "", c="float64")), "c of alpha is 'float64'; a number has the C type aclScalar, f"),
+        (with_also(number("größe", "")), "'größe' is no name of a C parameter"),
+        ({"name": "aclnnGrößeBackward"}, "the name must begin with aclnn and a capital"),
+        (computes(lambda g, x: g * x * math.inf), "a constant of a formula is a real number, and inf is none"),
+        (computes(lambda g, x: g * (x // 2)), "a formula is made of arithmetic, comparisons, abs, and the functions"),
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(changes, message):

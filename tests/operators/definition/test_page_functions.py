@@ -126,6 +126,9 @@ def test_a_mean_that_is_no_count_is_told(wrong):
         ({"kernel_type": lambda a, platform: "flaot32"}, "gave 'flaot32'; it must give the name of a dtype"),
         ({"mean": lambda a: 1 // 0}, "its mean failed at test_page_functions.py:"),
         ({"mean": lambda a: 1 // 0}, "ZeroDivisionError: "),
+        ({"shape": lambda a: (a["self"].shape[7],)}, "tuple index out of range; the call: "),
+        ({"shape": lambda a: (a["self"].shape[7],)}, "self ["),
+        ({"shape": lambda a: (a["self"].shape[7],)}, "; a shape is also asked of calls that the checks refuse"),
     ],
 )
 def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
