@@ -11,6 +11,7 @@ from ...model.errors import OracleError, unknown
 from ...operators import OPERATORS
 from ...operators.answers.registry import unknown_operator
 from ...operators.definition.operator import Operator
+from ...operators.definition.page_functions import Failed
 from ..data.case import HUGE, TIERS, Case
 from ..plan import planning
 from ..plan.statuses import StatusResolver
@@ -59,7 +60,7 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
                 result += 1
                 yield planned
         except OracleError as error:
-            if not expander.from_class:
+            if not expander.from_class or isinstance(error, Failed):
                 raise expander.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
         if result == volume.cases:
             return

@@ -14,6 +14,7 @@ from ...model.classes import greedy_cover
 from ...model.dtypes import FLOATS, dtype_of
 from ...model.errors import OracleError
 from ...operators.definition.operator import Operator
+from ...operators.definition.page_functions import Failed
 from ..data import generators
 from ..data.case import Case
 from ..data.layout import parse
@@ -110,7 +111,7 @@ class Expander:
                     )
             except OracleError as error:
                 text = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
-                if not self.from_class:
+                if not self.from_class or isinstance(error, Failed):
                     raise text from None
                 if not isinstance(error, planning.LostAxes):
                     self.impossible = self.impossible or text
@@ -124,8 +125,10 @@ class Expander:
         except planning.LostAxes:
             return False
         except OracleError as error:  # the operator's own data are impossible in this shape
-            text = f"family {self.name}, shape {list(shape)}: {error}"
-            self.impossible = self.impossible or self.error(text, layer, ())
+            text = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
+            if isinstance(error, Failed):
+                raise text from None
+            self.impossible = self.impossible or text
             return False
         return self.asker.where_accepted(case) is not None
 

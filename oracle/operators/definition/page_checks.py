@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...model.aclnn import CANN, PLATFORMS
-from ...model.dtypes import DTYPES
+from ...model.dtypes import DTYPES, FORMATS
 from ...model.errors import OracleError, suggestion
 from ...numerics.expressions import LENGTH, PLACE, REDUCING, Function, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, PART, Form, Formula, is_public
@@ -30,6 +30,7 @@ from .roles import MAIN, ROWS, Role
 Rule = Callable[[str, Any], Iterator[str]]  # called with a field's name and its value
 _POINTERS = ("workspaceSize", "executor")
 _MADE_OF = "; a formula is made of arithmetic, comparisons, abs, and the functions of oracle.page"
+_ALONG = ("axis", "lengths", "groups", "reduction")  # the attributes that say axes
 _REALS = ("aclScalar", "float", "double")
 _MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names of SoCs' kernels begin, right or wrong
 
@@ -142,6 +143,16 @@ def _dtype(field: str, value: Any) -> Iterator[str]:
         yield f"{field} is {_shown(value)}, which is no dtype{suggestion(value, DTYPES)}"
 
 
+def _float(field: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, str) or value not in ("", *FORMATS):
+        yield f"{field} is {_shown(value)}, which is no float dtype{suggestion(value, FORMATS)}"
+
+
+def _zero_or_one(field: str, value: Any) -> Iterator[str]:
+    if value not in (0, 1):
+        yield f"{field} is {_shown(value)}; an absent operand counts as 0 or as 1"
+
+
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)):
         yield f"{field} is {_shown(value)}; it must be the aclnn attribute behind it and a value, as ('alpha', 1.0)"
@@ -167,7 +178,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "indices": _optional(_function("platform")),
         "scalars": _OF_CALL,
         "like": _TEXT,
-        "added": _TEXT,
+        "added": _float,
         "undefined": _OF_CALL,
         "filled": _OF_CALL,
         "filling": _optional(_function("platform")),
@@ -184,7 +195,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
     },
     Parameter: {
         "name": _TEXT, "symbol": _TEXT, "optional": _BOOL, "read": _BOOL, "words": _NAMES, "dtype": _dtype,
-        "parts": _NAMES,
+        "parts": _NAMES, "absent": _zero_or_one,
     },
     Formula: {
         "formula": _formula,
@@ -317,8 +328,11 @@ def _form_problems(op: Operator) -> Iterator[str]:
     if not isinstance(op.computes, Formula):
         return
     over = op.computes.over.removeprefix("all but ")
-    if over != "all":
-        yield from _unknown("over", (over,) if over else (), op.by_name, "parameter, and not all")
+    if over not in ("", "all"):
+        yield from _unknown("over", (over,), op.by_name, "parameter, and not all")
+        named = op.by_name.get(over)
+        if named is not None and named.kind != "input" and named.role not in _ALONG:
+            yield f"over names {over}, which says no axes; it names an input, or one of {', '.join(_ALONG)}"
     if not op.computes.over:
         names, problem = _used(op.computes.formula, condition=False)
         if PLACE in names:

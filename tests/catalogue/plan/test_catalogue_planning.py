@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from oracle import OracleError
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import Case, load
+from oracle.operators import OPERATORS
+from oracle.operators.definition.page_checks import accepted
 from oracle.settings.settings import Settings
 
 
@@ -161,3 +164,17 @@ def test_rows_of_one_element_need_no_reason_of_the_page_s_author(tmp_path: Path)
     ones = [case for case in cases if case.dtype == "float32" and case.inputs["self"].shape[case.attrs["dim"]] == 1]  # type: ignore[union-attr]
     assert {case.family for case in ones} == {"axes_odd", "lengths_first", "lengths_middle"}
     assert judged(ones) == {("pass", "")}
+
+
+def test_a_page_that_fails_at_some_values_is_refused_and_loses_no_case(
+    reducing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checks(a: Any, platform: Any) -> Any:
+        yield from reducing.HUBER.checks(a, platform)
+        if a["delta"] < 0:
+            raise ValueError("delta is negative")
+
+    monkeypatch.setitem(OPERATORS._all(), reducing.HUBER.name, accepted(replace(reducing.HUBER, checks=checks)))
+    text = r"its checks failed at .*: ValueError: delta is negative; the call: .*delta=-"
+    with pytest.raises(OracleError, match=text):
+        of_classes(tmp_path, reducing.HUBER_CASES, "{only: [numbers]}")
