@@ -210,7 +210,7 @@ def constant(value: int | float | Fraction) -> Expression:
     if isinstance(number, bool) or not isinstance(number, (Rational, float)):
         hint = "; instead of a == b write equal(a, b)" if isinstance(number, bool) else ""
         raise OracleError(f"a formula is made of symbols and numbers, and {reprlib.repr(value)} is neither{hint}")
-    if not math.isfinite(number):
+    if isinstance(number, float) and not math.isfinite(number):
         raise OracleError(f"a constant of a formula is a real number, and {number} is none")
     return _make("constant", (), Fraction(number))
 
