@@ -32,6 +32,7 @@ from ...operators import OPERATORS, validate
 from ...operators.answers.api import defined, served
 from ...operators.answers.parts import served_dtypes
 from ...operators.definition.operator import Operator
+from ...operators.definition.page_functions import Failed
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
@@ -78,6 +79,8 @@ def _takes(op: Operator, given: Mapping[str, Any], soc: str, cann: str) -> bool:
             return False
         served(op, given)
         defined(op, given)
+    except Failed:
+        raise
     except OracleError:
         return False
     return not op.ends_early(given)
