@@ -16,7 +16,7 @@ from ..record.types import GONE, CaseRecord, Group
 from .conditions import Contrast, contrast, is_clear
 from .diagnosis import VAGUE, family_of
 from .formulas import MOST
-from .groups import Part, Step, group_of, over_all, parts
+from .groups import Part, Step, group_of, merged, over_all, parts
 from .neighbours import CallHistory
 
 ASKED = 3  # groups that get further calls
@@ -48,6 +48,7 @@ class GroupExplorer:
         result = parts(record.cases)
         for number, part in enumerate(result[:ASKED]):
             result[number] = replace(part, step=self._step(part))
+        result = merged(result)  # groups of one wrong step are one bug
         for number, part in enumerate(result[:ASKED]):
             share = min(len(result), ASKED) - number
             result[number] = self._tried(part, (self.most - self.calls) // share, share)

@@ -123,6 +123,8 @@ class Part:
     def key(self) -> tuple[str, str, str]:
         """The key that groups to be merged have in common, for any operator. A group without cause and condition is
         merged only with groups of its operator and rule."""
+        if self.step is not None:
+            return self.status, self.step.cause, ""
         if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
@@ -157,7 +159,7 @@ def parts(cases: Sequence[CaseRecord]) -> list[Part]:
     """Divide failures into groups, the largest first."""
     by_op = grouped(cases, lambda case: case.op)
     result = [part for own in by_op.values() for part in _of_operator(own)]
-    return sorted(_merged(result), key=lambda part: -len(part.cases))
+    return merged(result)
 
 
 def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
@@ -235,15 +237,19 @@ def _by_cause(population: Population, chosen: Array) -> list[Array]:
 # ---- over operators --------------------------------------------------------------------------------------------------
 
 
-def _merged(found: Iterable[Part]) -> Iterator[Part]:
-    for alike in grouped(found, lambda part: part.key).values():
-        yield alike[0] if len(alike) == 1 else _joined(alike)
+def merged(found: Iterable[Part]) -> list[Part]:
+    """Return one group for all parts with the same key, the largest group first."""
+    alike = grouped(found, lambda part: part.key).values()
+    result = [own[0] if len(own) == 1 else _joined(own) for own in alike]
+    return sorted(result, key=lambda part: -len(part.cases))
 
 
 def _joined(alike: Sequence[Part]) -> Part:
     """Join parts with the same key, with the one of their conditions that fits all of them best."""
-    populations = tuple(population for part in alike for population in part.populations)
-    members = tuple(chosen for part in alike for chosen in part.members)
+    pairs = [pair for part in alike for pair in zip(part.populations, part.members, strict=True)]
+    own_pairs = grouped(pairs, lambda pair: id(pair[0])).values()  # parts of one operator have one population
+    populations = tuple(same[0][0] for same in own_pairs)
+    members = tuple(np.logical_or.reduce([chosen for _, chosen in same]) for same in own_pairs)
     known = {sentence(part.where.conditions): part.where.conditions for part in alike if part.where}
     tried = [over_all(conditions, populations, members) for conditions in known.values()]
     best = min(tried, key=lambda where: where.misses, default=None)
@@ -251,7 +257,9 @@ def _joined(alike: Sequence[Part]) -> Part:
     failures = sum(int(np.count_nonzero(chosen)) for chosen in members)
     if best is not None and best.misses > max(WORSE * own, failures / 2):
         best = None
-    return Part(alike[0].status, populations, members, best)
+    steps = [part.step for part in alike if part.step is not None]
+    step = Step(steps[0].cause, sum(s.explained for s in steps), sum(s.tried for s in steps)) if steps else None
+    return Part(alike[0].status, populations, members, best, step)
 
 
 def over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:

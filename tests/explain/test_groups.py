@@ -20,6 +20,7 @@ from oracle.catalogue.loader import default_dir
 from oracle.explain.conditions import conditions, contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
 from oracle.explain.further_calls import describes
+from oracle.explain.groups import Step, merged, parts
 from oracle.explain.simulations import with_operands
 from oracle.explain.where import Where, words_of
 from oracle.model.call import Call
@@ -197,6 +198,15 @@ def test_only_cases_under_the_other_conditions_show_where_a_limit_lies() -> None
     assert result is not None
     assert {each.fact for each in result.conditions} > {"the type"}
     assert [each.gap for each in result.conditions if each.gap] == [(40, 900)]
+
+
+def test_groups_of_one_wrong_step_are_one_group() -> None:
+    made = [case(n, n < 6, "float32", (4, 5), detail=Detail(rule="ab"[n % 2])) for n in range(12)]
+    one, other = parts(made)
+    assert merged([one, other]) == [one, other]
+    same = merged([replace(part, step=Step("a step", n, 3)) for n, part in enumerate((one, other), 1)])
+    assert [(part.step, len(part.cases), len(part.populations)) for part in same] == [(Step("a step", 3, 6), 6, 1)]
+    assert len(merged([replace(one, step=Step("a step", 1, 3)), replace(other, step=Step("another", 1, 3))])) == 2
 
 
 # Kernels with one mistake each that shows under a condition; a report has to find the condition itself.
