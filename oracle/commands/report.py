@@ -13,7 +13,7 @@ from ..explain.groups import baseline, baseline_text, explained
 from ..explain.where import HELP, Where
 from ..model.errors import OracleError
 from ..record.reader import Record, read
-from ..record.writer import merged, moved_records
+from ..record.writer import head_of_earlier, merged, moved_records
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
@@ -221,6 +221,8 @@ def run_merge(args: argparse.Namespace) -> int:
     inputs = {real(path) for path in args.records}
     if real(args.output) in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
+    if args.output.is_file():
+        head_of_earlier(args.output, "-o")
     every = [read(path, brief=True) for path in args.records]
     older = moved_records(every)
     for path in older:

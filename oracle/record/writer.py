@@ -310,16 +310,9 @@ def _moved_aside(path: Path) -> Path | None:
     if path.is_symlink():
         path.unlink()
         return None
-    if not path.exists() or not path.stat().st_size:
+    head = head_of_earlier(path, "--record")
+    if head is None:
         return None
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline()
-    try:
-        head = json.loads(first)
-        if head["type"] != "run":
-            raise ValueError(head["type"])
-    except (ValueError, TypeError, KeyError):
-        raise OracleError(f"--record {path}: is there and is no run record; it is not overwritten") from None
     moment = re.sub(r"\D", "", str(head.get("started", ""))[:19]) or "before"
     kept, number = path.with_name(f"{path.stem}.{moment}{path.suffix}"), 1
     while kept.exists():
@@ -327,6 +320,22 @@ def _moved_aside(path: Path) -> Path | None:
         kept = path.with_name(f"{path.stem}.{moment}-{number}{path.suffix}")
     path.rename(kept)
     return kept
+
+
+def head_of_earlier(path: Path, option: str) -> dict[str, Any] | None:
+    """Return the first line of the record that an option's file replaces; None if it replaces nothing. Raises
+    OracleError for a file that is no run record."""
+    if not path.exists() or not path.stat().st_size:
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    try:
+        head: dict[str, Any] = json.loads(first)
+        if head["type"] != "run":
+            raise ValueError(head["type"])
+    except (ValueError, TypeError, KeyError):
+        raise OracleError(f"{option} {path}: is there and is no run record; it is not overwritten") from None
+    return head
 
 
 def moved_records(records: Iterable[Record]) -> list[Path]:

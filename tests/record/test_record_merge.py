@@ -152,6 +152,14 @@ def test_the_output_is_none_of_the_inputs(shard, capsys):
     assert "is one of the records to join" in capsys.readouterr().err
 
 
+def test_the_output_replaces_an_earlier_record_alone(shard, tmp_path, capsys):
+    path, words = tmp_path / "cases.yaml", "aclnn_oracle: 1\n"
+    path.write_text(words)
+    assert main(["merge", str(shard("1/1").path), "-o", str(path)]) == 2
+    assert f"-o {path}: is there and is no run record; it is not overwritten" in capsys.readouterr().err
+    assert path.read_text() == words
+
+
 def test_a_case_keeps_its_line_the_later_of_two_and_none_that_is_half_written(shard, tmp_path):
     one, other = shard("1/2"), shard("2/2", ended=False)
     with one.path.open() as file:
