@@ -334,10 +334,11 @@ def _is_box(findings: Findings) -> bool:
 def _may_be_of_operands(findings: Findings) -> bool:
     """Return whether an operand may cause a pattern: by its values, or by a wrong reading of its view."""
     arrays = findings.inputs.values()
+    if any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays):
+        return True
     found = computation(findings, LARGEST)  # its operands are parts: the gate of Glu
-    parts = [] if found is None else [v for v in found.operands.values() if isinstance(v, np.ndarray)]
-    of_values = any(is_of_values(array, findings.bad) for array in (*arrays, *parts))
-    return of_values or any(not array.flags.c_contiguous for array in arrays)
+    parts = () if found is None else found.operands.values()
+    return any(isinstance(part, np.ndarray) and is_of_values(part, findings.bad) for part in parts)
 
 
 def _is_share(places: str) -> bool:
@@ -363,11 +364,11 @@ def _specials(findings: Findings) -> Iterator[str]:
     lost = share and np.isfinite(g).all() and not _may_be_of_operands(findings) and _all_finite(findings)
     if np.isnan(a).all() and lost:
         yield f"NaN where {findings.places}: a share of the work is lost"
-    carried = _nan_operand(findings)
-    if np.isnan(a).all() and np.isfinite(g).all() and carried:
-        yield f"a NaN of {carried} is passed on where a number is due"
-    elif np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(findings):
-        yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate"
+    if np.isnan(a).all() and np.isfinite(g).all():
+        if carried := _nan_operand(findings):
+            yield f"a NaN of {carried} is passed on where a number is due"
+        elif not share and _special_inputs(findings):
+            yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate"
     if np.isinf(a).all() and lost:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):

@@ -46,9 +46,8 @@ class GroupExplorer:
     def groups(self, record: Record) -> list[Group]:
         """Return the groups of a record's failures; further calls have tested the conditions of the largest ones."""
         result = parts(record.cases)
-        for number, part in enumerate(result[:ASKED]):
-            result[number] = replace(part, step=self._step(part))
-        result = merged(result)  # groups of one wrong step are one bug
+        stepped = [replace(part, step=self._step(part)) for part in result[:ASKED]]
+        result = merged([*stepped, *result[ASKED:]])  # groups of one wrong step are one bug
         for number, part in enumerate(result[:ASKED]):
             share = min(len(result), ASKED) - number
             result[number] = self._tried(part, (self.most - self.calls) // share, share)

@@ -264,7 +264,7 @@ def of_another_output(findings: Findings) -> Iterator[Explanation]:
     call = findings.call
     if call is None or findings.actual.size > LARGEST:
         return
-    own = findings.output or OPERATORS[call.op].output
+    own = findings.op.output
     shapes = {name: array.shape for name, array in call.outputs.items() if isinstance(array, np.ndarray)}
     for name in (name for name, shape in shapes.items() if name != own and shape == findings.actual.shape):
         if gives(reference_of(call, name), findings):
@@ -295,11 +295,11 @@ def _fitting(p: Parameter, call: Call, findings: Findings) -> Iterator[tuple[str
     for value, word in _others(p, given, call, findings).items():
         for fit in _with_value(p, value, call, findings):
             yield word, fit
-            if p.role == "number" and any(_with_value(p, _beside(value, given), call, findings)):
+            if p.role == "number" and any(_with_value(p, _towards(value, given), call, findings)):
                 yield ANOTHER, fit
 
 
-def _beside(value: float, given: float) -> float:
+def _towards(value: float, given: float) -> float:
     """Return a number near a value, on the side of the given one."""
     return value + NEARBY * (given - value if math.isfinite(given) else value)
 
