@@ -58,33 +58,40 @@ class RowBound:
         """Return the possible loss of a right kernel in any order, the elements on which right kernels disagree, and
         those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
-        answers, result, before = [], [], None
+        suspect, result, before = ~finite, [], None
         few = cast(outer, np.float32)
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
             own = self.stages.totals(graph, arithmetic, rows, inner)
             other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
-            own_answers = self._answers(graph, few, own, value.shape)
+            answers = None
+            stored = any(node.op in FORMATS for node in walk(graph.outer))
+            if departs or stored or not self._is_inside(graph, few, own):
+                answers = self._answers(graph, few, own, value.shape)
+                for answer in answers:
+                    suspect |= ~(np.abs(answer) < SURE)
             if departs:
                 apart = np.abs(other - value)
-                unspecified |= _elsewhere(own_answers, other, margin)
+                unspecified |= _elsewhere(answers or [], other, margin)
                 margin = margin + apart
                 unspecified |= apart > np.abs(value) * DEPARTURE
-            unspecified |= np.isposinf(margin) & finite  # a divisor or a radicand may change its sign
-            bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
+            if not np.max(margin, initial=0.0) < LARGEST:
+                unspecified |= np.isposinf(margin) & finite  # a divisor or a radicand may change its sign
+                margin = np.where(np.isnan(margin), np.inf, margin)
+                suspect |= ~(margin < LARGEST)
+            np.maximum(bound, margin, out=bound)
             if own is not before:  # the next order often has the same stages
                 for name, size in own.sizes.items():  # partial sums may overflow, with either sign
                     unspecified |= ~np.isnan(own.known[name]) & (size >= SURE)
                 unspecified |= own.doubtful | self._overflowing(graph, arithmetic, inner, own)
             before = own
-            answers += own_answers
-            result.append((graph, own))
-        suspect = ~(bound < LARGEST) | ~finite
-        for answer in answers:
-            suspect |= ~(np.abs(answer) < SURE)
+            result.append((graph, own, answers))
         if suspect.any():
-            every = [answer[suspect] for answer in answers]
-            every += [answer for each in result for answer in _answers_of_shifted_stages(*each, few, suspect)]
+            every = []
+            for graph, own, answers in result:
+                answers = self._answers(graph, few, own, value.shape) if answers is None else answers
+                every += [answer[suspect] for answer in answers]
+                every += _answers_of_shifted_stages(graph, own, few, suspect)
             unspecified[suspect] |= classes_differ([*every, value[suspect].astype(np.float32)])
             apart = np.max([np.abs(answer - value[suspect]) for answer in every], axis=0)  # used if no bound is known
             apart = np.where(np.isfinite(apart), apart, 0.0)
@@ -123,11 +130,15 @@ class RowBound:
                 result |= apart.any(axis=-1, keepdims=True)
         return result
 
+    def _is_inside(self, graph: Graph, few: Operands, totals: Totals) -> bool:
+        """Return whether ranges show that no step of an order's outer graph overflows or divides by zero."""
+        known = {**few, **totals.known}
+        return stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
+
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
         """Return the answers of an order in float32 with the rows' totals: with and without flushing, with early and
         late overflow."""
-        known = {**few, **totals.known}
-        inside = stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
+        inside = self._is_inside(graph, few, totals)
         single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
         return [
             np.broadcast_to(
