@@ -213,7 +213,7 @@ class Bench:
         process."""
         self._cases += 1
         first = self._cases == 1 or not isinstance(self._backend, IsolatedBackend)
-        if first or self._tried >= MOST or not is_unexplained(record):
+        if first or self._tried >= MOST or not is_unexplained(record, even_otherwise=True):
             return record
         self._tried += 1
         return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if self.alone(case) else record

@@ -41,6 +41,7 @@ from .prepare import ZERO, Memory, Prepared, uninformative
 Rerun = Callable[..., tuple[Prepared, Execution]]  # runs one case on one device again, with another poison if given
 
 AGAIN = "the same call passes when it is run again: a race, or state across calls"
+OTHERWISE = "the same call gives other results when it is run again: a race, or memory that nobody has written"
 ALONE = "the case passes alone, in a process of its own: state across calls"
 OF_STATE = "the smallest case passes alone, in a process of its own: state across calls"
 STALE = "elements that are to be 0 are not written: the output's old content stands there"
@@ -65,8 +66,12 @@ def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend)
         return again, execute(again, backend, Stopwatch())
 
     try:
-        if not cause and _passes(*rerun()):
-            return _with_cause(outcome, AGAIN)
+        if not cause:
+            again, execution = rerun()
+            if _passes(again, execution):
+                return _with_cause(outcome, AGAIN)
+            if _differ(prepared.memory, again.memory):
+                return _with_cause(outcome, OTHERWISE)
         return _compared_with_zeros(outcome, prepared, rerun) if any(held) or of_memory else outcome
     except DeviceError:
         return outcome
@@ -89,6 +94,16 @@ def _compared_with_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> 
         return _with_cause(outcome, KEPT)
     of_zeros = not cause.startswith(NOT_WRITTEN) or (np.array_equal(wrong, zero) and not zero.all())
     return _with_cause(outcome, STALE) if of_zeros else outcome
+
+
+def _differ(memory: Memory, again: Memory) -> bool:
+    """Return whether an output of two runs differs by more than another order of additions can explain."""
+    for name in memory.outputs:
+        one, other = (each.outputs[name].view.astype(np.complex128) for each in (memory, again))
+        largest = np.max(np.abs(one), where=np.isfinite(one), initial=0.0)
+        if not np.isclose(one, other, rtol=2.0**-4, atol=2.0**-6 * largest, equal_nan=True).all():
+            return True
+    return False
 
 
 def _passes(prepared: Prepared, execution: Execution) -> bool:
@@ -114,9 +129,11 @@ def _with_cause(outcome: Outcome, cause: str) -> Outcome:
     return replace(outcome, detail=replace(outcome.detail, cause=cause))
 
 
-def is_unexplained(record: CaseRecord) -> bool:
-    """Return whether a case failed and no cause is known."""
-    return record.status == "fail" and record.detail is not None and not record.detail.cause
+def is_unexplained(record: CaseRecord, *, even_otherwise: bool = False) -> bool:
+    """Return whether a case failed and its cause is not known. ``even_otherwise``: or known only as OTHERWISE, which
+    state across calls explains better if the case passes in a process of its own."""
+    known = None if record.detail is None else record.detail.cause
+    return record.status == "fail" and (known == "" or (even_otherwise and known == OTHERWISE))
 
 
 # The steps of one case.

@@ -53,7 +53,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "special": ("NaN", "infinit", "saturates", "overflows"),
     "check": ("check", "refuses", "accepts"),
     "changed input": ("written to",),
-    "state": ("state across calls",),
+    "state": ("state across calls", "a race"),
 }
 
 VAGUE = ("", "clamp")  # families that a wrong step of the formula replaces: it predicts every number
@@ -242,6 +242,19 @@ def _narrow(findings: Findings) -> Iterator[str]:
             yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
 
 
+def _through(findings: Findings) -> Iterator[str]:
+    """Claim that 16-bit results are first rounded to the other 16-bit dtype, which has fewer digits or a smaller
+    range."""
+    dtype = str(findings.actual.dtype)
+    between = {"float16": "bfloat16", "bfloat16": "float16"}.get(dtype)
+    if between is None or np.count_nonzero(findings.bad) < 2 or not findings.actual[findings.bad].any():
+        return
+    stored = round_to(round_to(findings.reference.value, between).astype(np.float64), dtype)
+    if np.mean(near(findings.actual, stored, 0)) >= MOST and not near(stored, findings.golden, 0)[findings.bad].any():
+        less = "carry only the digits" if between == "bfloat16" else "have only the range"
+        yield f"{dtype} results {less} of {between}: they are rounded to it on the way"
+
+
 def _errors_below(findings: Findings, limit: float) -> bool:
     """Return whether every bad element's error is below a share of its value; near zero, of the largest value."""
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
@@ -403,7 +416,7 @@ def _special_inputs(findings: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _unrounded, _ignored_offsets, _ignored_rows, negated, boundary_comparison,
+    _kept, _unrounded, _through, _ignored_offsets, _ignored_rows, negated, boundary_comparison,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
     factor, some_negated, _clamp, _specials, _zeros, _permuted,

@@ -113,19 +113,19 @@ def _lines(
     """Return a line for each kind of combination that calls of an operator need."""
     known = {name: set(values) for name, _, values in factors}
     rows = [
-        Dimension(op.name, kind, tuple(map(_told, result)), between=" with ")
+        Dimension(op.name, kind, tuple(map(_described, result)), between=" with ")
         for kind, result in zip(kinds, needed, strict=True)
         if result
     ]
     for call in calls:
         labels = [(name, label(call)) for name, label, _ in factors]
-        here = _told(tuple((name, value) for name, value in labels if value in known[name]))
+        here = _described(tuple((name, value) for name, value in labels if value in known[name]))
         for row in rows:
             row.seen.update(combinations(here, len(row.needed[0])))
     return rows
 
 
-def _told(met: Combination) -> tuple[str, ...]:
+def _described(met: Combination) -> tuple[str, ...]:
     return tuple(map(" ".join, met))
 
 

@@ -132,7 +132,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
     plan = score.plan
     tried, first = score.tried, score.first
     counted = [d for d in tried if not d.equivalent]
-    flagged = [_told(d, score, first) for d in tried if d.equivalent and d.id in first]
+    flagged = [_described(d, score, first) for d in tried if d.equivalent and d.id in first]
     return {
         "type": "power",
         "schema": SCHEMA,
@@ -161,7 +161,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
             if any(d.kind == kind for d in counted)
         ],
         "layer_detections": _layers(score),
-        "survivors": [_told(d, score, first) for d in score.survivors],
+        "survivors": [_described(d, score, first) for d in score.survivors],
         "missing_families": _missing(score),
         "flagged_equivalents": flagged,
         "right_kernels": _right(score),
@@ -174,7 +174,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Sum
         ],
         "earned": _earned(score),
         "unusable": score.unusable,
-        "defects": [_told(d, score, first) for d in tried],
+        "defects": [_described(d, score, first) for d in tried],
     }  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _layers(score: Score) -> list[OfLayer]:
     ]
 
 
-def _told(defect: Defect, score: Score, first: Mapping[str, Hit]) -> OfKernel:
+def _described(defect: Defect, score: Score, first: Mapping[str, Hit]) -> OfKernel:
     hit = first.get(defect.id)
     elsewhere = score.elsewhere.get(defect.id)
     status = "noticed" if hit else "equivalent" if defect.equivalent else "survived"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from misbehaving import Makes, log_sigmoid
 
-from oracle.case.one_case import AGAIN, STALE, run_case
+from oracle.case.one_case import AGAIN, OTHERWISE, STALE, run_case
 from oracle.case.prepare import KINDS, poison_of
 from oracle.catalogue import load
 from oracle.catalogue.loader import default_dir
@@ -81,6 +81,18 @@ def test_a_race_is_not_told_to_be_of_the_memory():
         return result + (next(calls) % 3 < 2) * np.linspace(0.1, 0.7, result.size).reshape(result.shape)
 
     assert cause(beside("largest", log_sigmoid()), races) == AGAIN
+
+
+def test_results_that_change_from_run_to_run_are_a_race():
+    """Three other elements are 0 each time: the rerun fails, too."""
+    calls = count()
+
+    def races(call, result, held):
+        lost = next(calls) + np.array([3, 8, 22])
+        return np.where(np.isin(np.arange(result.size).reshape(result.shape), lost), 0, result)
+
+    assert cause(log_sigmoid(), races) == OTHERWISE
+    assert family_of(OTHERWISE) == "state"
 
 
 def test_nothing_is_told_of_a_recording_that_only_a_rerun_could_tell():

@@ -51,6 +51,8 @@ def test_what_a_claim_says_of_values():
         (lambda v: np.roll(v, 3), VALUES, "float16", "the right values in the wrong places"),
         (lambda v: v * np.nan, VALUES, "float32", "NaN where a number is due"),
         (lambda v: np.nan_to_num(v, posinf=65504.0), large, "float16", "overflow saturates"),
+        (lambda v: round_to(v, "bfloat16").astype(float), VALUES, "float16", "float16 results carry only the"),
+        (lambda v: round_to(v, "float16").astype(float), VALUES * 2**-20, "bfloat16", "bfloat16 results have only"),
         (lambda v: round_to(v, "bfloat16").astype(float), VALUES, "float32", "float32 results carry only the"),
         (lambda v: v * (1 + 2.0**-14), VALUES, "float32", "all wrong by the factor 1.00006"),
         (lambda v: v * 0, np.full(4, 1e-40), "float32", "results below the smallest normal float32 are flushed"),

@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
 _WHOLE = (int, np.integer)
 CLOSE = 2.0**-9  # relative and absolute; the approximations of kernels differ less
-_MOST_TOLD = 200  # characters of a failing call
+_MOST_SHOWN = 200  # characters of a failing call
 POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that can be null
 
 
@@ -158,14 +158,14 @@ def _failed(asked: PageArguments, function: Function, error: Exception) -> Faile
         text += f"; None, a null pointer, in this call: {', '.join(absent)}"
         text += "; yield not_null(...) before, or ask `if a[...] is not None`"
         return Failed(text)
-    given = ", ".join(_told(name, value) for name, value in asked.items())
-    text += f"; the call: {given if len(given) <= _MOST_TOLD else given[:_MOST_TOLD] + ' ...'}"
+    given = ", ".join(_described(name, value) for name, value in asked.items())
+    text += f"; the call: {given if len(given) <= _MOST_SHOWN else given[:_MOST_SHOWN] + ' ...'}"
     if asked.field.rpartition(".")[2] == "shape":
         text += "; a shape is also asked of calls that the checks refuse"
     return Failed(text)
 
 
-def _told(name: str, value: Any) -> str:
+def _described(name: str, value: Any) -> str:
     return f"{name} {list(value.shape)}" if hasattr(value, "shape") else f"{name}={value!r}"
 
 

@@ -52,6 +52,7 @@ PHRASES: tuple[str, ...] = (
     "the output's old content is part of the result: it is added to or scaled, not written anew",
     "elements that are to be 0 are not written: the output's old content stands there",
     "the same call passes when it is run again: a race, or state across calls",
+    "the same call gives other results when it is run again: a race, or memory that nobody has written",
     "the case passes alone, in a process of its own: state across calls",
     "the smallest case passes alone, in a process of its own: state across calls", "NaN is replaced by a number",
     "rows that are to be ignored are not zero: the ignored index is not honoured",
@@ -146,6 +147,8 @@ SENTENCES: tuple[str, ...] = (
     "errors of a few units in the last place: intermediate results are rounded to {type}",  # of earlier records
     "errors as of intermediate results rounded to {type}, or of an approximation of as few digits",
     "float32 results carry only the digits of {type}: they are rounded to it on the way",
+    "float16 results carry only the digits of bfloat16: they are rounded to it on the way",
+    "bfloat16 results have only the range of float16: they are rounded to it on the way",
     "ties are rounded away from zero when results are stored as {type}, not to even",
     "results are rounded toward zero when they are stored as {type}: digits are cut, not rounded to nearest",
     "results are rounded upwards when they are stored as {type}: digits are cut, not rounded to nearest",
