@@ -416,9 +416,9 @@ def _special_inputs(findings: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _unrounded, _through, _ignored_offsets, _ignored_rows, negated, boundary_comparison,
+    _kept, _unrounded, _through, _stores, _ignored_offsets, _ignored_rows, negated, boundary_comparison,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
     factor, some_negated, _clamp, _specials, _zeros, _permuted,
-    _stale, _stores, _narrow, errors_as_in, any_factor,
+    _stale, _narrow, errors_as_in, any_factor,
 )  # fmt: skip
