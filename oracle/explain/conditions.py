@@ -208,6 +208,7 @@ def complexity(number: int) -> float:
 # its own length, plus the cost of the exceptions inside and outside (a description length, as in two-part codes). So a
 # third condition must save bits, and a single exception does not hide a rule that all other cases follow.
 
+CLEAR, FULL = 0.9, 0.98  # one bug: least share of a condition's cases that fail, and of the failures under it
 MOST = 3  # subjects in a conjunction
 LONGEST = 5  # conditions in a conjunction: two of one subject are one range, or a range and a step
 VARIED = 8  # best conjunctions; equivalent conditions are also tried in them
@@ -233,6 +234,11 @@ class Contrast:
     def misses(self) -> int:
         """How many cases the conjunction predicts wrongly."""
         return self.inside - self.failed + self.outside - self.passed
+
+    def is_needed(self, failures: int) -> bool:
+        """Return whether nearly all failures are under it and nearly no other case elsewhere fails. Cases under it may
+        pass: they lack the values that fail."""
+        return self.failed >= FULL * failures and self.passed >= CLEAR * self.outside
 
 
 def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None:

@@ -110,9 +110,10 @@ def elements(
         places = findings.pattern(bad, ignored_rows(reference))
         where = places if np.array_equal(wrong, bad) else findings.pattern(wrong, ignored_rows(reference))
         if actual.dtype.kind not in "iub":  # causes are known only for floats
-            cause = diagnosis.cause_of_values(
-                Findings(reference, given, wrong, where, call, output, before), steps=steps
-            )
+            own = Findings(reference, given, wrong, where, call, output, before)
+            cause = diagnosis.cause_of_values(own, steps=steps)
+            if not cause and places.startswith("scattered") and (limit := findings.limit_of(own)):
+                places += f", where {limit}"
     return Detail(
         rule=rule,
         output=output,

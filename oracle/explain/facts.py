@@ -7,11 +7,13 @@ gets the same name for all operators.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..catalogue.data.layout import VIEWS, arrange
 from ..model import classes
@@ -179,6 +181,41 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
     known = [(name, value) for name, value in shared or () if drawn[name] > 1]
     name, value = min(known, default=("", ""), key=lambda each: (len(each[1]), each))
     return f"{name} is {value} at every wrong element that is shown" if name else ""
+
+
+_LIMIT = re.compile(r"scattered: .*, where (the magnitude of )?(\w+) is at (least|most) (\S+)")
+SHOWN, SHARE = 3, 1 / 3  # failures that must show one limit, and their share of those with a description of the places
+
+
+class Limit(NamedTuple):
+    """A limit of an operand beyond which wrong elements lie. ``of``: "the magnitude of " or ""."""
+
+    of: str
+    name: str
+    side: str  # least or most
+    number: float
+
+    def __str__(self) -> str:
+        return f"wrong where {self.of}{self.name} is at {self.side} {self.number:g}"
+
+    def covers(self, case: CaseRecord) -> bool:
+        """Return whether all shown wrong elements of a failure without a cause lie beyond the limit."""
+        worst = case.detail.worst if case.detail and not case.detail.cause else ()
+        given = [float(element.operands.get(self.name, math.nan)) for element in worst]
+        beyond = operator.ge if self.side == "least" else operator.le
+        return bool(given) and all(beyond(abs(value) if self.of else value, self.number) for value in given)
+
+
+def common_limit(cases: Iterable[CaseRecord]) -> Limit | None:
+    """Return the limit that the most failures without a cause show; None if too few of them show it."""
+    places = [case.detail.pattern for case in cases if case.detail and not case.detail.cause and case.detail.pattern]
+    limits = [Limit(m[1] or "", m[2], m[3], float(m[4])) for text in places if (m := _LIMIT.fullmatch(text))]
+    counts = Counter(limit[:3] for limit in limits)
+    kind = max(counts, key=counts.__getitem__, default=("", "", ""))
+    if counts[kind] < max(SHOWN, SHARE * len(places)):
+        return None
+    nearest = min if kind[2] == "least" else max
+    return nearest((limit for limit in limits if limit[:3] == kind), key=lambda limit: limit.number)
 
 
 def _values_at(element: WorstElement, case: CaseRecord) -> set[tuple[str, str]]:

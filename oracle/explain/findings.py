@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from ..operators.definition.operator import Operator
 from ..record.types import ULPS
 
 LARGEST = 1 << 18  # elements; for a larger output the operands are not read again
+MANY_WRONG = 8  # wrong elements that show a limit of their operands
+EXCEPTIONS = 0.02  # share of them that may lie elsewhere
+SHOWN_BITS = 40.0  # evidence for a limit: as many wrong elements lie under a limit of no meaning once in 2^40
 NEAR = 4  # units in the last place within which two values are treated as equal
 SELDOM = 0.05  # share of the right elements that may have an operand value of a wrong element
 
@@ -56,6 +60,36 @@ def near(a: Array, g: Array, units: int = NEAR) -> Array:
     allowed = np.where(np.isfinite(exact), units * np.maximum(np.abs(exact) * 2.0**-form.mant, form.quantum), 0.0)
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(wide - exact) <= allowed) | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
+
+
+def limit_of(findings: Findings) -> str:
+    """Say which numbers of an operand the wrong elements have in common: ``self is at least 8.7``; "" if none.
+
+    A few of the wrong elements may lie elsewhere, and some right ones under the limit: there errors are only larger."""
+    bad = findings.bad
+    count = np.count_nonzero(bad)
+    best, result = SHOWN_BITS, ""
+    for name, array in findings.inputs.items() if count >= MANY_WRONG else ():
+        if str(array.dtype) not in FORMATS or not spreads(array.shape, bad.shape):
+            continue
+        values = np.broadcast_to(array, bad.shape).astype(np.float64)
+        for subject, numbers in ((name, values), (f"the magnitude of {name}", np.abs(values))):
+            for side, sign in (("at least", 1.0), ("at most", -1.0)):
+                limit = np.quantile(sign * numbers[bad], EXCEPTIONS, method="lower")
+                under = np.count_nonzero(sign * numbers >= limit)
+                bits = count * math.log2(bad.size / under) if under else 0.0  # nan: no number is under it
+                if bits > best and 3 * count > under:
+                    right = sign * numbers[~bad & (sign * numbers < limit)]
+                    number = sign * _roundest(np.max(right, initial=-np.inf), limit)
+                    best, result = bits, f"{subject} is {side} {number:g}"
+    return result
+
+
+def _roundest(below: float, limit: float) -> float:
+    """Return the number with the fewest digits above ``below`` and up to ``limit``; with at most three, a little less
+    than the limit."""
+    each = (float(f"{limit:.{digits}g}") for digits in (1, 2, 3))
+    return next((number for number in each if below < number <= limit), float(f"{limit - abs(limit) / 200:.3g}"))
 
 
 def is_of_values(array: Array, bad: Array) -> bool:

@@ -68,7 +68,7 @@ class GroupExplorer:
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """Return a part with the condition that its failures, the passing cases and their neighbours show.
         The part keeps its own condition if the new one does not describe the record's cases as well."""
-        if part.status != "fail":  # after a crash every call needs a new process, which takes too long
+        if part.limit or part.status != "fail":  # after a crash every call needs a new process, which takes too long
             return part
         number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
         population, chosen = part.populations[number], part.members[number]

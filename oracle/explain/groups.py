@@ -27,9 +27,9 @@ from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
-from .conditions import Condition, Contrast, contrast, measured, sentence
+from .conditions import CLEAR, FULL, Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
-from .facts import Fact, asks_status, facts_of, shared_value
+from .facts import Fact, asks_status, common_limit, facts_of, shared_value
 from .scaled import BY_A_FACTOR
 from .simulations import AS_IF, EITHER, OR, READ_AS
 from .where import Where, words_of
@@ -37,7 +37,6 @@ from .where import Where, words_of
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
-CLEAR, FULL = 0.9, 0.98  # one bug: least share of a condition's cases that fail, and of the failures under it
 WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
@@ -77,13 +76,14 @@ class Step(NamedTuple):
 @dataclass(frozen=True)
 class Part:
     """Failures of one or several operators that form one group. ``members``: a mask for each population. ``step``: the
-    wrong step of the formula that most of the tried failures show."""
+    wrong step of the formula that most of the tried failures show. ``limit``: that of an operand, as text."""
 
     status: CaseStatus
     populations: tuple[Population, ...]
     members: tuple[Array, ...]
     where: Contrast | None
     step: Step | None = None
+    limit: str = ""
 
     @cached_property
     def cases(self) -> list[CaseRecord]:
@@ -125,6 +125,8 @@ class Part:
         merged only with groups of its operator and rule."""
         if self.step is not None:
             return self.status, self.step.cause, ""
+        if self.limit:
+            return self.status, "", f"{self.cases[0].op} {self.limit}"
         if self.causes and 2 * len(self.causes) >= len(self.cases):
             return self.status, key_of(self.causes[0]), ""
         where = sentence(self.where.conditions) if self.where else ""
@@ -185,12 +187,19 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     everything = part(chosen)
     if everything.value:
         return [everything]
-    whole = _contrasted(population, chosen)
-    if whole is not None and whole.failed >= max(CLEAR * whole.inside, FULL * np.count_nonzero(chosen)):  # one bug
-        return [part(chosen, whole)]
     result, left = [], chosen.copy()
+    if limit := common_limit(everything.cases):
+        own = chosen & np.array([limit.covers(case) for case in population.cases], bool)
+        where = _contrasted(population, own, sized=False)
+        if where is not None and not where.is_needed(int(np.count_nonzero(own))):
+            where = None
+        result.append(replace(part(own, where), limit=str(limit)))
+        left &= ~own
+    whole = _contrasted(population, left)
+    if whole is not None and whole.failed >= max(CLEAR * whole.inside, FULL * np.count_nonzero(left)):  # one bug
+        return [*result, part(left, whole)]
     without_cause = np.array([not (case.detail and case.detail.cause) for case in population.cases], bool)
-    for own in _by_cause(population, chosen):
+    for own in _by_cause(population, left):
         own &= left
         where = _contrasted(population, own)
         if where is not None:
@@ -215,10 +224,14 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     return result
 
 
-def _contrasted(population: Population, chosen: Array) -> Contrast | None:
-    """Contrast some failures with the passing cases; the other failures are ignored."""
+def _contrasted(population: Population, chosen: Array, *, sized: bool = True) -> Contrast | None:
+    """Contrast some failures with the passing cases; the other failures are ignored. ``sized``: by sizes and values,
+    too; large tensors have more of any values."""
     kept = chosen | ~population.bad
     facts = [each for each, is_kept in zip(population.facts, kept, strict=True) if is_kept]
+    if not sized:
+        facts = [{k: v for k, v in each.items() if isinstance(v, bool | str) and not k.startswith("the values")}
+                 for each in facts]  # fmt: skip
     result = contrast(facts, chosen[kept])
     if result is None:
         return None
@@ -259,7 +272,7 @@ def _joined(alike: Sequence[Part]) -> Part:
         best = None
     steps = [part.step for part in alike if part.step is not None]
     step = Step(steps[0].cause, sum(s.explained for s in steps), sum(s.tried for s in steps)) if steps else None
-    return Part(alike[0].status, populations, members, best, step)
+    return Part(alike[0].status, populations, members, best, step, alike[0].limit)
 
 
 def over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:
@@ -283,7 +296,7 @@ def group_of(part: Part, record: Record) -> Group:
         where = None  # the group has a cause and also fails elsewhere: this condition is not the right one
     if where is not None and not where.outside:
         where = None  # no comparable case lies outside the condition, so it proves nothing
-    value = "" if part.causes else part.value
+    value = "" if part.causes else part.value or part.limit
     cause = Step(part.cause or value, len(part.causes) or (size if value else 0), 0)
     if part.step is not None and family_of(cause.cause) in VAGUE:
         cause = part.step

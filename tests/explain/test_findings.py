@@ -8,9 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from misbehaving import Makes, log_sigmoid
 
+from oracle.case.one_case import run_case
 from oracle.explain.findings import histogram, magnitude, pattern, spread, ulp_distance
 from oracle.operators import Reference
+from oracle.settings.settings import Settings
 
 
 def mask(shape, *index):
@@ -138,3 +141,33 @@ def test_the_magnitude_of_an_output_is_its_largest_finite_one(dtype):
     assert magnitude(np.asarray([1, -3, math.nan, -math.inf, 2], dtype)) == 3
     assert magnitude(np.asarray([[-1.5, 0.25]], dtype)) == 1.5
     assert magnitude(np.asarray([math.nan, -math.nan, math.inf], dtype)) == magnitude(np.empty(0, dtype)) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "limit"),
+    [
+        (lambda x: x > 1.5, "self is at least 1.5"),
+        (lambda x: (x > 1.5) & (np.arange(x.size) % 3 > 0), "self is at least 1.5"),
+        (lambda x: x < -1.25, "self is at most -1.25"),
+        (lambda x: abs(x) < 0.1, "the magnitude of self is at most 0.1"),
+        (lambda x: abs(x) > 2, "the magnitude of self is at least 2"),
+        (lambda x: np.random.default_rng(5).random(x.shape) < 0.1, ""),
+        (lambda x: x > np.sort(x)[-6], ""),  # too few to show a limit
+    ],
+)
+def test_scattered_errors_are_described_by_the_numbers_of_an_operand(wrong, limit):
+    """Each wrong element has another error: no rule about the values explains them."""
+
+    def spoil(call, result, held):
+        x = call.inputs["self"].astype(np.float64)
+        noise = np.random.default_rng(3).uniform(0.01, 0.02, x.shape)
+        return result * np.where(wrong(x.reshape(-1)).reshape(x.shape), 1 + noise, 1)
+
+    pattern = run_case(log_sigmoid(shape=(40, 50)), Makes(spoil), Settings()).detail.pattern
+    assert pattern.startswith("scattered: ")
+    (said, _, number), (subject, _, wanted) = (text.rpartition(" ") for text in (pattern, limit))
+    if limit:
+        assert said.endswith(f", where {subject}")
+        assert float(number) == pytest.approx(float(wanted), rel=0.03)  # some elements next to it are right
+    else:
+        assert ", where " not in pattern

@@ -350,6 +350,24 @@ def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseReco
     assert group.explained == (len(cases) if cause else 0)
 
 
+def beyond(number: int, value: float, limit: str = "", cause: str = "") -> CaseRecord:
+    pattern = f"scattered: 9 of 64, where {limit}" if limit else "one element, [3]"
+    failing = wrong_at(number, value)
+    assert failing.detail is not None
+    return replace(failing, detail=replace(failing.detail, pattern=pattern, cause=cause))
+
+
+def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
+    """A failure with few wrong elements shows no limit, but belongs to those that do; one with a cause does not."""
+    shown = [beyond(number, 2.5 + number, f"output is at least {2 + number / 4:g}") for number in range(3)]
+    others = [beyond(3, 2.25), beyond(4, 1.5), beyond(5, 7.5, cause="NaN is replaced by a number")]
+    passing = [case(number, False, "float32", (64,)) for number in range(10, 40)]
+    first, *rest = grouped([*shown, *others, *passing]).groups
+    assert (first.cause, first.failures, first.explained) == ("wrong where output is at least 2", 4, 4)
+    assert sum(group.failures for group in rest) == 2
+    assert all("wrong where" not in group.cause for group in grouped([*shown[:2], *others, *passing]).groups)
+
+
 def of_cause(number: int, cause: str) -> CaseRecord:
     detail = Detail(rule="standard mixed", bad=1, total=64, cause=cause)
     return case(number, True, ("float32", "float16")[number % 2], (64,), detail=detail)
