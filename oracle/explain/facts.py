@@ -185,10 +185,11 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
 
 _LIMIT = re.compile(r"scattered: .*, where (the magnitude of )?(\w+) is at (least|most) (\S+)")
 SHOWN, SHARE = 3, 1 / 3  # failures that must show one limit, and their share of those with a description of the places
+ALIKE = 0.25  # most of the limits that are shown differ by no more than this share
 
 
 class Limit(NamedTuple):
-    """A limit of an operand beyond which wrong elements lie. ``of``: "the magnitude of " or ""."""
+    """A limit of an operand, or of the output, beyond which wrong elements lie. ``of``: "the magnitude of " or ""."""
 
     of: str
     name: str
@@ -201,7 +202,9 @@ class Limit(NamedTuple):
     def covers(self, case: CaseRecord) -> bool:
         """Return whether all shown wrong elements of a failure without a cause lie beyond the limit."""
         worst = case.detail.worst if case.detail and not case.detail.cause else ()
-        given = [float(element.operands.get(self.name, math.nan)) for element in worst]
+        of_output = case.detail is not None and self.name == case.detail.output
+        values = [element.expected if of_output else element.operands.get(self.name) for element in worst]
+        given = [math.nan if value is None else float(value) for value in values]
         beyond = operator.ge if self.side == "least" else operator.le
         return bool(given) and all(beyond(abs(value) if self.of else value, self.number) for value in given)
 
@@ -214,8 +217,11 @@ def common_limit(cases: Iterable[CaseRecord]) -> Limit | None:
     kind = max(counts, key=counts.__getitem__, default=("", "", ""))
     if counts[kind] < max(SHOWN, SHARE * len(places)):
         return None
-    nearest = min if kind[2] == "least" else max
-    return nearest((limit for limit in limits if limit[:3] == kind), key=lambda limit: limit.number)
+    numbers = sorted((limit.number for limit in limits if limit[:3] == kind), reverse=kind[2] == "most")
+    for number in numbers:  # from the one that covers most: one failure may show a limit by chance
+        if 2 * sum(abs(other - number) <= ALIKE * abs(number) for other in numbers) > len(numbers):
+            return Limit(*kind, number)
+    return None
 
 
 def _values_at(element: WorstElement, case: CaseRecord) -> set[tuple[str, str]]:

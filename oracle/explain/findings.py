@@ -63,13 +63,15 @@ def near(a: Array, g: Array, units: int = NEAR) -> Array:
 
 
 def limit_of(findings: Findings) -> str:
-    """Say which numbers of an operand the wrong elements have in common: ``self is at least 8.7``; "" if none.
+    """Say which numbers of an operand, or of the right result, the wrong elements share: ``self is at least 8.7``.
 
+    Return "" if they share none.
     A few of the wrong elements may lie elsewhere, and some right ones under the limit: there errors are only larger."""
     bad = findings.bad
     count = np.count_nonzero(bad)
     best, result = SHOWN_BITS, ""
-    for name, array in findings.inputs.items() if count >= MANY_WRONG else ():
+    numbers_of = {**findings.inputs, findings.output: findings.golden}
+    for name, array in numbers_of.items() if count >= MANY_WRONG else ():
         if str(array.dtype) not in FORMATS or not spreads(array.shape, bad.shape):
             continue
         values = np.broadcast_to(array, bad.shape).astype(np.float64)

@@ -395,7 +395,7 @@ def baseline(record: Record) -> Iterator[Entry]:
 
 def _entry(part: Part, ended: Sequence[CaseRecord]) -> Entry:
     wanted = {case.id for case in part.cases}
-    cause = part.causes[0] if part.causes else ""
+    cause = part.causes[0] if part.causes else part.limit
     if part.where is not None:
         choice = words_of(part.where.conditions)
         slugs = dict.fromkeys(case.id.partition("/")[0] for case in part.cases)

@@ -151,6 +151,7 @@ def test_the_magnitude_of_an_output_is_its_largest_finite_one(dtype):
         (lambda x: x < -1.25, "self is at most -1.25"),
         (lambda x: abs(x) < 0.1, "the magnitude of self is at most 0.1"),
         (lambda x: abs(x) > 2, "the magnitude of self is at least 2"),
+        (lambda x, right: abs(right) > 0.75, "the magnitude of gradInput is at least 0.75"),
         (lambda x: np.random.default_rng(5).random(x.shape) < 0.1, ""),
         (lambda x: x > np.sort(x)[-6], ""),  # too few to show a limit
     ],
@@ -161,7 +162,8 @@ def test_scattered_errors_are_described_by_the_numbers_of_an_operand(wrong, limi
     def spoil(call, result, held):
         x = call.inputs["self"].astype(np.float64)
         noise = np.random.default_rng(3).uniform(0.01, 0.02, x.shape)
-        return result * np.where(wrong(x.reshape(-1)).reshape(x.shape), 1 + noise, 1)
+        given = (x.reshape(-1), result.reshape(-1))[: wrong.__code__.co_argcount]
+        return result * np.where(wrong(*given).reshape(x.shape), 1 + noise, 1)
 
     pattern = run_case(log_sigmoid(shape=(40, 50)), Makes(spoil), Settings()).detail.pattern
     assert pattern.startswith("scattered: ")

@@ -365,7 +365,9 @@ def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
     first, *rest = grouped([*shown, *others, *passing]).groups
     assert (first.cause, first.failures, first.explained) == ("wrong where output is at least 2", 4, 4)
     assert sum(group.failures for group in rest) == 2
-    assert all("wrong where" not in group.cause for group in grouped([*shown[:2], *others, *passing]).groups)
+    far = [beyond(number, 50.0, f"output is at least {2.0**number:g}") for number in range(6)]
+    for unshared in (shown[:2], far):
+        assert all("wrong where" not in group.cause for group in grouped([*unshared, *others, *passing]).groups)
 
 
 def of_cause(number: int, cause: str) -> CaseRecord:
