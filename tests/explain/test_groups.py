@@ -358,7 +358,7 @@ def beyond(number: int, value: float, limit: str = "", cause: str = "") -> CaseR
 
 
 def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
-    """A failure with few wrong elements shows no limit, but belongs to those that do; one with a cause does not."""
+    """A failure with few wrong elements shows no limit, but belongs to the others; one with a cause does not."""
     shown = [beyond(number, 2.5 + number, f"output is at least {2 + number / 4:g}") for number in range(3)]
     others = [beyond(3, 2.25), beyond(4, 1.5), beyond(5, 7.5, cause="NaN is replaced by a number")]
     passing = [case(number, False, "float32", (64,)) for number in range(10, 40)]
