@@ -65,26 +65,30 @@ def near(a: Array, g: Array, units: int = NEAR) -> Array:
 def limit_of(findings: Findings) -> str:
     """Say which numbers of an operand, or of the right result, the wrong elements share: ``self is at least 8.7``.
 
-    Return "" if they share none.
-    A few of the wrong elements may lie elsewhere, and some right ones under the limit: there errors are only larger."""
-    bad = findings.bad
-    count = np.count_nonzero(bad)
+    Return "" if they share none. A few wrong elements may lie elsewhere. Some elements beyond the limit may be right,
+    because their errors are small.
+    """
+    bad, count = findings.bad, np.count_nonzero(findings.bad)
     best, result = SHOWN_BITS, ""
-    numbers_of = {**findings.inputs, findings.output: findings.golden}
-    for name, array in numbers_of.items() if count >= MANY_WRONG else ():
-        if str(array.dtype) not in FORMATS or not spreads(array.shape, bad.shape):
-            continue
-        values = np.broadcast_to(array, bad.shape).astype(np.float64)
-        for subject, numbers in ((name, values), (f"the magnitude of {name}", np.abs(values))):
-            for side, sign in (("at least", 1.0), ("at most", -1.0)):
-                limit = np.quantile(sign * numbers[bad], EXCEPTIONS, method="lower")
-                under = np.count_nonzero(sign * numbers >= limit)
-                bits = count * math.log2(bad.size / under) if under else 0.0  # nan: no number is under it
-                if bits > best and 3 * count > under:
-                    right = sign * numbers[~bad & (sign * numbers < limit)]
-                    number = sign * _roundest(np.max(right, initial=-np.inf), limit)
-                    best, result = bits, f"{subject} is {side} {number:g}"
+    for subject, numbers in _numbers(findings) if MANY_WRONG <= count <= bad.size / 2 else ():
+        for side, sign in (("at least", 1.0), ("at most", -1.0)):
+            signed = sign * numbers
+            limit = np.quantile(signed[bad], EXCEPTIONS, method="lower")
+            beyond = np.count_nonzero(signed >= limit)
+            bits = count * math.log2(bad.size / beyond) if beyond else 0.0  # none is beyond NaN
+            if bits > best and 3 * count > beyond:
+                number = _roundest(np.max(signed[~bad & (signed < limit)], initial=-np.inf), limit)
+                best, result = bits, f"{subject} is {side} {sign * number:g}"
     return result
+
+
+def _numbers(findings: Findings) -> Iterator[tuple[str, Array]]:
+    """Yield the operands and the right result, each element's number and its magnitude."""
+    for name, array in {**findings.inputs, findings.output: findings.golden}.items():
+        if str(array.dtype) in FORMATS and spreads(array.shape, findings.bad.shape):
+            numbers = np.broadcast_to(array, findings.bad.shape).astype(np.float64)
+            yield name, numbers
+            yield f"the magnitude of {name}", np.abs(numbers)
 
 
 def _roundest(below: float, limit: float) -> float:
