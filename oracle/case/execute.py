@@ -8,7 +8,6 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,29 +22,29 @@ from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
 from ..numerics.floats.codes import any_true
 from ..operators import OPERATORS
+from ..operators.answers.parts import part_of
 from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
 from .prepare import OTHER, Memory, Prepared, is_like, sliced_axes
 
 # --invariance: a contiguous layout of the same call, and a slice of its batch, must give the same bits.
 
-Part = tuple[slice, ...]
-Cut = tuple[int, slice]  # an axis of the first output, and the slice of it that is kept
 
-
-def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[str, Part]]]:
-    """Yield (what, call, parts): ``call``'s outputs must equal these parts of the original outputs, bit for bit."""
+def variants(
+    case: Case, memory: Memory, actual: Mapping[str, Array]
+) -> Iterator[tuple[str, Memory, Mapping[str, Array]]]:
+    """Yield (what, call, wanted): the call's outputs must equal ``wanted``, the outputs ``actual`` of the original call
+    or parts of them, bit for bit."""
     memory.restore()
+    call = replace(memory.call, inputs=memory.inputs, outputs={**memory.call.outputs, **actual})
     arrays = [v for v in memory.inputs.values() if isinstance(v, np.ndarray)]
     if not all(a.flags.c_contiguous for a in [*arrays, *(o.view for o in memory.outputs.values())]):
-        whole = {name: (slice(None),) * output.view.ndim for name, output in memory.outputs.items()}
-        yield "a contiguous layout", _rebuild(case, memory, None), whole
+        yield "a contiguous layout", _rebuilt(memory, call), actual
     axis = batch_axis(case)
     if axis is not None:
-        size = memory.outputs[OPERATORS[case.op].output].view.shape[axis]
-        cut = axis, slice(0, (size + 1) // 2)
-        parts = {name: _part(case, name, output.view.shape, cut) for name, output in memory.outputs.items()}
-        yield "a slice of the batch", _rebuild(case, memory, cut), parts
+        size = actual[OPERATORS[case.op].output].shape[axis]
+        part = part_of(call, axis, slice(0, (size + 1) // 2))
+        yield "a slice of the batch", _rebuilt(memory, part), {name: part.outputs[name] for name in actual}
 
 
 def batch_axis(case: Case) -> int | None:
@@ -55,37 +54,17 @@ def batch_axis(case: Case) -> int | None:
     return None if plan is None else next((k for k in sliced_axes(case) if plan.shape[k] > 1), None)
 
 
-def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:
-    """Return the part of a tensor that a cut keeps: all of the tensor if it does not have the cut axis."""
-    op = OPERATORS[case.op]
-    plan = case.outputs[op.output]
-    assert plan is not None
-    axis, part = cut
-    axes = op.axes_of(name, plan.shape, shape, case.attrs)
-    return (slice(None),) * axes.index(axis) + (part,) if axis in axes else ()
-
-
-def _rebuild(case: Case, memory: Memory, cut: Cut | None) -> Memory:
-    """Return the call with contiguous tensors; with a ``cut``, the tensors are cut along an axis of the output."""
-    inputs = {n: _input(case, n, v, cut) for n, v in memory.inputs.items()}
-    outputs = {}
-    for name, plan in case.outputs.items():
-        shape = () if plan is None else plan.shape
-        if cut is not None:
-            kept = _part(case, name, shape, cut)
-            shape = (*shape[: len(kept) - 1], kept[-1].stop, *shape[len(kept) :])
-        outputs[name] = plan and replace(plan, shape=shape, view="contiguous", storage_shape=None)
-    made = replace(case, outputs=outputs)
+def _rebuilt(memory: Memory, call: Call) -> Memory:
+    """Return a call, or a part of it, with contiguous tensors of the original formats."""
+    inputs = {n: np.array(v, order="C") if isinstance(v, np.ndarray) else v for n, v in call.inputs.items()}
+    outputs = {
+        name: plan and replace(plan, shape=call.outputs[name].shape, view="contiguous", storage_shape=None)
+        for name, plan in memory.case.outputs.items()
+    }
     specs = {n: TensorSpec.of(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
     for n, v in specs.items():
         v.format = memory.call.specs[n].format if n in memory.call.specs else "ND"
-    return Memory(made, memory.call.soc, inputs, specs, under=memory.under)
-
-
-def _input(case: Case, name: str, value: Any, cut: Cut | None) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
-    return np.array(value if cut is None else value[_part(case, name, value.shape, cut)], order="C")
+    return Memory(replace(memory.case, outputs=outputs), call.soc, inputs, specs, under=memory.under)
 
 
 # --determinism and --invariance: further runs of the same call on the device. Each must equal the first bit for bit,
@@ -101,9 +80,8 @@ def differences(prepared: Prepared, actual: Mapping[str, Array], run: Run) -> It
         rule = f"bitwise equal on {settings.determinism} runs"
         yield from _difference(prepared.memory.again(), actual, run, rule, f"run {number}")
     if settings.invariance:
-        for what, memory, parts in variants(prepared.case, prepared.memory):
-            expected = {name: actual[name][part] for name, part in parts.items()}
-            for result in _difference(memory, expected, run, f"{what} gives the same bits", what):
+        for what, memory, wanted in variants(prepared.case, prepared.memory, actual):
+            for result in _difference(memory, wanted, run, f"{what} gives the same bits", what):
                 whole = result.bad is not None and result.bad.shape == actual[result.output].shape
                 yield result if whole else Judgement(False, result.reason, result.rule)
 

@@ -26,10 +26,10 @@ def sliced(case):
     if not memory.outputs or not writes(memory.call):  # only the status is judged, or no output is written
         return 0
     whole, count = {name: compute(memory.call, output=name) for name in memory.outputs}, 0
-    for what, part_memory, parts in variants(case, memory):
+    for what, part_memory, parts in variants(case, memory, whole):
         count += what == "a slice of the batch"
         for name, part in parts.items():
-            result, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(whole[name][part])
+            result, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(part)
             assert result[~np.isnan(result)].tobytes() == wanted[~np.isnan(wanted)].tobytes(), (case.id, what, name)
     return count
 
