@@ -71,20 +71,15 @@ def bounded(text: str, longest: int = LONGEST) -> str:
     """Return a text's first 4 kB, control characters escaped (as ``\\x1b``), and the number of omitted characters."""
     if len(text) <= longest and text.isascii() and text.isprintable():
         return text  # the usual case
-    start = text[:longest]
-    kept, size = 0, 0
-    shown = []
-    for part in re.split(f"({_UNFIT.pattern})", start):
-        message = _UNFIT.sub(_spelt, part)
-        if size + len(message.encode()) > longest:
-            whole = message if message == part else ""  # never cut an escape
-            fits = whole.encode()[: longest - size].decode(errors="ignore")
-            shown.append(fits)
-            kept += len(fits)
+    shown: list[str] = []
+    left = longest
+    for letter in text[:longest]:
+        shown.append(escaped(letter))  # an escape is never cut
+        left -= len(shown[-1].encode())
+        if left < 0:
+            shown.pop()
             break
-        shown.append(message)
-        kept, size = kept + len(part), size + len(message.encode())
-    rest = len(text) - kept
+    rest = len(text) - len(shown)
     return "".join(shown) + (f" ... ({rest:,} more characters)" if rest else "")
 
 
