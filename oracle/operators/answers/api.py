@@ -25,7 +25,7 @@ from ..definition.operator import Arguments, Operator
 from ..definition.roles import class_axis
 from . import integers
 from .integers import INTEGERS, computes_integers
-from .reference import Reference, unknown_class
+from .reference import Reference, require_known_classes
 from .registry import operator
 from .validation import as_attribute, bind, takes_no_more, validate
 
@@ -189,7 +189,7 @@ def writes(call: Call) -> bool:
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink; with ``judged`` the sink has the data that a verdict needs."""
     ready = _ready(op, args, target)
-    _know_classes(op, ready, target)
+    require_known_classes(op, ready, target)
     wanted = op.output_shape(ready)
     if out.size != math.prod(wanted):
         text = f"its checks take an {op.output} of shape {out.shape}, and its page makes one of shape {tuple(wanted)}"
@@ -203,14 +203,12 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
         if is_zero_except_at_place(op.computes):
             operands, (axis,) = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             places.evaluate(op.computes, operands, axis, part)
-            return sink
-        if sums_place_values(op.computes):
+        elif sums_place_values(op.computes):
             operands, axes = formula_operands(op, ready, spread=False), op.reduced_axes(ready)
             shape, axis = op.terms_shape(ready), class_axis(op.terms_shape(ready))
             per_row = len(shape) > 1 and axes == (axis,)
             places.evaluate_sums(op.computes, operands, shape, axis, part, per_row=per_row)
-            return sink
-        if reduces(op.computes):
+        elif reduces(op.computes):
             operands, axes, shape = formula_operands(op, ready), op.reduced_axes(ready), op.terms_shape(ready)
             if not op.gives_rows(ready) and part.out.shape != shape and part.out.flags.c_contiguous:
                 part = part.viewed(lambda array: array.reshape(shape))
@@ -218,17 +216,14 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
             if judged:
                 kind, way = dtype_of(out.dtype).name, coarsest(op.computes, operands, target.form)
                 sink.on_the_way = way if way and FORMATS[way].mant < FORMATS[kind].mant else ""
-            return sink
-        if not isinstance(op.computes, Formula):
+        elif not isinstance(op.computes, Formula):
             op.computes.evaluate(ready, part)
             sink.given = True
-            return sink
-        operands, shape = formula_operands(op, ready), op.terms_shape(ready)
-        if not term_by_term:
-            shapes, added = (shape, op.kept_shape(ready)), op.added_type(ready, target)
-            sums.evaluate(op.computes, operands, shapes, sink, added=added)
+        elif term_by_term:
+            elementwise.evaluate(op.computes, formula_operands(op, ready), part, rank=out.ndim)
         else:
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim)
+            shapes, added = (op.terms_shape(ready), op.kept_shape(ready)), op.added_type(ready, target)
+            sums.evaluate(op.computes, formula_operands(op, ready), shapes, sink, added=added)
     return sink
 
 
@@ -238,11 +233,6 @@ def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) ->
     whole = out.dtype in INTEGERS
     out[...] = values if whole else integers.rounded(values, out.dtype)
     return Reference(out, out if whole else values.astype(np.float64), np.zeros(out.shape), unknown)
-
-
-def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
-    if (wrong := unknown_class(op, args, target)) is not None:
-        raise OracleError(f"{op.name}: {wrong}, so there is no golden")
 
 
 def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
@@ -272,7 +262,7 @@ def references(call: Call) -> dict[str, Reference]:
 def reference(call: Call, output: str = "") -> Reference:
     """Return golden, unrounded value and strict bound of one output of a successful call. The default output is the
     first."""
-    op, target = _operator_of(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
+    op, target = operator(call.op).of(output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = call.arguments
     spec, whole = _written_to(op, call), computes_integers(op, args, target)
     if op.ends_early(args) or op.skips(args):
@@ -311,12 +301,6 @@ def reference(call: Call, output: str = "") -> Reference:
     )
 
 
-def _operator_of(call: Call, output: str) -> Operator:
-    """Return the operator of a call, reduced to the requested output."""
-    result = operator(call.op)
-    return result.of(output) if output else result
-
-
 def _written_to(op: Operator, call: Call) -> TensorSpec:
     spec = call.spec(op.output)
     if spec is None or spec.dtype is None:
@@ -332,7 +316,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     intermediate rounded to the kernel type. Kernels flush subnormal numbers if the SoC's instructions do. Then follow
     the host's rounding, the cast to the output, and the SoC's overflow mode.
     """
-    op, target = _operator_of(call, output), platform(call.soc, call.cann)
+    op, target = operator(call.op).of(output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
     args = call.arguments
     spec = _written_to(op, call)
@@ -350,7 +334,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
         fill(op, args, target, out)
         return out
     args = _ready(op, args, target)
-    _know_classes(op, args, target)
+    require_known_classes(op, args, target)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
     result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
@@ -367,7 +351,7 @@ def sketch(call: Call) -> dict[str, Array]:
     target = platform(call.soc, call.cann)
     result: dict[str, Array] = {}
     for name in written(call):
-        op, args = _operator_of(call, name), call.arguments
+        op, args = operator(call.op).of(name), call.arguments
         shape = _written_to(op, call).shape
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)

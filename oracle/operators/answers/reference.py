@@ -9,6 +9,7 @@ import numpy as np
 
 from ...model.aclnn import Platform
 from ...model.call import Array
+from ...model.errors import OracleError
 from ..definition.operator import Arguments, Operator
 from ..definition.roles import class_axis
 
@@ -46,25 +47,26 @@ class Reference:
 AT_ONCE = 1 << 18  # samples checked at a time
 
 
-def unknown_class(op: Operator, a: Arguments, target: Platform) -> str | None:
-    """Return a text that names a sample with an unspecified class; None if there is none. A class is unspecified if it
-    is neither an existing class nor the ignored one, or if the host's integer type cannot represent it."""
+def require_known_classes(op: Operator, a: Arguments, target: Platform) -> None:
+    """Raise OracleError that names a sample with an unspecified class, if there is one. A class is unspecified if it is
+    neither an existing class nor the ignored one, or if the host's integer type cannot represent it."""
     if op.class_index is None:
-        return None
+        return
     main, name = a[op.main].shape, op.class_index
     classes = main[class_axis(main)]
     given = a[name].reshape(-1)[: math.prod(main) // classes if len(main) > 1 else 1]
     if np.minimum.reduce(given) >= 0 and np.maximum.reduce(given) < min(classes, 1 << 31):
-        return None  # the usual case
+        return  # the usual case
     ignored, made = op.attribute("ignore index"), "" if op.indices is None else op.indices(target)
     ignore = None if ignored is None else a[ignored.name]
     for start in range(0, given.size, AT_ONCE):
         chosen = given[start : start + AT_ONCE].astype(np.int64, copy=False)
         if made and (beyond := chosen != chosen.astype(made)).any():
             row = int(np.argmax(beyond))
-            return (
-                f"{name}[{start + row}] is {chosen[row]}, of which the host makes an {made} on {target.soc}; whether "
-                f"it still counts as {ignored.name if ignored else 'a class'} ({ignore}) is unspecified"
+            raise OracleError(
+                f"{op.name}: {name}[{start + row}] is {chosen[row]}, of which the host makes an {made} on "
+                f"{target.soc}; whether it still counts as {ignored.name if ignored else 'a class'} ({ignore}) is "
+                "unspecified, so there is no golden"
             )
         wrong = (chosen < 0) | (chosen >= classes)
         if ignore is not None:
@@ -72,5 +74,7 @@ def unknown_class(op: Operator, a: Arguments, target: Platform) -> str | None:
         if wrong.any():
             row = int(np.argmax(wrong))
             excused = "" if ignored is None else f" and not {ignored.name} ({ignore})"
-            return f"{name}[{start + row}] is {chosen[row]}, outside [0, {classes}){excused}: the result is unspecified"
-    return None
+            raise OracleError(
+                f"{op.name}: {name}[{start + row}] is {chosen[row]}, outside [0, {classes}){excused}: the result is "
+                "unspecified, so there is no golden"
+            )

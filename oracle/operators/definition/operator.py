@@ -191,8 +191,8 @@ class Operator:
         return (self, *(replace(self, whole=self, written=n, **r.fields) for n, r in self.further.items()))
 
     def of(self, output: str) -> Operator:
-        """Return the operator reduced to one of its outputs."""
-        if output == self.output:
+        """Return the operator reduced to one of its outputs. An empty name changes nothing."""
+        if output in ("", self.output):
             return self
         return next(each for each in self.each if each.output == output)
 
