@@ -18,7 +18,6 @@ from .base import (
     choice,
     count,
     flag,
-    golden_states,
     number,
     pick,
     states,
@@ -27,9 +26,8 @@ from .base import (
 from .commercial import (
     LEVELS,
     SMALL_VALUE,
-    Errors,
     difference,
-    equal,
+    errors_of,
     judge_integer,
     literal_ratio,
     over_limit,
@@ -89,7 +87,7 @@ def judge_single_bm(
     matched, balance, worst, mismatch = 0, 0.0, 0.0, 0
     with np.errstate(all="ignore"):
         for block in blocks(sample):
-            golden, actual = golden_states(block.golden, sample.format, inf_narrow), states(block.actual)
+            golden, actual = states(block.golden, sample.format if inf_narrow else None), states(block.actual)
             mismatch += int(np.count_nonzero(golden != actual))
             g = np.where(golden == FINITE, block.golden, 0.0)
             scaled = np.where(actual == FINITE, block.actual, 0.0) - g
@@ -165,7 +163,7 @@ def _floats(sample: Sample, inf_narrow: bool, rtol: float, atol: float) -> Itera
     for block in blocks(sample):
         with np.errstate(all="ignore"):
             close = np.abs(block.actual - block.golden) <= atol + rtol * np.abs(block.golden)
-        golden, actual = golden_states(block.golden, sample.format, inf_narrow), states(block.actual)
+        golden, actual = states(block.golden, sample.format if inf_narrow else None), states(block.actual)
         yield np.where((golden == FINITE) & (actual == FINITE), close, golden == actual)
 
 
@@ -197,18 +195,8 @@ _CLOSE = Standard(
 def judge_cross_check(sample: Sample, *, level: str, inf_narrow: bool) -> Verdict:
     """Judge against the third party with TTK's rule for special values."""
     domain = pick(SMALL_VALUE, sample, "ttk-cross-check")
-    npu, third = Errors(), Errors()
-    wrong = 0
-    with np.errstate(all="ignore"):
-        for block in blocks(sample):
-            golden = golden_states(block.golden, sample.format, inf_narrow)
-            sa, sb = states(block.actual), states(block.third)
-            keep = (golden | sa | sb) == FINITE
-            right = equal(block.actual, sa, block.third, sb) | ((golden != FINITE) & (sa == golden))
-            wrong += int(np.count_nonzero(~keep & ~right))
-            g = block.golden[keep]
-            npu.add(block.actual[keep], g, domain)
-            third.add(block.third[keep], g, domain)
+    npu, third, wrong, unclear = errors_of(sample, domain, inf_narrow=inf_narrow)
+    wrong += unclear
     # Without a valid pair in the large domain every metric is 0 and every ratio 1: not judged.
     ratios = {
         f"{name}_ratio": literal_ratio(getattr(npu, name), getattr(third, name), domain.threshold)

@@ -356,8 +356,3 @@ def states(values: Array, form: FloatFormat | None = None) -> Array:
     state[values <= -overflow] = NAN if no_infinity else NEG_INF
     state[np.isnan(values)] = NAN
     return state
-
-
-def golden_states(values: Array, form: FloatFormat, inf_narrow: bool) -> Array:
-    """Return the golden's states, after rounding to the output's format if ``inf_narrow``."""
-    return states(values, form if inf_narrow else None)

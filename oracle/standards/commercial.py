@@ -24,7 +24,6 @@ from .base import (
     blocks,
     choice,
     flag,
-    golden_states,
     pick,
     states,
     stored_blocks,
@@ -152,7 +151,7 @@ def over_small(ours: int, theirs: int) -> list[str]:
 # exclude infinities (``inf_nan_mode=False``).
 
 
-def equal(x: Array, x_states: Array, y: Array, y_states: Array) -> Array:
+def _equal(x: Array, x_states: Array, y: Array, y_states: Array) -> Array:
     """Return whether elements are the same: the same special value, or finite and numerically equal."""
     same: Array = (x_states == y_states) & ((x_states != FINITE) | (x == y))
     return same
@@ -170,18 +169,10 @@ def judge_dual(
     inf_narrow: bool,
 ) -> Verdict:
     """Judge against the third party at one level."""
-    domain = pick(SMALL_VALUE, sample, "dual")
-    npu, third = Errors(), Errors()
-    special_fail = special_investigate = 0
-    with np.errstate(all="ignore"):
-        for block in blocks(sample):
-            golden = golden_states(block.golden, sample.format, inf_narrow)
-            failing, unclear, keep = _specials(block, golden, third_special == "fail", inf_nan_mode)
-            special_fail += failing
-            special_investigate += unclear
-            g = block.golden[keep]
-            for errors, x in ((npu, block.actual), (third, block.third)):
-                errors.add(x[keep], g, domain, small_boundary == "<=", relative_error == "max")
+    domain, third_fails = pick(SMALL_VALUE, sample, "dual"), third_special == "fail"
+    npu, third, special_fail, special_investigate = errors_of(
+        sample, domain, small_boundary == "<=", relative_error == "max", inf_narrow, third_fails, inf_nan_mode
+    )
     pairs = {name: (getattr(npu, name), getattr(third, name)) for name in ("mare", "mere", "rmse")}
     floored = {f"{name}_ratio": ratio(*pair, domain.threshold) for name, pair in pairs.items()}
     literal = {f"{name}_ratio": literal_ratio(*pair) for name, pair in pairs.items()}
@@ -208,6 +199,28 @@ def judge_dual(
     return Verdict(not broken, metrics, "; ".join(broken))
 
 
+def errors_of(
+    sample: Sample,
+    domain: SmallValue,
+    closed: bool = False,
+    by_max: bool = False,
+    inf_narrow: bool = True,
+    third_fails: bool = True,
+    inf_nan_mode: bool = True,
+) -> tuple[Errors, Errors, int, int]:
+    """Return the errors of the device and of the third party at the positions that are finite in all arrays, and how
+    many special positions are wrong, and how many unclear."""
+    npu, third, wrong, unclear = Errors(), Errors(), 0, 0
+    with np.errstate(all="ignore"):
+        for block in blocks(sample):
+            golden = states(block.golden, sample.format if inf_narrow else None)
+            failing, differing, keep = _specials(block, golden, third_fails, inf_nan_mode)
+            wrong, unclear = wrong + failing, unclear + differing
+            for errors, x in ((npu, block.actual), (third, block.third)):
+                errors.add(x[keep], block.golden[keep], domain, closed, by_max)
+    return npu, third, wrong, unclear
+
+
 def _specials(block: Block, golden: Array, third_fails: bool, inf_nan_mode: bool) -> tuple[int, int, Array]:
     """Return how many special positions are wrong, how many are unclear, and a mask of the positions finite in all
     three arrays."""
@@ -217,7 +230,7 @@ def _specials(block: Block, golden: Array, third_fails: bool, inf_nan_mode: bool
     if not at.size:
         return 0, 0, keep
     a, b, sa, sb, sg = block.actual[at], block.third[at], actual[at], third[at], golden[at]
-    right = equal(a, sa, b, sb) | ((sg != FINITE) & (sa == sg))
+    right = _equal(a, sa, b, sb) | ((sg != FINITE) & (sa == sg))
     if not third_fails:
         right |= (sg == FINITE) & (sa == FINITE)
     judged = np.ones(at.size, bool)

@@ -20,7 +20,6 @@ from .base import (
     choice,
     flag,
     flat,
-    golden_states,
     nearest,
     number,
     pick,
@@ -108,7 +107,7 @@ class Scan:
 
     def specials(self, start: int, g: Array, a: Array) -> Array:
         """Compare the special values, count equal ones as matched, and return the other positions."""
-        golden, actual = golden_states(g, self.form, self.inf_narrow), states(a)
+        golden, actual = states(g, self.form if self.inf_narrow else None), states(a)
         differ = np.flatnonzero(golden != actual)
         if differ.size and not self.special_mismatch:
             self.first_mismatch = start + int(differ[0])
@@ -288,7 +287,7 @@ def judge_mere_mare(sample: Sample, *, epsilon: float, skip_equal: bool, inf_nar
     total, mare, n, mismatch = 0.0, 0.0, 0, 0
     with np.errstate(all="ignore"):
         for block in blocks(sample):
-            golden, actual = golden_states(block.golden, sample.format, inf_narrow), states(block.actual)
+            golden, actual = states(block.golden, sample.format if inf_narrow else None), states(block.actual)
             mismatch += int(np.count_nonzero(golden != actual))
             keep = (golden == FINITE) & (actual == FINITE)
             g = block.golden[keep]
