@@ -228,10 +228,6 @@ def _operand(value: Operand) -> Expression:
     return value if isinstance(value, Expression) else constant(value)
 
 
-def _is(node: Expression, value: int) -> bool:
-    return node.op == "constant" and node.value == value
-
-
 def checked_operation(op: str, *args: Expression) -> Expression:
     """Return the node of an operation, as a formula writes it. Raises OracleError if a condition is used as a number,
     or a number as a condition."""
@@ -247,26 +243,20 @@ def checked_operation(op: str, *args: Expression) -> Expression:
 def operation(op: str, *args: Expression) -> Expression:
     """Return the node of an operation by its name. A multiplication or division by exactly one is omitted: it has no
     effect in any arithmetic."""
-    if op == "*" and _is(args[1], 1):
+    if op in ("*", "/") and args[1] is ONE:
         return args[0]
-    if op == "*" and _is(args[0], 1):
+    if op == "*" and args[0] is ONE:
         return args[1]
-    if op == "/" and _is(args[1], 1):
-        return args[0]
-    if op in (*ARITHMETIC, "neg") and all(isinstance(a.value, Fraction) for a in args):
-        folded = _folded(op, *(a.value for a in args if isinstance(a.value, Fraction)))
-        if folded is not None:
-            return constant(folded)
+    numbers = [a.value for a in args if isinstance(a.value, Fraction)]
+    if op in _FOLDED and len(numbers) == len(args) and not (op == "/" and numbers[1] == 0):
+        return constant(_FOLDED[op](*numbers))
     return _make(op, args)
 
 
-def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
-    """Return the constant result of an operation on two constants; None for a division by zero."""
-    if op == "neg":
-        return -a
-    if op == "/":
-        return a / b if b else None
-    return a + b if op == "+" else a - b if op == "-" else a * b
+# The operations of which two constants are one constant.
+_FOLDED: dict[str, Callable[..., Fraction]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "neg": operator.neg,
+}  # fmt: skip
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
