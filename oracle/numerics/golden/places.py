@@ -16,6 +16,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ..compiled.engine import is_compiled
+from ..compiled.source import BOTH, ONE, PLACE, ROW
 from ..floats.blocks import axis_last
 from ..orders import strict
 from ..orders.formula import Formula, PlaceFormula
@@ -50,8 +51,8 @@ def evaluate(formula: Formula, operands: Operands, axis: int, sink: Sink) -> Non
     sink.clear()
     target = sink.moved(axis)
     # The value depends on the place alone, and there are fewer places than rows.
-    is_shared = not (rows.by_row or rows.by_both) and rows.length < math.prod(rows.lead)
-    table = values({**rows.numbers, **rows.by_place}, rows.length) if is_shared else None
+    is_shared = not {ROW, BOTH} & {which for _, which in rows.entering.values()} and rows.length < math.prod(rows.lead)
+    table = values(rows.operands, rows.length) if is_shared else None
     for start, places in rows.places():
         where = np.flatnonzero(places >= 0)
         if where.size:
@@ -117,51 +118,43 @@ def kernel_sums(
 class _Rows:
     """The operands of the rows of an output, along which an element has its place.
 
-    ``chosen``: the computation. Operands of the value: ``numbers`` have one value, ``by_row`` and ``by_place`` have one
-    for each row or place, ``by_both`` for each element. ``deciding``: the operands of a row's place and of its
-    conditions; one value per row, or one.
+    ``chosen``: the computation. ``entering``: each operand of the value, with the index of a row's element: ONE (a
+    number), ROW, PLACE or BOTH. ``deciding``: the operands of a row's place and of its conditions; one value per row,
+    or one.
     """
 
     chosen: PlaceFormula
     lead: tuple[int, ...]
     length: int
-    numbers: dict[str, float]
-    by_row: dict[str, Array]
-    by_place: dict[str, Array]
-    by_both: dict[str, Array]
+    entering: dict[str, tuple[Any, str]]
     deciding: dict[str, Array]
 
     @classmethod
     def of(cls, chosen: PlaceFormula | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
         assert chosen is not None
         lead, length = (*shape[:axis], *shape[axis + 1 :]) or (1,), shape[axis]
-        rows = cls(chosen, lead, length, {}, {}, {}, {}, {})
+        rows = cls(chosen, lead, length, {}, {})
         for name, v in operands.items():
             if name in chosen.entering:
-                rows._enter(name, v, axis)
+                rows.entering[name] = rows._entered(v, axis)
             if name in chosen.deciding:
                 rows.deciding[name] = rows._per_row(v, axis) if isinstance(v, np.ndarray) else np.array([v])
-        if not (rows.by_row or rows.by_place or rows.by_both):  # the value has at least one array
-            name = next(n for n, v in rows.numbers.items() if isinstance(v, float))
-            kind = getattr(operands[name], "dtype", np.float32)
-            rows.by_place[name] = np.full(length, rows.numbers.pop(name), kind)
+        if all(which == ONE for _, which in rows.entering.values()):  # the value has at least one array
+            name, number = next((n, v) for n, (v, _) in rows.entering.items() if isinstance(v, float))
+            rows.entering[name] = np.full(length, number, getattr(operands[name], "dtype", np.float32)), PLACE
         return rows
 
-    def _enter(self, name: str, v: Any, axis: int) -> None:
+    def _entered(self, v: Any, axis: int) -> tuple[Any, str]:
         if not isinstance(v, np.ndarray):
-            self.numbers[name] = v
-        elif v.size == 1:
+            return v, ONE
+        if v.size == 1:
             number = float(v.reshape(())[()])
-            if math.isfinite(number):
-                self.numbers[name] = number
-            else:
-                self.by_place[name] = np.full(self.length, v.reshape(()), v.dtype)
-        elif v.size == v.shape[axis]:
-            self.by_place[name] = v.reshape(-1)
-        elif v.shape[axis] == 1:
-            self.by_row[name] = self._per_row(v, axis)
-        else:
-            self.by_both[name] = np.broadcast_to(axis_last(v, axis), (*self.lead, self.length))
+            return (number, ONE) if math.isfinite(number) else (np.full(self.length, v.reshape(()), v.dtype), PLACE)
+        if v.size == v.shape[axis]:
+            return v.reshape(-1), PLACE
+        if v.shape[axis] == 1:
+            return self._per_row(v, axis), ROW
+        return np.broadcast_to(axis_last(v, axis), (*self.lead, self.length)), BOTH
 
     def _per_row(self, v: Array, axis: int) -> Array:
         """Return the first value of each row, or one."""
@@ -176,7 +169,7 @@ class _Rows:
     @property
     def operands(self) -> dict[str, Any]:
         """The operands that enter the value."""
-        return {**self.numbers, **self.by_row, **self.by_place, **self.by_both}
+        return {name: v for name, (v, _) in self.entering.items()}
 
     def places(self) -> Iterator[tuple[int, Array]]:
         """Yield the first row's index and the places of rows, ROWS at a time; -1 if a row does not take part."""
@@ -200,26 +193,19 @@ class _Rows:
 
     def nothing(self) -> dict[str, Any]:
         """Return operands for the sum of no rows."""
-        flags = {n: v for n, v in self.numbers.items() if isinstance(v, int)}
-        return {**{n: np.zeros(1) for n in self.operands}, **flags}
+        return {n: v if isinstance(v, int) else np.zeros(1) for n, v in self.operands.items()}
 
     def at(self, where: Array, places: Array) -> dict[str, Any]:
         """Return the operands at the places of some rows."""
-        result = {**self.numbers, **{n: v[where] for n, v in self.by_row.items()}}
-        result |= {n: v[places] for n, v in self.by_place.items()}
-        at = *np.unravel_index(where, self.lead), places
-        return result | {n: v[at] for n, v in self.by_both.items()}
+        index = {ROW: where, PLACE: places, BOTH: (*np.unravel_index(where, self.lead), places)}
+        return {n: v if which == ONE else v[index[which]] for n, (v, which) in self.entering.items()}
 
     def compiled(self, graphs: Graphs, out: Array) -> Array:
         """Clear an output, and store the values at the places in one compiled pass; return the unproven rows."""
-        from ..compiled import loops, source
+        from ..compiled import loops
 
         out.fill(0)
-        taken: dict[str, tuple[Any, str]] = {name: (v, source.ONE) for name, v in self.numbers.items()}
-        taken |= {name: (v, source.ROW) for name, v in self.by_row.items()}
-        taken |= {name: (v, source.PLACE) for name, v in self.by_place.items()}
-        taken |= {name: (v, source.BOTH) for name, v in self.by_both.items()}
-        return loops.scattered(graphs, self.chosen, taken, self.deciding, out.reshape(-1, self.length))
+        return loops.scattered(graphs, self.chosen, self.entering, self.deciding, out.reshape(-1, self.length))
 
 
 def _where(counts: Array, places: Array) -> Array:
