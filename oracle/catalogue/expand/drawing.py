@@ -36,6 +36,7 @@ from ...operators.definition.page_functions import Failed
 from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import LAST, ROWS, Role
 from ..data.case import Case, TensorPlan, arguments, arguments_of
+from ..data.layout import arrange, parse
 from ..plan.planning import within
 from ..written.layers import Draft, Layer
 from .expander import Expander
@@ -370,7 +371,7 @@ def _condition_triples(case: Case) -> Array:
         if plan is None:
             result.append((name, "absent"))
             continue
-        layout, begin = _laid_out(plan)
+        layout, begin = parse(plan.view)[0], arrange(plan.shape, plan.view).offset
         form = "one" if math.prod(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
         result += [
             (name, layout),
@@ -387,12 +388,6 @@ def _threes(count: int) -> Array:
     return np.array(list(combinations(range(count), 3)))
 
 
-def _laid_out(plan: TensorPlan) -> tuple[str, int]:
-    """Return the kind of a tensor's layout, and its offset in elements."""
-    begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
-    return plan.view.partition(":")[0].partition("+")[0], int(begin) if begin.isdigit() else 0
-
-
 def words(case: Case) -> Iterator[Word]:
     """Yield the conditions of a call on which a kernel may choose its path."""
     for name, value in case.attrs.items():
@@ -402,9 +397,8 @@ def words(case: Case) -> Iterator[Word]:
             yield name, "absent"
             continue
         yield f"dtype of {name}", plan.dtype
-        layout, begin = _laid_out(plan)
-        yield f"layout of {name}", layout
-        yield f"offset of {name}", bool(begin * 2 % 32)
+        yield f"layout of {name}", parse(plan.view)[0]
+        yield f"offset of {name}", bool(arrange(plan.shape, plan.view).offset * 2 % 32)
         yield f"elements of {name}", min(math.prod(plan.shape).bit_length(), 12)
         yield f"rank of {name}", len(plan.shape)
         yield (
