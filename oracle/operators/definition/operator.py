@@ -262,11 +262,7 @@ class Operator:
 
     def by_role(self, attributes: Attributes) -> dict[str, Any]:
         """Return attribute values by role."""
-        return {role: attributes[name] for role, name in self._attribute_roles if name in attributes}
-
-    @cached_property
-    def _attribute_roles(self) -> tuple[tuple[str, str], ...]:
-        return tuple((str(p.role), p.name) for p in self.attributes)
+        return {str(p.role): attributes[p.name] for p in self.attributes if p.name in attributes}
 
     def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
         """Return the shape of an input for a shape of the main operand."""
