@@ -26,12 +26,12 @@ from ..model.call import Array
 from ..model.errors import free_memory
 from ..numerics.floats.codes import words
 from ..operators import Reference, references
-from ..operators.answers.parts import part_of
+from ..operators.answers.parts import along, part_of
 from ..record.types import Detail
 from ..settings.settings import Settings
 from ..verdict import Comparison, Judgement
 from .execute import Stopwatch, answer, unsupported
-from .huge_memory import POISON, HugeMemory, along, bytes_of
+from .huge_memory import POISON, HugeMemory, bytes_of
 from .judge import Outcome, first_failed, judge_values, outside_the_gate
 from .prepare import holding, uninformative
 

@@ -21,7 +21,7 @@ from ..model.dtypes import DTYPES, dtype_of
 from ..model.errors import OracleError
 from ..numerics.floats.codes import words
 from ..operators import OPERATORS
-from ..operators.answers.parts import axis_in
+from ..operators.answers.parts import along, axis_in
 from ..operators.definition.roles import Shape
 from .prepare import PATTERN, Output, holding, sliced_axes
 
@@ -65,11 +65,6 @@ class Cut:
         """Yield the blocks in order; the last may be shorter."""
         for start in range(0, self.length, self.block):
             yield slice(start, min(start + self.block, self.length))
-
-
-def along(array: Array, axis: int | None, piece: slice) -> Array:
-    """Return a piece of an array along an axis; the whole array if the axis is None."""
-    return array if axis is None else array[(slice(None),) * axis + (piece,)]
 
 
 @dataclass(frozen=True)

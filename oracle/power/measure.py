@@ -13,7 +13,7 @@ from itertools import chain, groupby
 import numpy as np
 
 from ..case.huge import outcome_of_answer, too_large
-from ..case.huge_memory import POISON, HugeMemory, along, bytes_of
+from ..case.huge_memory import POISON, HugeMemory, bytes_of
 from ..case.judge import Outcome
 from ..case.prepare import word
 from ..catalogue import select
@@ -27,6 +27,7 @@ from ..model.call import Array
 from ..model.classes import greedy_cover, grouped
 from ..model.dtypes import DTYPES
 from ..operators import OPERATORS, compute, references
+from ..operators.answers.parts import along
 from ..operators.answers.registry import register
 from ..parallel import workers
 from ..settings.settings import Settings

@@ -62,16 +62,18 @@ def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Att
     return axes.index(axis) if axis in axes else None
 
 
+def along(array: Array, axis: int | None, piece: slice) -> Array:
+    """Return a piece of an array along an axis; the whole array if the axis is None."""
+    return array if axis is None else array[(slice(None),) * axis + (piece,)]
+
+
 def part_of(call: Call, axis: int, piece: slice) -> Call:
     """Return the call restricted to the slices ``piece`` along an axis of the first output; its tensors are views."""
     op = OPERATORS[call.op]
     shape = call.outputs[op.outputs[0]].shape
 
     def cut(name: str, array: Array | None) -> Array | None:
-        if array is None:
-            return None
-        own = axis_in(op, name, array.shape, shape, axis, call.attrs)
-        return array if own is None else array[(slice(None),) * own + (piece,)]
+        return None if array is None else along(array, axis_in(op, name, array.shape, shape, axis, call.attrs), piece)
 
     inputs = {name: cut(name, array) for name, array in call.inputs.items()}
     outputs = {name: cut(name, array) for name, array in call.outputs.items()}
