@@ -51,8 +51,6 @@ def kernel(scheme: Formula, operands: Operands, device: Device, stored: str = ""
     compute = device.compute if graphs.native is None else graphs.dtype
     root, operands = graphs.computed_in(graphs.form(device.form), operands)
     shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
-    if math.prod(shape) <= block_size():
-        return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result, narrow = np.empty(shape, compute), programs.narrow_of(operands, math.prod(shape))
     for block in blocks(shape, block_size()):
         few = cast(index_arrays(operands, block), compute)
