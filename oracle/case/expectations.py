@@ -213,6 +213,11 @@ def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[
     for pattern in some if isinstance(some, list) else ():
         if pattern not in patterns:
             raise document.error(f"may: {pattern!r} is none of the entry's ids", (index, "may"))
+    choice = entry.get("where", "")
+    try:
+        Where.of(choice)
+    except OracleError as error:
+        raise document.error(str(error).removeprefix("--"), (index, "where")) from None
     for number, pattern in enumerate(patterns):
         may = pattern in some if isinstance(some, list) else some
         yield Expectation(
@@ -227,15 +232,5 @@ def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[
             dtype=tuple(entry.get("dtype", ())),
             cann=tuple(entry.get("cann", ())),
             expires=entry.get("expires", ""),
-            choice=_choice(document, index, entry),
+            choice=choice,
         )
-
-
-def _choice(document: Document, index: int, entry: dict[str, Any]) -> str:
-    """Return the entry's ``where``. Raises OracleError with file and line if it is not valid."""
-    choice: str = entry.get("where", "")
-    try:
-        Where.of(choice)
-    except OracleError as error:
-        raise document.error(str(error).removeprefix("--"), (index, "where")) from None
-    return choice
