@@ -288,16 +288,12 @@ class Layer:
         for key, value in self.keys.items():
             old = keys.get(key) or {}
             if key in ("inputs", "output"):
-                keys[key] = _merge(value, old)
+                keys[key] = {**old, **{name: draft.over(old.get(name, Draft())) for name, draft in value.items()}}
             elif key == "attrs":
                 keys[key] = {**old, **value}
             else:
                 keys[key] = value
         return Layer(keys, self.places + below.places, "-".join(filter(None, (below.name, self.name))))
-
-
-def _merge(over: Mapping[str, Draft], below: Mapping[str, Draft]) -> dict[str, Draft]:
-    return {**below, **{name: draft.over(below.get(name, Draft())) for name, draft in over.items()}}
 
 
 class Reader:
