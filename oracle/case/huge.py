@@ -187,14 +187,12 @@ def _part(reference: Reference, axis: int | None, length: int) -> Reference:
     shape = reference.golden.shape
     if axis is None or shape[axis] == length:
         return reference
-
-    def cut(array: Array) -> Array:
-        return along(np.broadcast_to(array, shape), axis, slice(0, length))
-
-    masks = {name: getattr(reference, name) for name in ("unspecified", "zeros", "exact", "lost", "undecided")}
-    arrays: dict[str, Any] = {name: None if array is None else cut(array) for name, array in masks.items()}
-    golden, value, bound = map(cut, (reference.golden, reference.value, reference.bound))
-    return replace(reference, golden=golden, value=value, bound=bound, **arrays)
+    parts: dict[str, Any] = {
+        name: along(np.broadcast_to(array, shape), axis, slice(0, length))
+        for name, array in vars(reference).items()
+        if isinstance(array, np.ndarray)
+    }
+    return replace(reference, **parts)
 
 
 # One case of the huge tier: the steps.
