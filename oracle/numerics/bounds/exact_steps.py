@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
@@ -34,16 +34,10 @@ class Facts:
     def __init__(self, positive: Iterable[str] = (), digits: Mapping[str, int] | None = None) -> None:
         self.positive = frozenset(positive)  # operands known to be at least 0
         self.digits = digits or {}  # of operands that are known to have fewer significant bits than float32's numbers
-        self._signs: dict[int, int] = {}
-        self._bits: dict[int, float] = {}
-
-    def sign(self, node: Expression) -> int:
-        """Return 1: never negative, -1: never positive, 0: unknown."""
-        if id(node) not in self._signs:
-            self._signs[id(node)] = self._sign(node)
-        return self._signs[id(node)]
+        self.sign, self.bits = cache(self._sign), cache(self._bits)  # of a node
 
     def _sign(self, node: Expression) -> int:
+        """Return 1: never negative, -1: never positive, 0: unknown."""
         op, args = node.op, node.args
         if op == "constant":
             return 1 if node.value == "pi" or (isinstance(node.value, Fraction) and node.value >= 0) else -1
@@ -66,13 +60,8 @@ class Facts:
                 return wanted
         return signs[0] if len(signs) == 2 and signs[0] == signs[1] else 0
 
-    def bits(self, node: Expression) -> float:
+    def _bits(self, node: Expression) -> float:
         """Return an upper bound of a value's significant bits; infinity if it is not an exact product of operands."""
-        if id(node) not in self._bits:
-            self._bits[id(node)] = self._count(node)
-        return self._bits[id(node)]
-
-    def _count(self, node: Expression) -> float:
         if node.op == "symbol":
             return self.digits.get(str(node.value), INPUT_BITS)
         if node.op == "constant":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from gmpy2 import bit_scan1, mpq
@@ -100,12 +101,7 @@ class _Values:
 
     def __init__(self, operands: Mapping[str, float], decide: Decide | None) -> None:
         self.operands, self.decide, self.numbers = operands, decide, numbers(operands)
-        self.made: dict[Expression, _Fraction] = {}
-
-    def of(self, node: Expression) -> _Fraction:
-        if node not in self.made:
-            self.made[node] = self._of(node)
-        return self.made[node]
+        self.of = cache(self._of)  # of a node
 
     def _of(self, node: Expression) -> _Fraction:
         if is_rational(node):
