@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, partial, reduce
+from functools import cache, cached_property, partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -126,9 +126,8 @@ class Rows(Stages):
     wide = True  # the output has an element for each operand element, not one per row
 
     @cached_property
-    def _exact(self) -> dict[Index, ExactRow]:
-        """The rows that were computed exactly."""
-        return {}
+    def _exact_row(self) -> Callable[[Index], ExactRow]:
+        return cache(partial(ExactRow, self))
 
     def fill(self, sink: Sink) -> None:
         """Fill a sink, by blocks of whole rows or, of a long row, in parts."""
@@ -197,10 +196,7 @@ class Rows(Stages):
 
     def exact(self, index: tuple[int, ...]) -> Any:
         """Return the exact value of an element, or enclosures of it; if it has none, the result of IEEE arithmetic."""
-        row = index[:-1]
-        if row not in self._exact:
-            self._exact[row] = ExactRow(self, row)
-        return self._exact[row].value(index[-1])
+        return self._exact_row(index[:-1]).value(index[-1])
 
 
 def _later(check: Callable[[Any], T], start: int, index: tuple[Any, ...]) -> T:
