@@ -224,10 +224,7 @@ def release(*results: Values) -> None:
             pool_for(values.shape).append(values)
 
 
-@lru_cache(maxsize=512)
-def program(*roots: Expression, fast: bool = False) -> Program:
-    """Return the program of some graphs, built once."""
-    return Program(*roots, fast=fast)
+program = lru_cache(maxsize=512)(Program)  # built once for the same graphs
 
 
 # ---- a device's arithmetic -------------------------------------------------------------------------------------------

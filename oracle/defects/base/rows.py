@@ -68,7 +68,7 @@ def _parts(page: PageFormula) -> Parts | None:
     kinds = {tuple((stage.kind, stage.terms) for stage in graph.stages) for graph in graphs}
     if len(kinds) != 1 or [kind for kind, _ in next(iter(kinds))] != ["sum"]:
         return None
-    formula, *forms = (graph.written_with({graph.stages[0].name: symbol(ROW_TOTAL)}) for graph in graphs)
+    formula, *forms = (substitute(graph.outer, {symbol(graph.stages[0].name): symbol(ROW_TOTAL)}) for graph in graphs)
     return Parts(graphs[0].stages[0].terms, formula, dict(zip(scheme.forms, forms, strict=True)))
 
 

@@ -34,9 +34,10 @@ ANY = 1 << 30  # significant bits of a stage's value: no limit
 
 
 class Reducing:
-    """The graphs of a formula with reductions, and of the orders in which public kernels compute it."""
+    """The graphs of a formula with reductions, and of the orders in which public kernels compute it. ``constants``:
+    operands that are constants."""
 
-    def __init__(self, scheme: Formula, constants: frozenset[tuple[str, int]]) -> None:
+    def __init__(self, scheme: Formula, constants: frozenset[tuple[str, int]] = frozenset()) -> None:
         self.symbols, self._scheme, self._known = scheme.symbols, scheme, dict(constants)
         self.value = Graph(self._traced(scheme.formula))
         self.forms = {name: Graph(self._traced(form.formula)) for name, form in scheme.written.items()}
@@ -85,10 +86,7 @@ def reduces(computes: object) -> TypeGuard[Formula]:
     return isinstance(computes, Formula) and bool(computes.over) and not is_zero_except_at_place(computes)
 
 
-@lru_cache(maxsize=1024)
-def reducing(scheme: Formula, constants: frozenset[tuple[str, int]] = frozenset()) -> Reducing:
-    """Return the graphs of a formula with reductions. ``constants``: operands that are constants."""
-    return Reducing(scheme, constants)
+reducing = lru_cache(maxsize=1024)(Reducing)
 
 
 @dataclass(frozen=True)
@@ -180,10 +178,6 @@ class Graph:
         """Return the graph with the roundings that its ``stored`` steps are for operands of some types."""
         root = stored_in(self.root, types)
         return self if root is self.root else _graph(root)
-
-    def written_with(self, totals: Mapping[str, Expression]) -> Expression:
-        """Return the outer graph with stages replaced."""
-        return substitute(self.outer, {symbol(name): value for name, value in totals.items()})
 
 
 _graph = lru_cache(maxsize=1024)(Graph)
