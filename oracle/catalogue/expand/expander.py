@@ -275,7 +275,10 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
         if expander.from_class:
             free[2:] = informative_values(expander.operator, free, len(axes), planned)
             axes = free[len(free) - len(axes) :]
-        by_row = in_classes(expander, whole, cover, free, shown, axes)
+        try:
+            by_row = families.ByClass(expander.operator, whole, cover, free, shown, axes)
+        except OracleError as error:
+            raise expander.error(f"family {expander.name}: {error}", whole, ("cover",)) from None
         yield from covered_by_class(expander, by_row, family, cache(planned))
         return
     for row in covering(tuple(map(len, free)), STRENGTHS[cover]):
@@ -321,16 +324,6 @@ def covered_by_class(expander: Expander, by: families.ByClass, family: Layer, pl
     few = by.with_each_dtype(rows) if earlier else ()
     for row in rows:
         yield from planned(row, tier=earlier) if row in few else planned(row)
-
-
-def in_classes(
-    expander: Expander, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]
-) -> families.ByClass:
-    """Return the family as rows in which classes meet; its errors get a place in the file."""
-    try:
-        return families.ByClass(expander.operator, whole, cover, free, shown, axes)
-    except OracleError as error:
-        raise expander.error(f"family {expander.name}: {error}", whole, ("cover",)) from None
 
 
 def covered_where_accepted(
