@@ -51,7 +51,7 @@ class StatusResolver:
         """Return the SoCs of a case that accept it, and whether there is a golden. The SoCs are ``case.soc`` unchanged
         if all accept, and None if none does."""
         args = arguments(case)
-        result = self.answers(case, args)
+        result = self.answers(case.soc or SOCS, args)
         refusing = {key.partition("@")[0] for key, name in (result | self.later(result, args)).items() if name != _OK}
         accepting = tuple(soc for soc in result if soc not in refusing)
         if not accepting or _undefined(self.operator, args) is not None:
@@ -61,7 +61,7 @@ class StatusResolver:
     def with_answers(self, case: Case) -> Case | None:
         """Return the case with the expected status of each of its SoCs; None if no source defines the answer."""
         args = arguments(case)
-        result = self.answers(case, args)
+        result = self.answers(case.soc or SOCS, args)
         if SUCCESS.name in result.values() and _undefined(self.operator, args) is not None:
             return None
         most, _ = Counter(result.values()).most_common(1)[0]
@@ -82,10 +82,11 @@ class StatusResolver:
         soc = DEFAULT_SOC if DEFAULT_SOC in reasons else next(iter(reasons))
         return reasons[soc] + ("" if len(set(reasons.values())) == 1 else f" (on {soc})")
 
-    def answers(self, case: Case, args: Mapping[str, Any]) -> dict[str, str]:
-        """Return the name of the status of each of a case's SoCs for its arguments."""
-        socs = case.soc or SOCS
-        return dict(zip(socs, self._answers(socs, args), strict=True))
+    def answers(self, socs: Sequence[str], args: Mapping[str, Any], cann: str | None = None) -> dict[str, str]:
+        """Return the name of the status of each SoC under a version of CANN."""
+        deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], args)
+        names = [_OK if check is None or check.status is None else check.status.name for check in deciding]
+        return dict(zip(socs, names, strict=True))
 
     def later(self, expected: Mapping[str, str], args: Mapping[str, Any]) -> dict[str, str]:
         """Return the different statuses of later versions of CANN, by SoC@version."""
@@ -93,13 +94,9 @@ class StatusResolver:
             f"{soc}@{cann}": name
             for cann in self.operator.changed
             if CANN.index(cann) > CANN.index(NEWEST)
-            for soc, name in zip(expected, self._answers(tuple(expected), args, cann), strict=True)
+            for soc, name in self.answers(tuple(expected), args, cann).items()
         }
         return {key: name for key, name in renamed.items() if name != expected[key.partition("@")[0]]}
-
-    def _answers(self, socs: Sequence[str], args: Mapping[str, Any], cann: str | None = None) -> list[str]:
-        deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], args)
-        return [_OK if check is None or check.status is None else check.status.name for check in deciding]
 
     def _served(self, case: Case, args: Mapping[str, Any], *, integers: bool) -> bool:
         """Return whether the golden supports a case's types and attributes; ``integers``: integer outputs too. A family
