@@ -227,8 +227,6 @@ class RandomCalls:
             return tuple(self._random.random() < 0.8 for _ in p.plain)
         if p.role == "lengths":
             return shape[len(shape) - self._random.randint(1, min(3, len(shape))) :] if shape else ()
-        if isinstance(p.plain, tuple):
-            return p.plain
         if p.role == "number":
             if p.optional and self._random.random() < 0.2:
                 return None
