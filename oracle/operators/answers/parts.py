@@ -106,7 +106,6 @@ _SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # every operator accepts a main operand 
 
 def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
     """Return the dtypes that all operands and outputs can have together on a SoC."""
-
     return tuple(dtype for dtype in DTYPES if any(_accepted(op, soc, dtype)))
 
 

@@ -117,7 +117,7 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
             if isinstance(made, (Check, str, Mapping)) or not isinstance(made, Iterable):
                 text = f"{op.name}: its {field}, {place_of(function)}, gave {made!r}; it must be a generator"
                 raise OracleError(f"{text}: write yield before every check")
-            returned = yield from _only_checks(made, lambda found: _no_check(op, field, function, made, found))
+            returned = yield from _only_checks(op, field, function, made)
             if returned is not None:
                 text = f"{op.name}: its {field}, {place_of(function)}, returned {returned!r} and ended"
                 raise OracleError(f"{text}: write yield instead of return")
@@ -129,7 +129,7 @@ def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, P
     return checking
 
 
-def _only_checks(made: Iterable[Any], complaint: Callable[[Any], str]) -> Generator[Check, None, object]:
+def _only_checks(op: Operator, field: str, function: Function, made: Iterable[Any]) -> Generator[Check, None, object]:
     """Yield the checks that a function yields; return the value that it returns at its end."""
     iterator = iter(made)
     while True:
@@ -138,16 +138,13 @@ def _only_checks(made: Iterable[Any], complaint: Callable[[Any], str]) -> Genera
         except StopIteration as end:
             return end.value
         if not isinstance(each, Check):
-            raise OracleError(complaint(each))
+            where = place_of(function)
+            if isinstance(made, GeneratorType) and made.gi_frame is not None:
+                where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
+            text = f"{op.name}: its {field} yielded {each!r} at {where}, which is no check; yield one of"
+            several = "or check(name, problem), or yield from several"
+            raise OracleError(f"{text} oracle.operators.definition.checks, {several}")
         yield each
-
-
-def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any], found: Any) -> str:
-    where = place_of(function)
-    if isinstance(made, GeneratorType) and made.gi_frame is not None:
-        where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
-    text = f"{op.name}: its {field} yielded {found!r} at {where}, which is no check"
-    return f"{text}; yield one of oracle.operators.definition.checks, or check(name, problem), or yield from several"
 
 
 def _failed(asked: PageArguments, function: Function, error: Exception) -> Failed:
