@@ -121,10 +121,7 @@ def cann_of(version: str) -> str:
 
 def platform_of_device(name: str) -> Platform | None:
     """Return the platform of a device's own name (``aclrtGetSocName``), or None if it is not one of the five."""
-    for result in PLATFORMS.values():
-        if name.startswith(result.device_prefixes):
-            return result
-    return None
+    return next((each for each in PLATFORMS.values() if name.startswith(each.device_prefixes)), None)
 
 
 # aclnnStatus: the return values of the two phases of an aclnn call (opbase, op_errno.h).

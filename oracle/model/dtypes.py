@@ -137,11 +137,7 @@ def dtype_of(value: object) -> DType:
     """Return the table's row for a name, a NumPy dtype, or a scalar type. Raises OracleError for anything else."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, str):
-        result = DTYPES.get(value)
-    else:
-        result = _BY_NUMPY.get(value) if isinstance(value, np.dtype) else None
-        result = result or find(value)
+    result = DTYPES.get(value) if isinstance(value, str) else find(value)
     if result is None:
         raise unknown("dtype", value, DTYPES)
     return result
