@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -258,9 +259,7 @@ def _scenes(case: Case, dtype: str, shape: tuple[int, ...]) -> Iterator[tuple[st
 def _with_fills(row: Dimension) -> Dimension:
     """Mark a fill as seen only if it was seen with at least SHAPES_PER_FILL different shapes."""
     if row.name.startswith("scene: dtype x inputs filled"):
-        shapes: dict[Point, int] = {}
-        for dtype, fill, _ in row.seen:
-            shapes[dtype, fill] = shapes.get((dtype, fill), 0) + 1
+        shapes = Counter((dtype, fill) for dtype, fill, _ in row.seen)
         row.seen = {point for point, n in shapes.items() if n >= SHAPES_PER_FILL}
     return row
 

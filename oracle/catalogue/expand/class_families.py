@@ -127,9 +127,6 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
     gradient = tuple(p.name for p in op.operands if p.symbol in _LABEL)
     others = tuple(n for n in operands if n != op.main)
     plain = op.usual((2, 2, 2))
-    attributes: dict[str, tuple[str, ...]] = {}
-    for p in op.attributes:
-        attributes[str(p.role)] = (*attributes.get(str(p.role), ()), p.name)
     mutual = tuple(p.name for p in op.inputs(MUTUAL))
     broadcast = tuple(p.name for p in op.inputs() if p.role.freedom == "broadcast")  # type: ignore[union-attr]
     inputs, outputs = op.names("input"), op.names("output")
@@ -153,7 +150,7 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "broadcast": broadcast,
         "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the broadcast one
         "spread main": (op.main,) if mutual else (),
-        **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
+        **{role: tuple(p.name for p in op.attributes if p.role == role) for role in _ATTRIBUTES},
         "sliced": (op.main,) if _is_sliced(op) else (),
         "optional number": tuple(p.name for p in op.parameters if p.role == "number" and p.optional),
         "word": tuple(p.name for p in op.parameters if p.role == "choice" and p.c == "char*"),
