@@ -80,14 +80,14 @@ def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
     sums = [stage.name for stage in graph.stages if stage.kind == "sum"]
     for names in ([name] for name in sums) if len(sums) < 2 else (*([name] for name in sums), sums):
         for text, reduce in _sums(length, mean=any(node.value == LENGTH for node in walk(graph.root))):
-            yield text, computing_stages(op, graph.stages, graph.outer, dict.fromkeys(names, reduce))
+            yield text, computing_stages(op, dict.fromkeys(names, reduce))
     for p in op.attributes:
         for node in walk(graph.outer) if p.role == "number" else ():
             given = [each for each in node.args[0].args if each.value != p.symbol] if node.op == "sqrt" else []
             if len(given) == 1 and node.args[0].op == "+":
                 text = f"the attribute {p.name} is added to the root, not to the number under it"
                 outside = substitute(graph.outer, {node: sqrt(given[0]) + symbol(p.symbol)})
-                yield text, computing_stages(op, graph.stages, outside)
+                yield text, computing_stages(op, outer=outside)
     yield from _added_early(op, graph)
 
 
@@ -98,18 +98,16 @@ def _added_early(op: Operator, graph: Graph) -> Iterator[tuple[str, Kernel]]:
         for rest, factor in (product.args, product.args[::-1]) if product.op == "*" else ():
             if term.value in names and factor.value in names:
                 what = f"{names[str(term.value)]} is added before the product with {names[str(factor.value)]}"
-                kernel = computing_stages(op, graph.stages, (rest + term) * factor)
-                yield f"{WRONG_STEP}{what}", kernel
+                yield f"{WRONG_STEP}{what}", computing_stages(op, outer=(rest + term) * factor)
 
 
 def _longer(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
     """Yield (the claim, the kernel) for reductions that take elements behind each row."""
-    graph = graph_of(op)
     for end in dict.fromkeys([length + 1, *(-(-length // tile) * tile for tile in TILES[:4])]) if length > 1 else ():
         if more := end - length:
             for what, behind in (("zeros behind each row", _zeros), ("elements of the next row", _next_row)):
-                kernel = computing_stages(op, graph.stages, graph.outer, longer=partial(behind, more))
-                yield f"{what} take part in a reduction: {more} behind {length} elements", kernel
+                text = f"{what} take part in a reduction: {more} behind {length} elements"
+                yield text, computing_stages(op, longer=partial(behind, more))
 
 
 def _zeros(more: int, rows: Array) -> Array:

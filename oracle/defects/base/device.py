@@ -37,7 +37,7 @@ def plain(op: Operator) -> Kernel:
     if rows.fits(op):
         return rows.plain(op)
     if rows.fits_stages(op):
-        return rows.plain_stages(op)
+        return rows.computing_stages(op)
     return samples.plain(op) if samples.fits(op) else public(op, "")
 
 

@@ -7,7 +7,7 @@ operands by symbol; the formula also contains ``total``, the sum of the terms ov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -175,23 +175,19 @@ def graph_of(op: Operator) -> Graph:
     return reducing(op.computes).value
 
 
-def plain_stages(op: Operator) -> Kernel:
-    """Return the kernel of the formula."""
-    graph = graph_of(op)
-    return computing_stages(op, graph.stages, graph.outer)
-
-
 def computing_stages(
     op: Operator,
-    stages: tuple[Stage, ...],
-    outer: Expression,
-    other: dict[str, Reduce] | None = None,
+    other: Mapping[str, Reduce] | None = None,
+    *,
+    stages: tuple[Stage, ...] | None = None,
+    outer: Expression | None = None,
     longer: Callable[[Array], Array] | None = None,
 ) -> Kernel:
-    """Return the kernel of some stages and an outer graph. ``other``: different reductions of stages, by stage name.
-    ``longer``: adds elements to rows; they enter the reductions, but no result and not the length."""
+    """Return the kernel of an operator's stages and its outer graph, or of others. ``other``: different reductions of
+    stages, by stage name. ``longer``: adds elements to rows; they enter the reductions, but no result and not the
+    length."""
     assert reduces(op.computes)
-    page = op.computes
+    page, graph = op.computes, graph_of(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
         ready = {n: np.atleast_1d(single(v)) if isinstance(v, np.ndarray) else v for n, v in a.items()}
@@ -205,13 +201,14 @@ def computing_stages(
             known = {n: longer(v) if isinstance(v, np.ndarray) and v.shape[-1] > 1 else v for n, v in known.items()}
             rows_shape = longer(np.empty(rows_shape, F)).shape
         known[LENGTH] = F(length)
-        for stage in stages:
+        for stage in graph.stages if stages is None else stages:
             terms = np.broadcast_to(simulate(stage.terms, known, F), rows_shape)
             terms = terms[..., 0].reshape(1, -1) if stage.kind == TOTAL else terms
             reduce = (other or {}).get(stage.name) or REDUCE[stage.kind]
             known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
         wanted = op.output_shape(a)
-        result = np.broadcast_to(simulate(outer, known, F), rows_shape)[..., :length]
+        result = simulate(graph.outer if outer is None else outer, known, F)
+        result = np.broadcast_to(result, rows_shape)[..., :length]
         if op.gives_rows(a):
             result = result[..., :1]
         if math.prod(wanted) == 1:  # a sum of all rows is the same for each
@@ -225,8 +222,8 @@ def changed(op: Operator, changes: Callable[[Expression], Iterator[Any]]) -> Ite
     """Yield (name, what, kernel) for every change of one graph of an operator's formula."""
     graph = graph_of(op)
     for change in changes(graph.outer):
-        yield change.name, change.name, computing_stages(op, graph.stages, change.graph)
+        yield change.name, change.name, computing_stages(op, outer=change.graph)
     for k, stage in enumerate(graph.stages):
         for change in changes(stage.terms):
             stages = (*graph.stages[:k], stage._replace(terms=change.graph), *graph.stages[k + 1 :])
-            yield f"{stage.name}: {change.name}", change.name, computing_stages(op, stages, graph.outer)
+            yield f"{stage.name}: {change.name}", change.name, computing_stages(op, stages=stages)

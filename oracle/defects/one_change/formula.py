@@ -196,7 +196,7 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
                 continue  # the reduced axes were moved to the end: the former is right, the latter is axis 0
             if "size" in what and graph.facts.sign(stage.terms) > 0:
                 continue  # a sum of positive terms equals its absolute value
-            kernel = rows.computing_stages(op, graph.stages, graph.outer, {stage.name: reduce})
+            kernel = rows.computing_stages(op, {stage.name: reduce})
             yield _mutant(op, f"{stage.name}: {what}", f"instead of `{stage.name}` over the axis: {what}", kernel)
 
 
