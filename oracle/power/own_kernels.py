@@ -138,7 +138,7 @@ def run_group(
         for finding in live:
             tell((finding.kernel, id))
             if not _judge(finding, group[finding.kernel], plain):
-                unusable.setdefault(id, f"a right kernel fails: {plain.reason}")
+                unusable.setdefault(id, f"a right kernel fails: {plain.outcome.reason}")
         live = [finding for finding in live if not finding.case]
         if not live:
             break

@@ -324,7 +324,7 @@ def _notices(plain: PlainRun, defect: Defect, answer: Answer) -> bool:
         _record_failure(plain.prepared, answer, [defect.id], outcome)
         return True
     if outcome.status != "pass":
-        answer.unusable.setdefault(plain.prepared.case.id, f"a right kernel fails: {plain.reason}")
+        answer.unusable.setdefault(plain.prepared.case.id, f"a right kernel fails: {plain.outcome.reason}")
     return False
 
 
@@ -335,11 +335,9 @@ class PlainRun:
         self.prepared = prepared
         self.call: Call = prepared.memory.call
         self.op = operator(prepared.case.op)
-        self.device = right_device(self.op)
         self.status = validate(self.call)
         self.launched = self.status.ok and has_memory(self.call) and writes(self.call)
         self._results: dict[str, Array] = {}
-        self._outcome: Outcome | None = None
 
     def result(self, output: str) -> Array:
         """Return the plain kernel's result for an output, computed once."""
@@ -350,16 +348,14 @@ class PlainRun:
     def _out(self, output: str) -> Array:
         return self.prepared.memory.outputs[output].view
 
+    @cached_property
+    def outcome(self) -> Outcome:
+        return outcome_on(self.prepared, right_device(self.op))
+
     @property
     def passes(self) -> bool:
         """Whether the case accepts the plain kernel. If not, the case cannot judge other kernels."""
-        if self._outcome is None:
-            self._outcome = outcome_on(self.prepared, self.device)
-        return self._outcome.status == "pass"
-
-    @property
-    def reason(self) -> str:
-        return "" if self._outcome is None else self._outcome.reason
+        return self.outcome.status == "pass"
 
     def differs(self, device: Any) -> bool:
         """Return whether a device may answer this call differently, decided without a verdict."""
