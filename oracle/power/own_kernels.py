@@ -28,6 +28,7 @@ from ..catalogue.loader import load_default, load_files
 from ..guest.keeper import how_ended
 from ..guest.opening import DeviceError
 from ..model.aclnn import DEFAULT_SOC, platform
+from ..model.classes import grouped
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named, register
@@ -370,7 +371,7 @@ def score_on(
     wanted = [kernel for kernel in given if only in kernel.name]
     if not wanted:
         raise OracleError(f"power --kernels: there is no kernel{f' whose name contains {only!r}' if only else ''}")
-    groups = grouped(wanted, jobs if isinstance(kernels, str) else 1)
+    groups = _groups(wanted, jobs if isinstance(kernels, str) else 1)
     if isinstance(kernels, str):
         answers: Iterator[Answer] = run_all(groups, Work(kernels, default, cases, settings), jobs)
     else:
@@ -385,10 +386,8 @@ def score_on(
     return Result(tuple(map(findings.__getitem__, wanted)), unusable)
 
 
-def grouped(kernels: Sequence[KernelInfo], jobs: int) -> list[list[KernelInfo]]:
+def _groups(kernels: Sequence[KernelInfo], jobs: int) -> list[list[KernelInfo]]:
     """Return groups of kernels that share the data of cases: one operator on one SoC, in enough parts for all jobs."""
-    groups: dict[tuple[str, str], list[KernelInfo]] = {}
-    for kernel in kernels:
-        groups.setdefault((kernel.op, kernel.soc), []).append(kernel)
+    groups = grouped(kernels, lambda kernel: (kernel.op, kernel.soc)).values()
     parts = -(-jobs // len(groups))
-    return [group[k::parts] for group in groups.values() for k in range(parts) if group[k::parts]]
+    return [group[k::parts] for group in groups for k in range(parts) if group[k::parts]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from ..reporting.summary import aligned, code, escape as plain, table
@@ -49,18 +49,11 @@ def sentence(data: Summary) -> str:
 
 def _operators(data: Summary) -> Table:
     head = ["operator", "cases", "kernels of published defects", "generated mutants", "equivalent", "false alarms"]
-    rows = [
-        [
-            o["op"],
-            str(o["cases"]),
-            percent(o["published"]),
-            percent(o["generated"]),
-            str(o["equivalent"]),
-            str(o["false_alarms"]) if data["seeds"] else "-",
-        ]
+    return head, [
+        [o["op"], str(o["cases"]), percent(o["published"]), percent(o["generated"]), str(o["equivalent"]),
+         str(o["false_alarms"]) if data["seeds"] else "-"]
         for o in data["operators"]
-    ]
-    return head, rows
+    ]  # fmt: skip
 
 
 def _classes(data: Summary) -> Table:
@@ -77,16 +70,10 @@ def _families(data: Summary) -> Table:
     earned = data["earned"]
     what = "notices" if earned["complete"] else "first to notice"
     rows = [
-        [
-            f["family"],
-            str(f["cases"]),
-            str(f["notices"]),
-            str(f["essential"]),
-            str(f["unique"]) if earned["complete"] else "-",
-        ]
-        for f in earned["families"]
-        if data["total"]["all"]
-    ]
+        [f["family"], str(f["cases"]), str(f["notices"]), str(f["essential"]),
+         str(f["unique"]) if earned["complete"] else "-"]
+        for f in earned["families"] if data["total"]["all"]
+    ]  # fmt: skip
     return ["family", "cases", what, "in a smallest set", "only here"], rows
 
 
@@ -109,37 +96,31 @@ def _alarms(data: Summary) -> list[str]:
     ]
 
 
-def _missing(data: Summary) -> list[str]:
-    return [f"{m['family']} ({m['notices']})" for m in data["missing_families"]]
+def _sections(data: Summary) -> list[tuple[str, list[str]]]:
+    """Return the lists with content, each with its title."""
+    missing = [f"{m['family']} ({m['notices']})" for m in data["missing_families"]]
+    result = [
+        ("Missing: families of the built-in catalogue that notice survivors", missing),
+        ("Survivors", _survivors(data)),
+        ("False alarms", _alarms(data)),
+        ("Cases that cannot be scored", [f"{case}: {why}" for case, why in data["unusable"].items()]),
+    ]
+    return [(title, lines) for title, lines in result if lines]
 
 
-def _unusable(data: Summary) -> list[str]:
-    return [f"{case}: {why}" for case, why in data["unusable"].items()]
-
-
-SECTIONS = (
-    ("Missing: families of the built-in catalogue that notice survivors", _missing),
-    ("Survivors", _survivors),
-    ("False alarms", _alarms),
-    ("Cases that cannot be scored", _unusable),
-)
-
-
-def _tables(data: Summary) -> tuple[Callable[[Summary], Table], ...]:
+def _tables(data: Summary) -> list[Table]:
     """Return the tables with content: without wrong kernels only the operators' table."""
-    return (_operators, _classes, _layers) if data["total"]["all"] else (_operators,)
+    return [_operators(data), *([_classes(data), _layers(data)] if data["total"]["all"] else [])]
 
 
 def text(data: Summary) -> str:
     """Return the score for a terminal."""
     parts = [
         f"{', '.join(data['catalogue'])}, tier {data['tier']}: {sentence(data)}",
-        *(aligned(*made(data)) for made in _tables(data)),
+        *(aligned(head, rows) for head, rows in _tables(data)),
+        *("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]) for title, lines in _sections(data)),
+        _time(data),
     ]
-    for title, made in SECTIONS:
-        if lines := made(data):
-            parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))
-    parts.append(_time(data))
     return "\n\n".join(parts)
 
 
@@ -161,15 +142,18 @@ def markdown(data: Summary) -> str:
         f"{code(data['command'])}; standard {data['standard']}, layers {', '.join(data['layers'])}, "
         f"SoC: {data['soc']}; {_time(data)}",
     ]
-    for head, rows in (made(data) for made in _tables(data)):
-        parts.append(table(head, [[plain(cell) for cell in row] for row in rows]))
-    for title, made in SECTIONS:
-        if lines := made(data):
-            parts.append("\n".join([f"### {title}", "", *(f"- {plain(line)}" for line in _few(lines))]))
-    head, rows = _families(data)
-    if rows:
-        parts += ["### Which families earn their place", table(head, [[plain(cell) for cell in row] for row in rows])]
+    parts += map(_pipes, _tables(data))
+    for title, lines in _sections(data):
+        parts.append("\n".join([f"### {title}", "", *(f"- {plain(line)}" for line in _few(lines))]))
+    families = _families(data)
+    if families[1]:
+        parts += ["### Which families earn their place", _pipes(families)]
     return "\n\n".join(parts) + "\n"
+
+
+def _pipes(given: Table) -> str:
+    head, rows = given
+    return table(head, [[plain(cell) for cell in row] for row in rows])
 
 
 def text_of_kernels(result: Result, cases: int) -> str:
@@ -214,19 +198,19 @@ def html(data: Summary) -> str:
         f"<p><code>{escape(data['command'])}</code>; standard {escape(data['standard'])}, layers "
         f"{escape(', '.join(data['layers']))}, SoC: {escape(data['soc'])}; {_time(data)}</p>",
     ]
-    parts += [_html_table(*made(data)) for made in _tables(data)]
-    for title, made in SECTIONS:
-        if lines := made(data):
-            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-            parts.append(f"<details><summary>{escape(title)}: {len(lines)}</summary><ul>{items}</ul></details>")
-    head, rows = _families(data)
-    if rows:
-        result = _html_table(head, rows)
+    parts += map(_html_table, _tables(data))
+    for title, lines in _sections(data):
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        parts.append(f"<details><summary>{escape(title)}: {len(lines)}</summary><ul>{items}</ul></details>")
+    families = _families(data)
+    if families[1]:
+        result = _html_table(families)
         parts.append(f"<details><summary>Which families earn their place</summary>{result}</details>")
     return f'<section class="power" id="power">{"".join(parts)}</section>\n'
 
 
-def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _html_table(given: Table) -> str:
+    head, rows = given
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
