@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..defects.base.queries import broadcasting
-from ..defects.one_change.layouts import MISTAKES, SPREADS, offset_of, packed, reread
+from ..defects.one_change.layouts import SPREADS, misplaced, packed, reread
 from ..defects.one_change.numbers import NUMBERS
 from ..defects.one_change.numerics import cut
-from ..model.call import Array, Call, row_major, strides_of
+from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, FLOATS, FORMATS
 from ..model.errors import OracleError
 from ..numerics.orders.reducing import reduces
@@ -193,7 +193,8 @@ def read_elsewhere(findings: Findings) -> Iterator[Explanation]:
 
 
 def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
-    yield from _strided(call, name, array)
+    for text, strides, start in misplaced(call, name, array):
+        yield text, reread(array, strides, start)
     if array.size > 1:
         flat = np.ascontiguousarray(array).reshape(-1)
         if not array.flags.c_contiguous:
@@ -222,20 +223,6 @@ def _proved(call: Call, name: str, text: str, read: Array, findings: Findings) -
                 list(explained(name, "", with_operands(call, **{name: v.astype(read.dtype)}), findings)) for v in others
             )
         yield replace(fits, proof=proof)
-
-
-def _strided(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
-    own = strides_of(array)
-    seen = {own}
-    if not array.flags.c_contiguous:
-        seen.add(row_major(array.shape))
-        yield "it were contiguous: its strides are ignored", packed(array)
-    for _what, change, _needs in MISTAKES.values():
-        if (strides := change(own, array.shape)) not in seen:
-            seen.add(strides)
-            yield f"its strides were {list(strides)}, not {list(own)}", reread(array, strides, 0)
-    if offset := offset_of(call, name):
-        yield f"it had no offset: {offset} elements too early", reread(array, own, -offset)
 
 
 # ---- as other values -------------------------------------------------------------------------------------------------

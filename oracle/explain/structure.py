@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..defects.one_change.layouts import MISTAKES, offset_of, reread
+from ..defects.one_change.layouts import misplaced, reread
 from ..model.aclnn import Status
-from ..model.call import Array, Call, row_major, strides_of
+from ..model.call import Array, Call
 from ..model.dtypes import FORMATS
 from ..verdict import Judgement
 from .findings import LARGEST, near, pattern
@@ -57,13 +57,8 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
     """Say how an output's memory contains the golden at wrong places; "" if it does not."""
     if not view.size or view.size > LARGEST or view.dtype.kind == "c" or str(view.dtype) not in FORMATS:
         return ""
-    own, offset = strides_of(view), offset_of(call, name)
-    ways = [("it were contiguous: its strides are ignored", row_major(view.shape), 0)]
-    ways += [(f"its strides were {list(s)}, not {list(own)}", s, 0) for _, change, _ in MISTAKES.values()
-             if (s := change(own, view.shape))]  # fmt: skip
-    ways += [(f"it had no offset: {offset} elements too early", own, -offset)]
-    for text, strides, start in ways:
-        if (strides, start) != (own, 0) and near(reread(view, strides, start), golden).all():
+    for text, strides, start in misplaced(call, name, view):
+        if near(reread(view, strides, start), golden).all():
             return f"{name} is written as if {text}"
     return ""
 

@@ -98,6 +98,22 @@ def offset_of(call: Call, name: str) -> int:
     return 0 if spec is None else spec.offset
 
 
+def misplaced(call: Call, name: str, view: Array) -> Iterator[tuple[str, Strides, int]]:
+    """Yield how a device may misplace the elements of a tensor: in words (after "as if"), the strides that it takes for
+    the tensor's own, and the place of the first element relative to the right one."""
+    own = strides_of(view)
+    seen = {own}
+    if not view.flags.c_contiguous:
+        seen.add(row_major(view.shape))
+        yield "it were contiguous: its strides are ignored", row_major(view.shape), 0
+    for _what, change, _needs in MISTAKES.values():
+        if (strides := change(own, view.shape)) not in seen:
+            seen.add(strides)
+            yield f"its strides were {list(strides)}, not {list(own)}", strides, 0
+    if offset := offset_of(call, name):
+        yield f"it had no offset: {offset} elements too early", own, -offset
+
+
 def _without_offset(which: str, name: str, array: Array, call: Call) -> Array:
     offset = offset_of(call, name)
     return reread(array, strides_of(array), -offset) if name == which and offset else array
