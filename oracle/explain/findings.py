@@ -249,13 +249,11 @@ def ulp_distance(actual: Array, golden: Array) -> Array:
     a number the largest uint64.
     """
     a, g = ordered(np.ascontiguousarray(actual)), ordered(np.ascontiguousarray(golden))
-    mag_a, mag_g = np.abs(a).astype(np.uint64), np.abs(g).astype(np.uint64)
-    same = (a < 0) == (g < 0)
-    distance = np.where(same, np.maximum(mag_a, mag_g) - np.minimum(mag_a, mag_g), mag_a + mag_g)
+    distance = np.maximum(a, g).view(np.uint64) - np.minimum(a, g).view(np.uint64)  # modulo 2^64, which is exact
     nan_a, nan_g = np.isnan(actual).reshape(-1), np.isnan(golden).reshape(-1)
     distance[nan_a & nan_g] = 0
     distance[nan_a != nan_g] = np.iinfo(np.uint64).max
-    return np.asarray(distance)
+    return distance
 
 
 def histogram(distance: Array) -> dict[str, int]:
