@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 from ..defects.base.queries import broadcasting
 from ..defects.one_change.layouts import SPREADS, misplaced, packed, reread
 from ..defects.one_change.numbers import NUMBERS
-from ..defects.one_change.numerics import cut
+from ..defects.one_change.numerics import OPERAND, cut
 from ..model.call import Array, Call
-from ..model.dtypes import DTYPES, FLOATS, FORMATS
+from ..model.dtypes import FLOATS, FORMATS
 from ..model.errors import OracleError
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, Reference, compute, reference as reference_of, validate
@@ -158,18 +158,17 @@ NUMBERS_FOR_NAN = (-1, 1, 2.0**-10)  # on each side of a comparison, or between 
 ZERO_FOR_NAN, NOT_PASSED = "is read with 0 for NaN", "holds a NaN that does not reach the result"
 FIRST = "its first element stood for all"
 F = np.float32
-Change = Callable[[Array], Array]
-TOP = FORMATS["float32"].max
-# How an operand's values may be read wrongly, with the text of the claim.
-WAYS: tuple[tuple[Change, str], ...] = (
-    (np.abs, "is read without its sign"),
-    (lambda v: np.where(np.isnan(v), F(0), v), ZERO_FOR_NAN),
-    (lambda v: np.clip(v, -TOP, TOP), "is read with the largest number for infinities"),
-    (lambda v: np.where(np.abs(v) < 2.0**-126, F(0), v), "is read with its subnormal numbers flushed to zero"),
-    (lambda v: np.where(np.abs(v) < 2.0**-14, F(0), v), "is read with its numbers below 2^-14 flushed to zero"),
-    (lambda v: v.astype(np.float16).astype(F), "is rounded to float16 when it is read"),
-    (lambda v: v.astype(DTYPES["bfloat16"].numpy).astype(F), "is rounded to bfloat16 when it is read"),
-)
+# How an operand's values may be read wrongly: a change of the wrong kernels, with the text of the claim.
+WAYS = {
+    "without sign": "is read without its sign",
+    "nan as zero": ZERO_FOR_NAN,
+    "inf as largest": "is read with the largest number for infinities",
+    "flushed": "is read with its subnormal numbers flushed to zero",
+    "half flushed": "is read with its numbers below 2^-14 flushed to zero",
+    "through float16": "is rounded to float16 when it is read",
+    "through bfloat16": "is rounded to bfloat16 when it is read",
+    "bits confused": "has its bits taken for those of {}",
+}
 FRACTIONS = (16, 10, 7)  # fraction bits of a float32 operand that matrix units keep
 
 
@@ -303,9 +302,11 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     given = {p.name: call.inputs.get(p.name) for p in op.operands}
     floats = {n: v for n, v in given.items() if isinstance(v, np.ndarray) and v.size and str(v.dtype) in FLOATS}
     for name, array in floats.items():
-        for text, changed in _values(array):
+        for label, text in WAYS.items():
+            changed = OPERAND[label][0](array)
             if changed.tobytes() != np.ascontiguousarray(array).tobytes():
-                yield name, text, with_operands(call, **{name: changed})
+                other = "bfloat16" if array.dtype == np.float16 else "float16"
+                yield name, text.format(other), with_operands(call, **{name: changed})
     arrays = [(n, v) for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size]
     for (one, a), (two, b) in combinations(arrays, 2):
         if (a.shape, a.dtype) == (b.shape, b.dtype) and a.tobytes() != b.tobytes():
@@ -316,17 +317,6 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
     for bits in FRACTIONS if wide else ():
         few = with_operands(call, **{n: cut(v, bits) for n, v in wide.items()})
         yield "", f"float32 operands are cut to {bits} fraction bits: digits are lost", few
-
-
-def _values(array: Array) -> Iterator[tuple[str, Array]]:
-    """Yield an operand's values as a device may read them wrongly, each with its claim."""
-    wide = array.astype(F)
-    for change, text in WAYS:
-        yield text, np.asarray(change(wide)).astype(array.dtype)
-    if array.itemsize == 2:
-        other = "bfloat16" if array.dtype == np.float16 else "float16"
-        taken = np.ascontiguousarray(array).view(DTYPES[other].numpy).reshape(array.shape)
-        yield f"has its bits taken for those of {other}", taken.astype(array.dtype)
 
 
 def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> dict[Any, str]:
