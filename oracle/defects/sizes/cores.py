@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from operator import eq
+from operator import eq, lt
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,7 @@ from .lost_parts import (
 
 # Tiles that are read twice, summed wrongly or wrapped: mutants for every tile size.
 #
-# Lost parts are in :mod:`.lost_parts`. A mutant is right until a tensor has more than one tile.
-
-
-def _several(tile: int, count: int) -> bool:
-    """Return whether there is more than one tile."""
-    return count > tile
+# Lost parts are in :mod:`.lost_parts`. A mutant is right until a tensor has more than one tile: ``lt(tile, count)``.
 
 
 def _tile_again(tile: int, array: Array) -> Array:
@@ -97,19 +92,18 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
             sums = (sums + added(terms[..., start : start + tile])).astype(kind).astype(p.dtype)
         return np.moveaxis(sums, -1, dim)
 
-    return summing(op, partial(_several, tile), total)
+    return summing(op, partial(lt, tile), total)
 
 
 def _sum_mutants(op: Operator) -> Iterator[Defect]:
     for tile in SIZES:
-        last, double = (
-            adding(op, partial(_several, tile), partial(add, tile)) for add in (_last_tile_alone, _with_double_edges)
-        )
+        several = partial(adding, op, partial(lt, tile))
         for label, kernel, what in (
-            ("last tile", last, f"only the last tile of {tile} is summed"),
-            ("double edges", double, f"tiles of {tile} overlap by one term in the sum"),
+            ("last tile", several(partial(_last_tile_alone, tile)), f"only the last tile of {tile} is summed"),
+            ("double edges", several(partial(_with_double_edges, tile)),
+             f"tiles of {tile} overlap by one term in the sum"),
             ("in 16 bits", _narrow_partial_sums(op, tile), f"sums of tiles of {tile} are kept in the inputs' type"),
-        ):
+        ):  # fmt: skip
             needs = f"a reduced axis above {tile}, with weight at the edges"
             yield mutant(op, "tile", f"sum {label} {tile}", "TAIL", what, needs, kernel)
     for tile in POWERS:
@@ -141,10 +135,9 @@ def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, samples.Chan
 def _loss_mutants(op: Operator) -> Iterator[Defect]:
     right = samples.Formula(op)
     for tile in SIZES:
-        several = partial(_several, tile)
         for name, count, change in _repeats(op, tile):
-            yield _repeating(op, name, tile, changing(op, count, several, change))
-        kernel = changing(op, samples.classes_of, several, partial(_class_modulo, right, tile))
+            yield _repeating(op, name, tile, changing(op, count, partial(lt, tile), change))
+        kernel = changing(op, samples.classes_of, partial(lt, tile), partial(_class_modulo, right, tile))
         what, needs = f"classes wrap at {tile}", f"a class of at least {tile} that is a target"
         yield mutant(op, "tile", f"class modulo {tile}", "TAIL", what, needs, kernel)
 
