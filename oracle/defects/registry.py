@@ -275,7 +275,6 @@ def _values(op: Operator, symbol: str, dtype: Any) -> Array:
 # ---- the registry ----------------------------------------------------------------------------------------------------
 
 Entry = Defect | Right | Argument
-ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
 GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
     formula.mutants,
     numbers.of_numbers,
@@ -301,11 +300,7 @@ def defects(op: str) -> tuple[Defect, ...]:
     result = operator(op)
     entries = _published(result)
     arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
-    zero = f"num/{result.slug}/minus zero lost"
     right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
-    further = tuple(each for each in result.each[1:] if is_written(each))
-    zeros = (zero, *(f"{zero} of {each.output}" for each in further))
-    arguments |= {each: Argument(each, ZERO_SIGN) for each in zeros}
     generated = [d for generate in GENERATORS for d in generate(result)]
     generated += [d for each in result.each[1:] for d in _of_further(each, {d.id for d in generated})]
     for some in [each for each in arguments if each.startswith("pair/")]:  # a pattern

@@ -46,6 +46,7 @@ def _few_digits(op: Operator, bits: int, a: Arguments, target: Platform) -> Arra
     return plain(op)(few, target)
 
 
+ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
 SO_COMPUTED = "every public kernel computes inputs of this type in it"
 
 
@@ -182,7 +183,8 @@ def _stores(op: Operator) -> Iterator[Defect]:
     for label, (stored, what, needs) in rounding.items():
         if op.dtype and "16-bit" in what:
             continue
-        yield mutant(op, "num", label, "NUM", what, needs, store=stored)
+        why = ZERO_SIGN if stored is minus_zero_lost else ""
+        yield mutant(op, "num", label, "NUM", what, needs, equivalent=why, store=stored)
     for kind in [k for k in NARROW if k in kinds(op)]:
         for label in ("half away", "truncate"):
             stored, what, needs = rounding[label]
