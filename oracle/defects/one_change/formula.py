@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 import numpy as np
@@ -203,13 +204,7 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
 # ---- class indices ---------------------------------------------------------------------------------------------------
 
 Compare = Callable[[Array, int], Any]
-COUNTED: dict[str, Compare] = {
-    "<": lambda t, ignore: t < ignore,
-    "<=": lambda t, ignore: t <= ignore,
-    ">": lambda t, ignore: t > ignore,
-    ">=": lambda t, ignore: t >= ignore,
-    "==": lambda t, ignore: t == ignore,
-}
+COUNTED: dict[str, Compare] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq}
 Place = Callable[[Array, Array], Any]  # (rows, classes) -> the wrong rows or classes
 READ: dict[str, Place] = {
     "the class after": lambda r, c: c + 1,
