@@ -85,11 +85,6 @@ def spread(values: Any, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
-def flat(array: Array) -> Array:
-    """Return an array's elements as a contiguous vector."""
-    return np.ascontiguousarray(array).reshape(-1)
-
-
 def gather(table: Array, index: Array) -> Array:
     """Read a table at ``index``; outside the table the result is NaN, as from foreign memory."""
     inside = (index >= 0) & (index < table.size)

@@ -25,7 +25,7 @@ from ...operators.definition.parameters import Parameter
 from ...operators.definition.roles import PER_CLASS
 from ..base import elementwise, rows, samples
 from ..base.device import Defect, mutant, plain, reading
-from ..base.elementwise import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
+from ..base.elementwise import Arguments, Kernel, Where, row_sum, scatter, shaped
 from ..base.queries import has_one_element, main_shaped_operands, reductions
 from .lost_parts import (
     POWERS,
@@ -49,7 +49,7 @@ from .lost_parts import (
 
 def _tile_again(tile: int, array: Array) -> Array:
     """Return an operand with its first tile in the place of every tile."""
-    return shaped(repeated(flat(array), tile), array) if array.size > tile else array
+    return shaped(repeated(array.ravel(), tile), array) if array.size > tile else array
 
 
 def _operand_mutants(op: Operator) -> Iterator[Defect]:
@@ -199,7 +199,7 @@ def _stale_operand(op: Operator, which: str, cores: int, tile: int, name: str, a
     main = call.inputs[op.main]
     if name != which or main is None or array.shape != main.shape or not _enough(array.size, cores, tile):
         return array
-    return shaped(flat(array)[two_before(array.size, cores, tile)], array)
+    return shaped(array.ravel()[two_before(array.size, cores, tile)], array)
 
 
 def _many(op: Operator, cores: int, tile: int) -> Callable[[Arguments], bool]:
@@ -209,7 +209,7 @@ def _many(op: Operator, cores: int, tile: int) -> Callable[[Arguments], bool]:
 def _stale_result(op: Operator, cores: int, tile: int) -> Kernel:
     def wrong(a: Arguments, target: Platform) -> Array:
         right = plain(op)(a, target)
-        return shaped(flat(right)[two_before(right.size, cores, tile)], right)
+        return shaped(right.ravel()[two_before(right.size, cores, tile)], right)
 
     return Where(plain(op), _many(op, cores, tile), wrong)
 
@@ -220,7 +220,7 @@ def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
 
     def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
         p = right.products(k)
-        stale = shaped(flat(k[name])[two_before(k[name].size, cores, tile)], k[name])
+        stale = shaped(k[name].ravel()[two_before(k[name].size, cores, tile)], k[name])
         return right({**k, name: stale}, row_sum(p, axis), terms=p)
 
     return Where(plain(op), _many(op, cores, tile), rows.changing(op, compute))

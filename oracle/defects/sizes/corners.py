@@ -21,7 +21,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples
 from ..base.device import Defect, mutant, plain, reading
-from ..base.elementwise import Arguments, F, Kernel, Where, flat, row_sum, shaped
+from ..base.elementwise import Arguments, F, Kernel, Where, row_sum, shaped
 from ..base.queries import has_one_element, index_types, kinds, ranks, reduces_last_axis, reductions, socs_of
 from .lost_parts import Count, added, adding, classes_again, corrected, operand_again, repeated, tail
 
@@ -154,7 +154,7 @@ def wrapped(shape: tuple[int, ...], what: str) -> Array | None:
 
 def _operand_wraps(what: str, array: Array) -> Array:
     index = wrapped(array.shape, what)
-    return array if index is None else shaped(flat(array)[index], array)
+    return array if index is None else shaped(array.ravel()[index], array)
 
 
 def _result_wraps(what: str, shape: tuple[int, ...]) -> Array | None:
@@ -168,7 +168,7 @@ def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
 
     def total(p: Array, axis: int, a: Arguments) -> Array:
         sums = row_sum(p, axis)
-        return shaped(repeated(flat(sums), HALF_WORD), sums)
+        return shaped(repeated(sums.ravel(), HALF_WORD), sums)
 
     def holds(a: Arguments) -> bool:
         main = a[op.main]

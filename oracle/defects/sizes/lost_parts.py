@@ -21,7 +21,7 @@ from ...numerics.traversal import substitute, walk
 from ...operators.definition.operator import Operator
 from ..base import elementwise, rows, samples
 from ..base.device import Defect, mutant, plain
-from ..base.elementwise import Arguments, Kernel, Where, flat, gathered, spread
+from ..base.elementwise import Arguments, Kernel, Where, gathered, spread
 from ..base.queries import has_one_element, has_rows, may_be_odd, summed_to
 
 POWERS = tuple(2**k for k in range(3, 15))
@@ -287,7 +287,7 @@ def corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Argum
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)
         shape = op.terms_shape(a)
-        vectors = {n: flat(np.broadcast_to(v, shape)) if isinstance(v, np.ndarray) else v for n, v in k.items()}
+        vectors = {n: np.broadcast_to(v, shape).ravel() if isinstance(v, np.ndarray) else v for n, v in k.items()}
         result = np.array(spread(right(vectors), (math.prod(shape),)))
         change(result, vectors, a)
         return gathered(op, result.reshape(shape), a)
