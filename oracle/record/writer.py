@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from itertools import chain, combinations
+from itertools import chain, combinations, groupby
 from pathlib import Path
 from typing import Any
 
+from ..model.classes import grouped
 from ..model.errors import OracleError, writing
 from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
@@ -229,16 +230,12 @@ class RecordWriter:
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator with only skipped cases: it was not tested."""
-        reasons: dict[str, list[str | None]] = {}
-        for case in self.said.cases.values():
-            reasons.setdefault(case.op, []).append(case.reason if case.status == "skip" else None)
         sentences = []
-        for op, given in reasons.items():
-            if None not in given:
-                ((reason, _),) = Counter(given).most_common(1)
-                others = len(set(given)) - 1
-                more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
-                sentences.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
+        for op, cases in grouped(self.said.cases.values(), lambda case: case.op).items():
+            if all(case.status == "skip" for case in cases):
+                (reason, _), *others = Counter(case.reason for case in cases).most_common()
+                more = f" (and {len(others)} other {'reasons' if others[1:] else 'reason'})" if others else ""
+                sentences.append(f"{op}: all {len(cases)} cases were skipped, nothing was tested: {reason}{more}")
         return sentences
 
     @property
@@ -406,12 +403,7 @@ def _shards(records: Sequence[Record]) -> tuple[int, Mapping[int, Record]]:
 
 def _span(numbers: Sequence[int]) -> str:
     """Return sorted numbers as ranges: 1-3,7."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
