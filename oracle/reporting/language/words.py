@@ -12,32 +12,20 @@ from .translate import Listing, Phrase, Text, _, _n
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")
 BAD = tuple(status for status in ORDER if status not in GOOD)
-NAME = {
-    "pass": _("pass"), "fail": _("fail"), "error": _("error"), "crash": _("crash"), "timeout": _("timeout"),
-    "skip": _("skip"), "xfail": _("xfail"), "xpass": _("xpass"), "notrun": _("notrun"), "absent": _("absent"),
-}  # fmt: skip
-DID = {
-    "pass": _("passed"),
-    "fail": _("failed"),
-    "error": _("raised an error"),
-    "crash": _("crashed"),
-    "timeout": _("timed out"),
-    "skip": _("skipped"),
-    "xfail": _("failed as expected"),
-    "xpass": _("passed unexpectedly"),
-    "notrun": _("never ran"),
+# Every status: its name, what a case with it did, and what it means.
+_STATUSES = {
+    "pass": (_("pass"), _("passed"), _("every enabled layer accepts the outputs")),
+    "fail": (_("fail"), _("failed"), _("a layer rejects the outputs")),
+    "error": (_("error"), _("raised an error"), _("the backend raised an exception, or the case itself is faulty")),
+    "crash": (_("crash"), _("crashed"), _("the process died")),
+    "timeout": (_("timeout"), _("timed out"), _("no answer in time")),
+    "skip": (_("skip"), _("skipped"), _("the backend says it cannot run the case")),
+    "xfail": (_("xfail"), _("failed as expected"), _("fails, and the expectation file says so")),
+    "xpass": (_("xpass"), _("passed unexpectedly"), _("passes although the expectation file says it fails")),
+    "notrun": (_("notrun"), _("never ran"), _("planned, but the run stopped first")),
 }
-MEANING = {
-    "pass": _("every enabled layer accepts the outputs"),
-    "fail": _("a layer rejects the outputs"),
-    "error": _("the backend raised an exception, or the case itself is faulty"),
-    "crash": _("the process died"),
-    "timeout": _("no answer in time"),
-    "skip": _("the backend says it cannot run the case"),
-    "xfail": _("fails, and the expectation file says so"),
-    "xpass": _("passes although the expectation file says it fails"),
-    "notrun": _("planned, but the run stopped first"),
-}
+NAME, DID, MEANING = ({status: row[k] for status, row in _STATUSES.items()} for k in range(3))
+NAME["absent"] = _("absent")
 NONE = "–"
 
 
