@@ -231,7 +231,7 @@ def _in_process(group: Sequence[KernelInfo], work: Work) -> Answer | Finding:
         raise OracleError("power --kernels: interrupted")
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    given = (theirs, work.text, work.soc, group, work.cases, work.settings, OPERATORS.added)
+    given = (theirs, replace(work, running=set()), group, OPERATORS.added)
     process = context.Process(target=serve, args=given)
     process.start()
     theirs.close()
@@ -264,27 +264,20 @@ def _ended(turn: Step, judged: int, reason: str) -> Finding:
     return Finding(kernel, case, reason, judged)
 
 
-def serve(
-    pipe: Connection[Any, Any],
-    text: str,
-    soc: str,
-    wanted: Sequence[KernelInfo],
-    cases: tuple[Case, ...],
-    settings: Settings,
-    operators: tuple[str, ...],
-) -> None:
+def serve(pipe: Connection[Any, Any], work: Work, wanted: Sequence[KernelInfo], operators: tuple[str, ...]) -> None:
     """Serve as a process: import the kernels, report each turn, send the answer."""
     prepare_pool_worker()
     register(operators)
     try:
-        here = described(import_kernels(text), soc)
+        here = described(import_kernels(work.text), work.soc)
         if lost := [kernel.name for kernel in wanted if kernel not in here]:
-            raise OracleError(f"power --kernels {text}: {', '.join(lost)}: not there when the module is imported again")
+            lost_are = f"{', '.join(lost)}: not there when the module is imported again"
+            raise OracleError(f"power --kernels {work.text}: {lost_are}")
     except OracleError as error:
         pipe.send(("refused", str(error)))
         return
     group = {kernel: here[kernel] for kernel in wanted}
-    pipe.send(("answer", run_group(group, cases, settings, lambda step: pipe.send(("turn", step)))))
+    pipe.send(("answer", run_group(group, work.cases, work.settings, lambda step: pipe.send(("turn", step)))))
 
 
 # ---- the score -------------------------------------------------------------------------------------------------------
