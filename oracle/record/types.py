@@ -17,31 +17,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from ..model.errors import OracleError
 from . import codec
-from .codec import (
-    COUNT,
-    COUNT_MAP,
-    FLAG,
-    MAYBE_TEXT,
-    NUMBER,
-    NUMBER_MAP,
-    NUMBERS,
-    REQUIRED,
-    SCALAR_MAP,
-    SIZE,
-    TEXT,
-    TEXT_MAP,
-    WHOLE_NUMBERS,
-    WORDS,
-    Fields,
-    Number,
-    Scalar,
-    field_codec,
-    from_json,
-    map_of,
-    object_of,
-    objects_of,
-    written_with,
-)
+from .codec import Fields, Number, Scalar, from_json, written_with
 
 SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
@@ -76,30 +52,30 @@ class RunHeader:
 
     TYPE: ClassVar[str] = "run"
 
-    schema: int = field(metadata=COUNT)
-    backend: str = field(metadata=REQUIRED)
-    backend_options: Mapping[str, str] = field(metadata=TEXT_MAP)
-    soc: str = field(metadata=TEXT)
-    standard: str = field(metadata=TEXT)
-    seed: int | None = field(metadata=COUNT)
-    tier: str = field(metadata=TEXT)
-    layers: tuple[str, ...] = field(metadata=WORDS)
-    overflow: str = field(metadata=TEXT)
-    third_party: str | None = field(metadata=MAYBE_TEXT)
-    replay_arguments: tuple[str, ...] = field(metadata=WORDS)
-    versions: Mapping[str, str] = field(metadata=TEXT_MAP)
-    catalogue_sha256: str = field(metadata=TEXT)
-    command: str = field(metadata=TEXT)
-    cann: str = field(default="", metadata=TEXT)
-    gate: tuple[str, ...] = field(default=(), metadata=WORDS)
-    authority: str = field(default="", metadata=TEXT)
-    subnormals: str = field(default="", metadata=TEXT)
-    started: str = field(default="", metadata=TEXT)
-    planned: int = field(default=0, metadata=COUNT)
-    changed: tuple[str, ...] = field(default=(), metadata=written_with("changed", WORDS))
-    shard: str = field(default="", metadata=written_with("shard", TEXT))
-    chosen: str = field(default="", metadata=written_with("chosen", TEXT))
-    shuffle: str = field(default="", metadata=written_with("shuffle", TEXT))
+    schema: int = field(metadata=codec.COUNT)
+    backend: str = field(metadata=codec.REQUIRED)
+    backend_options: Mapping[str, str] = field(metadata=codec.TEXT_MAP)
+    soc: str = field(metadata=codec.TEXT)
+    standard: str = field(metadata=codec.TEXT)
+    seed: int | None = field(metadata=codec.COUNT)
+    tier: str = field(metadata=codec.TEXT)
+    layers: tuple[str, ...] = field(metadata=codec.WORDS)
+    overflow: str = field(metadata=codec.TEXT)
+    third_party: str | None = field(metadata=codec.MAYBE_TEXT)
+    replay_arguments: tuple[str, ...] = field(metadata=codec.WORDS)
+    versions: Mapping[str, str] = field(metadata=codec.TEXT_MAP)
+    catalogue_sha256: str = field(metadata=codec.TEXT)
+    command: str = field(metadata=codec.TEXT)
+    cann: str = field(default="", metadata=codec.TEXT)
+    gate: tuple[str, ...] = field(default=(), metadata=codec.WORDS)
+    authority: str = field(default="", metadata=codec.TEXT)
+    subnormals: str = field(default="", metadata=codec.TEXT)
+    started: str = field(default="", metadata=codec.TEXT)
+    planned: int = field(default=0, metadata=codec.COUNT)
+    changed: tuple[str, ...] = field(default=(), metadata=written_with("changed", codec.WORDS))
+    shard: str = field(default="", metadata=written_with("shard", codec.TEXT))
+    chosen: str = field(default="", metadata=written_with("chosen", codec.TEXT))
+    shuffle: str = field(default="", metadata=written_with("shuffle", codec.TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -124,9 +100,9 @@ class RunHeader:
 class LayerVerdict:
     """The verdict of one layer (structure, standard, strict) on a case."""
 
-    passed: bool = field(metadata=FLAG)
-    reason: str = field(default="", metadata=TEXT)
-    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=NUMBER_MAP)
+    passed: bool = field(metadata=codec.FLAG)
+    reason: str = field(default="", metadata=codec.TEXT)
+    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=codec.NUMBER_MAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +113,15 @@ class WorstElement:
     budget, it is measured from the unrounded value; otherwise it is computed from the golden.
     """
 
-    index: tuple[int, ...] = field(metadata=WHOLE_NUMBERS)
-    expected: Number | None = field(metadata=NUMBER)
-    actual: Number | None = field(metadata=NUMBER)
-    bound: Number | None = field(metadata=NUMBER)
-    budget: Number | None = field(metadata=NUMBER)
-    expected_hex: str = field(metadata=TEXT)
-    actual_hex: str = field(metadata=TEXT)
-    ulp: Number | None = field(metadata=NUMBER)
-    operands: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("operands", NUMBER_MAP))
+    index: tuple[int, ...] = field(metadata=codec.WHOLE_NUMBERS)
+    expected: Number | None = field(metadata=codec.NUMBER)
+    actual: Number | None = field(metadata=codec.NUMBER)
+    bound: Number | None = field(metadata=codec.NUMBER)
+    budget: Number | None = field(metadata=codec.NUMBER)
+    expected_hex: str = field(metadata=codec.TEXT)
+    actual_hex: str = field(metadata=codec.TEXT)
+    ulp: Number | None = field(metadata=codec.NUMBER)
+    operands: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("operands", codec.NUMBER_MAP))
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -169,11 +145,11 @@ class ErrorGrid:
     The output has ``rows`` x ``columns`` elements; its last axis is ``columns``.
     """
 
-    rows: int = field(metadata=SIZE)
-    columns: int = field(metadata=SIZE)
-    height: int = field(metadata=SIZE)
-    width: int = field(metadata=SIZE)
-    values: tuple[Number, ...] = field(metadata=NUMBERS)
+    rows: int = field(metadata=codec.SIZE)
+    columns: int = field(metadata=codec.SIZE)
+    height: int = field(metadata=codec.SIZE)
+    width: int = field(metadata=codec.SIZE)
+    values: tuple[Number, ...] = field(metadata=codec.NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +161,18 @@ class Detail:
     ``error_grid``: the same by rows and columns, if the output has both.
     """
 
-    rule: str = field(default="", metadata=written_with("rule", TEXT))
-    output: str = field(default="", metadata=written_with("total", TEXT))
-    worst: tuple[WorstElement, ...] = field(default=(), metadata=written_with("total", objects_of(WorstElement)))
-    ulp_histogram: Mapping[str, int] = field(default_factory=dict, metadata=written_with("total", COUNT_MAP))
-    bad: int | None = field(default=None, metadata=written_with("total", COUNT))
-    total: int | None = field(default=None, metadata=written_with("total", COUNT))
-    pattern: str = field(default="", metadata=written_with("pattern", TEXT))
-    cause: str = field(default="", metadata=written_with("cause", TEXT))
-    error_map: tuple[Number, ...] = field(default=(), metadata=written_with("total", NUMBERS))
-    error_grid: ErrorGrid | None = field(default=None, metadata=written_with("error_grid", object_of(ErrorGrid)))
-    traceback: str = field(default="", metadata=written_with("traceback", TEXT))
-    replay: str = field(default="", metadata=TEXT)
+    rule: str = field(default="", metadata=written_with("rule", codec.TEXT))
+    output: str = field(default="", metadata=written_with("total", codec.TEXT))
+    worst: tuple[WorstElement, ...] = field(default=(), metadata=written_with("total", codec.objects_of(WorstElement)))
+    ulp_histogram: Mapping[str, int] = field(default_factory=dict, metadata=written_with("total", codec.COUNT_MAP))
+    bad: int | None = field(default=None, metadata=written_with("total", codec.COUNT))
+    total: int | None = field(default=None, metadata=written_with("total", codec.COUNT))
+    pattern: str = field(default="", metadata=written_with("pattern", codec.TEXT))
+    cause: str = field(default="", metadata=written_with("cause", codec.TEXT))
+    error_map: tuple[Number, ...] = field(default=(), metadata=written_with("total", codec.NUMBERS))
+    error_grid: ErrorGrid | None = field(default=None, metadata=written_with("error_grid", codec.object_of(ErrorGrid)))
+    traceback: str = field(default="", metadata=written_with("traceback", codec.TEXT))
+    replay: str = field(default="", metadata=codec.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,30 +190,30 @@ class CaseRecord:
 
     TYPE: ClassVar[str] = "case"
 
-    id: str = field(metadata=REQUIRED)
-    op: str = field(metadata=TEXT)
-    dtype: str = field(metadata=TEXT)
-    status: CaseStatus = field(metadata=field_codec(_status))
-    reason: str = field(default="", metadata=TEXT)
-    verdicts: Mapping[str, LayerVerdict] = field(default_factory=dict, metadata=map_of(LayerVerdict))
-    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=NUMBER_MAP)
-    budget_used: Number | None = field(default=None, metadata=NUMBER)
-    duration_s: Number | None = field(default=None, metadata=NUMBER)
-    golden_s: Number | None = field(default=None, metadata=NUMBER)
-    backend_s: Number | None = field(default=None, metadata=NUMBER)
-    worker: str = field(default="", metadata=TEXT)
-    device: str = field(default="", metadata=TEXT)
-    detail: Detail | None = field(default=None, metadata=written_with("detail", object_of(Detail)))
-    elements: int | None = field(default=None, metadata=written_with("elements", COUNT))
-    reduced: int | None = field(default=None, metadata=written_with("reduced", COUNT))
-    magnitude: Number | None = field(default=None, metadata=written_with("magnitude", NUMBER))
-    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("elements", NUMBER_MAP))
-    notes: tuple[str, ...] = field(default=(), metadata=written_with("notes", WORDS))
-    kernel_share: Number | None = field(default=None, metadata=written_with("kernel_share", NUMBER))
-    authority: str = field(default="", metadata=written_with("authority", TEXT))
-    inputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("inputs", TEXT_MAP))
-    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=written_with("attrs", SCALAR_MAP))
-    outputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("outputs", TEXT_MAP))
+    id: str = field(metadata=codec.REQUIRED)
+    op: str = field(metadata=codec.TEXT)
+    dtype: str = field(metadata=codec.TEXT)
+    status: CaseStatus = field(metadata=codec.field_codec(_status))
+    reason: str = field(default="", metadata=codec.TEXT)
+    verdicts: Mapping[str, LayerVerdict] = field(default_factory=dict, metadata=codec.map_of(LayerVerdict))
+    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=codec.NUMBER_MAP)
+    budget_used: Number | None = field(default=None, metadata=codec.NUMBER)
+    duration_s: Number | None = field(default=None, metadata=codec.NUMBER)
+    golden_s: Number | None = field(default=None, metadata=codec.NUMBER)
+    backend_s: Number | None = field(default=None, metadata=codec.NUMBER)
+    worker: str = field(default="", metadata=codec.TEXT)
+    device: str = field(default="", metadata=codec.TEXT)
+    detail: Detail | None = field(default=None, metadata=written_with("detail", codec.object_of(Detail)))
+    elements: int | None = field(default=None, metadata=written_with("elements", codec.COUNT))
+    reduced: int | None = field(default=None, metadata=written_with("reduced", codec.COUNT))
+    magnitude: Number | None = field(default=None, metadata=written_with("magnitude", codec.NUMBER))
+    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=written_with("elements", codec.NUMBER_MAP))
+    notes: tuple[str, ...] = field(default=(), metadata=written_with("notes", codec.WORDS))
+    kernel_share: Number | None = field(default=None, metadata=written_with("kernel_share", codec.NUMBER))
+    authority: str = field(default="", metadata=written_with("authority", codec.TEXT))
+    inputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("inputs", codec.TEXT_MAP))
+    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=written_with("attrs", codec.SCALAR_MAP))
+    outputs: Mapping[str, str] = field(default_factory=dict, metadata=written_with("outputs", codec.TEXT_MAP))
 
     @property
     def ok(self) -> bool:
@@ -305,27 +281,27 @@ class Group:
 
     TYPE: ClassVar[str] = "group"
 
-    what: str = field(metadata=TEXT)
-    where: str = field(metadata=TEXT)
-    cause: str = field(metadata=TEXT)
-    operators: tuple[str, ...] = field(metadata=WORDS)
-    status: CaseStatus = field(metadata=field_codec(_status))
-    failures: int = field(metadata=COUNT)
-    explained: int = field(metadata=COUNT)
-    failed: int = field(metadata=COUNT)
-    inside: int = field(metadata=COUNT)
-    passed: int = field(metadata=COUNT)
-    outside: int = field(metadata=COUNT)
-    smallest: str = field(metadata=TEXT)
-    cases: tuple[str, ...] = field(metadata=WORDS)
-    input: str = field(default="", metadata=TEXT)
-    element: str = field(default="", metadata=TEXT)
-    expected: Number | None = field(default=None, metadata=NUMBER)
-    actual: Number | None = field(default=None, metadata=NUMBER)
-    shrink: str = field(default="", metadata=TEXT)
-    apart: str = field(default="", metadata=TEXT)
-    script: str = field(default="", metadata=written_with("script", TEXT))
-    tried: int = field(default=0, metadata=written_with("tried", COUNT))
+    what: str = field(metadata=codec.TEXT)
+    where: str = field(metadata=codec.TEXT)
+    cause: str = field(metadata=codec.TEXT)
+    operators: tuple[str, ...] = field(metadata=codec.WORDS)
+    status: CaseStatus = field(metadata=codec.field_codec(_status))
+    failures: int = field(metadata=codec.COUNT)
+    explained: int = field(metadata=codec.COUNT)
+    failed: int = field(metadata=codec.COUNT)
+    inside: int = field(metadata=codec.COUNT)
+    passed: int = field(metadata=codec.COUNT)
+    outside: int = field(metadata=codec.COUNT)
+    smallest: str = field(metadata=codec.TEXT)
+    cases: tuple[str, ...] = field(metadata=codec.WORDS)
+    input: str = field(default="", metadata=codec.TEXT)
+    element: str = field(default="", metadata=codec.TEXT)
+    expected: Number | None = field(default=None, metadata=codec.NUMBER)
+    actual: Number | None = field(default=None, metadata=codec.NUMBER)
+    shrink: str = field(default="", metadata=codec.TEXT)
+    apart: str = field(default="", metadata=codec.TEXT)
+    script: str = field(default="", metadata=written_with("script", codec.TEXT))
+    tried: int = field(default=0, metadata=written_with("tried", codec.COUNT))
 
 
 @dataclass(frozen=True, slots=True)
