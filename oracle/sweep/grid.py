@@ -290,26 +290,12 @@ def _chosen(condition: Truth, then: Bounds, otherwise: Bounds) -> Bounds:
 
 
 _OPERATIONS: dict[str, Callable[..., Bounds]] = {
-    "+": _sum,
-    "-": _difference,
-    "*": functools.partial(_hull, np.multiply),
-    "/": _quotient,
-    "neg": _negative,
-    "abs": _absolute,
-    "min": _each(np.minimum),
-    "max": _each(np.maximum),
-    "sign": _each(np.sign),
-}
+    "+": _sum, "-": _difference, "*": functools.partial(_hull, np.multiply), "/": _quotient, "neg": _negative,
+    "abs": _absolute, "min": _each(np.minimum), "max": _each(np.maximum), "sign": _each(np.sign),
+}  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "sqrt": np.sqrt,
-    "exp": np.exp,
-    "log": np.log,
-    "log1p": np.log1p,
-    "expm1": np.expm1,
-    "tanh": np.tanh,
-    "erf": erf,
-    "erfc": erfc,
-}
+    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "tanh")}, "erf": erf, "erfc": erfc,
+}  # fmt: skip
 
 
 def _equal(a: Bounds, b: Bounds) -> Truth:
