@@ -7,7 +7,7 @@ operands by symbol; the formula also contains ``total``, the sum of the terms ov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -216,14 +216,3 @@ def computing_stages(
         return np.asarray(from_rows(result, shape, axes).reshape(wanted))
 
     return kernel
-
-
-def changed(op: Operator, changes: Callable[[Expression], Iterator[Any]]) -> Iterator[tuple[str, str, Kernel]]:
-    """Yield (name, what, kernel) for every change of one graph of an operator's formula."""
-    graph = graph_of(op)
-    for change in changes(graph.outer):
-        yield change.name, change.name, computing_stages(op, outer=change.graph)
-    for k, stage in enumerate(graph.stages):
-        for change in changes(stage.terms):
-            stages = (*graph.stages[:k], stage._replace(terms=change.graph), *graph.stages[k + 1 :])
-            yield f"{stage.name}: {change.name}", change.name, computing_stages(op, stages=stages)

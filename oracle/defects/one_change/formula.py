@@ -189,8 +189,13 @@ STAGES: dict[str, dict[str, rows.Reduce]] = {
 
 def _of_stages(op: Operator) -> Iterator[Defect]:
     graph = rows.graph_of(op)
-    for name, what, kernel in rows.changed(op, changes):
-        yield _mutant(op, name, what, kernel)
+    for change in changes(graph.outer):
+        yield _mutant(op, change.name, change.name, rows.computing_stages(op, outer=change.graph))
+    for k, stage in enumerate(graph.stages):
+        for change in changes(stage.terms):
+            stages = (*graph.stages[:k], stage._replace(terms=change.graph), *graph.stages[k + 1 :])
+            kernel = rows.computing_stages(op, stages=stages)
+            yield _mutant(op, f"{stage.name}: {change.name}", change.name, kernel)
     for stage in graph.stages:
         for what, reduce in STAGES.get(stage.kind, {}).items():
             if what in ("the last axis", "the axis counted from the other end"):
