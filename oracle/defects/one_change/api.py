@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations, permutations, product
+from operator import ne
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,6 @@ def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -
         return next((c.status for c in checks_of(call) if c.status is not None and keep(c.name)), SUCCESS)
 
     return check
-
-
-def _all_but(left_out: str) -> Callable[[str], bool]:
-    return lambda name: name != left_out
 
 
 def last_decides(call: Call) -> Status:
@@ -116,7 +113,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
 
 def _refuses_alone(check: str, calls: Iterable[Call]) -> bool:
     """Return whether only this check refuses one of the calls. Without it, a later check may read a missing axis."""
-    lacking = without(_all_but(check))
+    lacking = without(partial(ne, check))
     for call in calls:
         try:
             code = lacking(call).code
@@ -186,7 +183,7 @@ def missing(op: Operator) -> Iterator[Defect]:
     for name, socs in names(op).items():
         yield mutant(
             op, "check", f"without {name}", "API", f"the check `{name}` is missing", f"a call for `{name}` alone",
-            socs=socs, equivalent=redundant(op, name, socs), check=without(_all_but(name)),
+            socs=socs, equivalent=redundant(op, name, socs), check=without(partial(ne, name)),
         )  # fmt: skip
     for pointer in POINTERS:
         check = without(lambda name: True, tuple(p for p in POINTERS if p != pointer))

@@ -134,10 +134,6 @@ def _ignore(cast: Callable[[int, Samples, np.dtype[np.generic]], int], name: str
     k.ignore = cast(k.ignore, k, a[name].dtype)
 
 
-def _signed(ignore: int, k: Samples, kind: np.dtype[np.generic]) -> int:
-    return ignore - 256 if str(kind) == "uint8" and 127 < ignore < 256 else ignore
-
-
 def _signed_byte(name: str, k: Samples, a: Arguments) -> None:
     if str(a[name].dtype) == "uint8":
         k.classes = k.classes.astype(np.int8).astype(np.int64)
@@ -201,8 +197,9 @@ def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Defect]:
          lambda i, k, kind: NEVER if 0 <= i < k.count else i, f"an {word} that is a class and occurs"),
     ]  # fmt: skip
     if "uint8" in index_types(op):
-        needs = f"a uint8 {name} and an {word} above 127 that is a class"
-        casts.append((f"signed {word}", f"a uint8 {name} with a signed {word}", _signed, needs))
+        casts.append((f"signed {word}", f"a uint8 {name} with a signed {word}",
+                      lambda i, k, kind: i - 256 if str(kind) == "uint8" and 127 < i < 256 else i,
+                      f"a uint8 {name} and an {word} above 127 that is a class"))  # fmt: skip
     for what, text, cast, needs in casts:
         kernel = samples.changing(op, partial(_ignore, cast, name))
         yield mutant(op, "index", what, "IDX", text, needs, kernel)
