@@ -19,19 +19,17 @@ from .summary import code, escape, table
 
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound, a change comes from the data, not from the kernel
-NAME = {
-    "newly failing": _("newly failing"), "not reached": _("not reached"), "fixed": _("fixed"), "changed": _("changed"),
-    "budget regressions": _("budget regressions"), "added": _("added"), "removed": _("removed"),
-}  # fmt: skip
-MEANING = {
-    "newly failing": _("ended well or did not exist before, and does not end well now"),
-    "not reached": _("the new run stopped before them"),
-    "fixed": _("did not pass before and passes now"),
-    "changed": _("another status, neither newly failing nor fixed"),
-    "budget regressions": _("same status, but much more of the error budget used"),
-    "added": _("only in the new record, and ends well"),
-    "removed": _("only in the old record"),
+# Every group of changes: its name, and what it means.
+_GROUPS = {
+    "newly failing": (_("newly failing"), _("ended well or did not exist before, and does not end well now")),
+    "not reached": (_("not reached"), _("the new run stopped before them")),
+    "fixed": (_("fixed"), _("did not pass before and passes now")),
+    "changed": (_("changed"), _("another status, neither newly failing nor fixed")),
+    "budget regressions": (_("budget regressions"), _("same status, but much more of the error budget used")),
+    "added": (_("added"), _("only in the new record, and ends well")),
+    "removed": (_("removed"), _("only in the old record")),
 }
+NAME, MEANING = ({group: row[k] for group, row in _GROUPS.items()} for k in range(2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,32 +279,24 @@ def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH)
 
 def _rows(found: Sequence[Change], language: Language) -> str:
     names = (_("case"), _("before"), _("after"), _("budget before"), _("budget after"), _("reason"))
-    head = [language.say(name) for name in names]
-
     rows = [
         (code(c.id), c.before, c.after, percent(c.budget_before), percent(c.budget_after),
          escape(language.say(Phrase(c.first_reason))))
         for c in found
     ]  # fmt: skip
-    return table(head, rows)
+    return table([language.say(name) for name in names], rows)
 
 
 def to_json(diff: Difference) -> str:
     """Return the difference for programs; budgets that are not finite are strings, as in a record."""
     groups: dict[str, list[dict[str, Any]]] = {
         name.replace(" ", "_"): [
-            {
-                "id": c.id,
-                "old": c.before,
-                "new": c.after,
-                "reason": c.reason,
-                "old_budget": _or_null(c.budget_before),
-                "new_budget": _or_null(c.budget_after),
-            }
+            {"id": c.id, "old": c.before, "new": c.after, "reason": c.reason,
+             "old_budget": _or_null(c.budget_before), "new_budget": _or_null(c.budget_after)}
             for c in result
         ]
         for name, result in diff.groups.items()
-    }
+    }  # fmt: skip
     whole = {
         "ok": diff.ok,
         "old": str(diff.old.path),
