@@ -274,18 +274,11 @@ MSPROBE_COLUMNS = (
 )  # fmt: skip
 # Our standards' metrics for msprobe's columns; the first metric that a case has is written.
 MSPROBE_METRICS: Mapping[str, tuple[str, ...]] = {
-    "余弦相似度": ("cosine",),
-    "最大绝对误差": ("max_abs_error", "max_abs"),
-    "双百指标": ("hundredth",),
-    "双千指标": ("thousandth",),
-    "双万指标": ("ten_thousandth",),
-    "二进制一致错误率": ("mismatch_rate",),
-    "误差均衡性": ("eb",),
-    "均方根误差": ("rmse",),
-    "相对误差最大值": ("mare",),
-    "相对误差平均值": ("mere",),
+    "余弦相似度": ("cosine",), "最大绝对误差": ("max_abs_error", "max_abs"), "双百指标": ("hundredth",),
+    "双千指标": ("thousandth",), "双万指标": ("ten_thousandth",), "二进制一致错误率": ("mismatch_rate",),
+    "误差均衡性": ("eb",), "均方根误差": ("rmse",), "相对误差最大值": ("mare",), "相对误差平均值": ("mere",),
     "ULP误差最大值": ("max_ulp",),
-}
+}  # fmt: skip
 BLANK = " "
 MSPROBE_STATUS = {"pass": "pass", "xpass": "pass", "skip": "SKIP"}
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,]*)\]")
