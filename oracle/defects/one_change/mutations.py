@@ -9,7 +9,7 @@ a point at which two branches agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -36,6 +36,14 @@ from ...numerics.expressions import (
 from ...numerics.traversal import names_of, substitute, walk
 
 NEIGHBOURS = {"max": ("min",), "min": ("max",), "tanh": ("erf",), "erf": ("tanh",), "sign": ("abs",), "sqrt": ("abs",)}
+SIMILAR: dict[str, Callable[[Expression], tuple[Expression, ...]]] = {  # with exp2 and log2
+    "exp": lambda arg: (exp(arg * log(constant(2))), expm1(arg)),
+    "expm1": lambda arg: (exp(arg),),
+    "log": lambda arg: (log1p(arg), log(arg) / log(constant(2))),
+    "log1p": lambda arg: (log(arg),),
+    "tanh": lambda arg: (1 / (1 + exp(-arg)),),
+    "erf": lambda arg: (tanh(arg),),
+}
 EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # clamps of other implementations
 
 
@@ -121,20 +129,7 @@ def _functions(node: Expression) -> Iterator[Expression]:
     op, arg = node.op, node.args[0]
     for other in NEIGHBOURS.get(op, ()):
         yield operation(other, *(node.args if other in ("min", "max") else node.args[:1]))
-    if op == "exp":
-        yield exp(arg * log(constant(2)))  # exp2
-        yield expm1(arg)
-    if op == "expm1":
-        yield exp(arg)
-    if op == "log":
-        yield log1p(arg)
-        yield log(arg) / log(constant(2))  # log2
-    if op == "log1p":
-        yield log(arg)
-    if op == "tanh":
-        yield 1 / (1 + exp(-arg))
-    if op == "erf":
-        yield tanh(arg)
+    yield from SIMILAR[op](arg) if op in SIMILAR else ()
     if op not in ("neg", "abs", "min", "max"):
         yield operation(op, -arg)
         yield -node
