@@ -276,22 +276,10 @@ def _values(op: Operator, symbol: str, dtype: Any) -> Array:
 
 Entry = Defect | Right | Argument
 GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
-    formula.mutants,
-    numbers.of_numbers,
-    numbers.of_indices,
-    pairs.of_combinations,
-    pairs.mutants,
-    numerics.mutants,
-    layouts.mutants,
-    lost_parts.mutants,
-    cores.of_tiles,
-    cores.of_cores,
-    corners.mutants,
-    formula.of_masks,
-    api.misbehaviour,
-    api.missing,
-    refusals.mutants,
-)
+    formula.mutants, numbers.of_numbers, numbers.of_indices, pairs.of_combinations, pairs.mutants, numerics.mutants,
+    layouts.mutants, lost_parts.mutants, cores.of_tiles, cores.of_cores, corners.mutants, formula.of_masks,
+    api.misbehaviour, api.missing, refusals.mutants,
+)  # fmt: skip
 
 
 @cache

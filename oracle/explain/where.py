@@ -115,15 +115,10 @@ _OF_TENSOR = {"layout": "the layout of {}", "strides": "the strides of {}", "for
               "dtype": "the type of {}", "rank": "the rank of {}",
               **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
 _OF_CALL = {
-    **SIZES,
-    "dtype": "the type",
-    "axis": "the axis",
-    "axis.first": "the axis counted from 0",
-    "axis.last": "the axis counted from the end",
-    "axis.place": "the place of the axis",
-    "alike": "the lengths of the axes alike",
-    "special": "the data special",
-}
+    **SIZES, "dtype": "the type", "axis": "the axis", "axis.first": "the axis counted from 0",
+    "axis.last": "the axis counted from the end", "axis.place": "the place of the axis",
+    "alike": "the lengths of the axes alike", "special": "the data special",
+}  # fmt: skip
 
 
 def fact_of(name: str) -> str:
