@@ -203,10 +203,6 @@ def _lane(bad: Array, _: Array | None) -> Iterator[str]:
             return
 
 
-def _flat_progression(bad: Array, _: Array | None) -> Iterator[str]:
-    yield from _progression(np.flatnonzero(bad), bad.size, "element", "elements")
-
-
 def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
     """Describe rows of the last axis that are completely bad, in no regular order."""
     if bad.ndim >= 2:
@@ -217,7 +213,8 @@ def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
 
 
 _RULES: tuple[Callable[[Array, Array | None], Iterator[str]], ...] = (
-    _ignored_rows, _tail, _row_tail, _slices, _lane, _flat_progression, _whole_rows,
+    _ignored_rows, _tail, _row_tail, _slices, _lane,
+    lambda bad, _: _progression(np.flatnonzero(bad), bad.size, "element", "elements"), _whole_rows,
 )  # fmt: skip
 
 

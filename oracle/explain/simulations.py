@@ -26,11 +26,9 @@ from .findings import LARGEST, Findings, is_of_values, near
 # How a claim about operands or attributes is proved: the golden of a changed call equals the device's results.
 
 ENOUGH = 3  # distinct magnitudes that a simulation must predict: fewer may agree by chance
-
 BITS = 6.0  # evidence that predicted numbers must give: a wrong claim fits by chance one time in 64
-
 OF_ONE = 9.0  # evidence for the value of one element, which is often a mere factor: some ten values are tried
-
+MANY = 16  # wrong and right elements that a pattern must have
 READ_AS, OR = "is read as ", " / "  # a value, or the values that give the same results
 AS_IF, EITHER = " is read as if ", " or "  # between operands and a reading; between operands that it fits
 ANOTHER, NEARBY = "another number", 0.1  # that far from a value towards the given one, a number gives the same results
@@ -44,10 +42,7 @@ OF_ITSELF = {  # a misread number that follows from the given one, in words
     "inverted": "its reciprocal",
     OVER_LENGTH: "itself divided by the length of the sum",
 }
-
 SMALLEST = 2.0**-126  # stands for 0 in calls that the checks refuse with 0: added to a number, it changes nothing
-
-MANY = 16  # wrong and right elements that a pattern must have
 
 
 @dataclass(frozen=True)

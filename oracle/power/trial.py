@@ -105,11 +105,6 @@ def cheap_first(cases: Iterable[Case]) -> list[Case]:
     return sorted(cases, key=lambda case: (size_of(case), case.id))
 
 
-def failed_layers(outcome: Outcome) -> tuple[str, ...]:
-    """Return the failed layers; for a device that raised, the layer structure."""
-    return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
-
-
 # ---- right kernels on every case: a flag is a false alarm ------------------------------------------------------------
 #
 # A case's data and the kernels' values are computed once for all SoCs. The plain kernel takes the whole path with its
@@ -236,8 +231,8 @@ def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
 
 def _record_failure(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:
     if outcome.status != "pass":
-        soc, case = prepared.settings.soc, prepared.case.id
-        answer.hits += [Hit(id, case, failed_layers(outcome), outcome.reason, soc) for id in ids]
+        failed = tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)  # it raised
+        answer.hits += [Hit(id, prepared.case.id, failed, outcome.reason, prepared.settings.soc) for id in ids]
 
 
 def _outcome(prepared: Prepared, reference: Reference, actual: Array) -> Outcome:

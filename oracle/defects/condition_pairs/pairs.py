@@ -322,10 +322,6 @@ def _given(name: str) -> Factor:
     return name, lambda call: absent if call.inputs[name] is None else there, (there, absent)
 
 
-def _rank(op: Operator) -> Factor:
-    return "rank", lambda call: f"rank {call.inputs[op.main].ndim}", tuple(f"rank {rank}" for rank in ranks(op))
-
-
 def _samples(op: Operator) -> Factor:
     words = ("(C)", "(N, C)")
     return "samples", lambda call: words[call.inputs[op.main].ndim > 1], words[0 if 1 in ranks(op) else 1 :]
@@ -340,7 +336,8 @@ def _groups(op: Operator, known: Mapping[str, Factor]) -> Iterator[list[Factor]]
     yield [*reduced, *(_given(p.name) for p in op.operands if p.optional)]
     if op.attribute("axis") is not None:
         yield [known[rows.axis_name(op)]]
-    yield [_rank(op)]
+    known_ranks = tuple(f"rank {rank}" for rank in ranks(op))
+    yield [("rank", lambda call: f"rank {call.inputs[op.main].ndim}", known_ranks)]
 
 
 def _templates(op: Operator) -> Iterator[Defect]:
