@@ -26,6 +26,7 @@ from ..model.call import Array, Call, TensorSpec
 from ..model.classes import grouped
 from ..model.dtypes import DTYPES, FORMATS
 from ..numerics.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
+from ..numerics.floats.codes import code
 from ..numerics.orders.formula import COUNT, PART
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
@@ -175,8 +176,7 @@ def evaluate(graph: Expression, given: Mapping[str, Any]) -> Array:
 def _grid(dtype: str) -> Array:
     """Return places of a dtype's numbers in order: some fractions of every binade of both signs."""
     row = FORMATS[dtype]
-    top = np.asarray(row.max, DTYPES[dtype].numpy).reshape(1)
-    last = int(top.view(f"u{top.itemsize}")[0])
+    last = code(DTYPES[dtype].numpy, row.max)
     places = np.arange(1, last + 1, max(1, 2**row.mant // _STEPS), dtype=np.int64)
     places = np.append(places, last)
     return np.concatenate([-1 - places[::-1], places])
