@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -162,11 +162,9 @@ class KernelValues:
     @cached_property
     def ends(self) -> tuple[Array, Array] | None:
         """Each element's smallest and largest value; None if some are not finite."""
-        first, *others = sorted(self.values, key=lambda values: values.itemsize)  # float64 last: one cast, not many
-        low = high = first
+        every = sorted(self.values, key=lambda values: values.itemsize)  # float64 last: one cast, not many
         with np.errstate(invalid="ignore"):
-            for values in others:
-                low, high = np.minimum(low, values), np.maximum(high, values)
+            low, high = reduce(np.minimum, every), reduce(np.maximum, every)
             return (low, high) if np.isfinite(low).all() and np.isfinite(high).all() else None
 
 
@@ -272,12 +270,11 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
     None if the errors alone do not decide: for values that are not finite, for elements that must equal the golden and
     do not, and for a host that rounds to a narrower type first.
     """
-    low = high = answers[0]
-    if low.dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(low.dtype)):
+    dtype = answers[0].dtype
+    if dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(dtype)):
         return None
     with np.errstate(invalid="ignore"):
-        for result in answers[1:]:
-            low, high = np.minimum(low, result), np.maximum(high, result)
+        low, high = reduce(np.minimum, answers), reduce(np.maximum, answers)
         middle = (high.astype(np.float64) + low.astype(np.float64)) / 2  # infinite or NaN if either is
     if not np.isfinite(middle).all() or not np.isfinite(reference.value).all():
         return None

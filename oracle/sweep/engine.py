@@ -203,14 +203,11 @@ def _judge(todo: Pairs, codes: Array, device: Device, progress: Progress) -> Non
     result = compare(expected, actual)
     progress.unspecified += result.unspecified
     progress.budget_used = max(progress.budget_used, min(result.budget_used, 1e300))
-    if result.codes is None and result.strict_bad is None:
+    marks = [each.astype(bool) for each in (result.codes, result.strict_bad) if each is not None]
+    if not marks:
         return
-    bad = np.zeros(actual.size, bool)
-    for marks in (result.codes, result.strict_bad):
-        if marks is not None:
-            bad |= marks.astype(bool)
     error = np.abs(actual.astype(np.float64) - expected.value).reshape(-1) / expected.bound.reshape(-1)
-    indices = np.flatnonzero(bad)
+    indices = np.flatnonzero(np.logical_or.reduce(marks))
     progress.wrong += indices.size
     for index in indices[np.argsort(-np.nan_to_num(error[indices], nan=np.inf), kind="stable")][:WORST]:
         row, column = divmod(int(index), CODES)
