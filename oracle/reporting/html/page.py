@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -341,12 +342,7 @@ def atom(name: str, *values: str) -> str:
 
 def syllables(name: str) -> Markup:
     """Return a name in camel case that breaks only between its words."""
-    parts: list[str] = []
-    for before, char in zip(" " + name, name, strict=False):
-        if (char.isupper() and before.islower()) or not parts:
-            parts.append("")
-        parts[-1] += char
-    return Markup("<wbr>").join(escape(part) for part in parts)
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z])", name))
 
 
 def _environment() -> jinja2.Environment:
