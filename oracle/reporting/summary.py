@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,18 +58,17 @@ class Excused:
 
 def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
     """Group expected failures, then skips, by their reasons without figures and dtypes; the largest group first."""
-    groups: defaultdict[tuple[str, str], list[tuple[str, CaseRecord]]] = defaultdict(list)
+    told = []
     for case in cases:
         if case.status in ("xfail", "skip"):
             reason = _VERDICT.split(case.reason, maxsplit=1)[0] or "(no reason recorded)"
-            said = _MEASURED.sub("", reason) if case.status == "xfail" else reason
-            groups[case.status, shape(DTYPE.sub("…", said))].append((reason, case))
+            told.append((case, reason, _MEASURED.sub("", reason) if case.status == "xfail" else reason))
     result = []
-    for (status, _form), members in groups.items():
-        statements = Counter(reason for reason, _case in members)
-        said = [_MEASURED.sub("", text) if status == "xfail" else text for text in statements]
-        message = shared_text(said if len(set(said)) == 1 else [DTYPE.sub("…", text) for text in said])
-        result.append(Excused(status, message, [case for _reason, case in members], dict(statements.most_common())))
+    for (status, _form), members in grouped(told, lambda t: (t[0].status, shape(DTYPE.sub("…", t[2])))).items():
+        said = list(dict.fromkeys(text for _, _, text in members))
+        message = shared_text(said if len(said) == 1 else [DTYPE.sub("…", text) for text in said])
+        statements = dict(Counter(reason for _, reason, _ in members).most_common())
+        result.append(Excused(status, message, [case for case, *_ in members], statements))
     return sorted(result, key=lambda group: (group.status != "xfail", -group.size))
 
 
