@@ -15,6 +15,7 @@ import numpy as np
 
 from ...model.aclnn import DEFAULT_SOC, PLATFORMS, SUCCESS, Platform, Status, invalid, nullptr
 from ...model.call import POINTERS, Array, Call
+from ...model.classes import grouped
 from ...model.dtypes import DTYPES
 from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
@@ -38,15 +39,12 @@ def names(op: Operator) -> dict[str, tuple[str, ...]]:
 
     If a check refuses some dtype on some SoCs, only these SoCs are returned.
     """
-    result: dict[str, dict[str, None]] = {}
-    refused: dict[str, dict[str, None]] = {}
-    for soc in PLATFORMS:
-        for dtype in DTYPES:
-            for check in checks_of(usual(op, soc, dtype)):
-                result.setdefault(check.name, {})[soc] = None
-                if check.status is not None and not check.status.ok:
-                    refused.setdefault(check.name, {})[soc] = None
-    return {name: tuple(refused.get(name, socs)) for name, socs in result.items()}
+    every = [(soc, check) for soc in PLATFORMS for dtype in DTYPES for check in checks_of(usual(op, soc, dtype))]
+    result = {}
+    for name, own in grouped(every, lambda each: each[1].name).items():
+        refused = [(soc, check) for soc, check in own if check.status is not None and not check.status.ok]
+        result[name] = tuple(dict.fromkeys(soc for soc, _ in refused or own))
+    return result
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
