@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -130,10 +130,7 @@ class Score:
     @property
     def first(self) -> dict[str, Hit]:
         """The first case that notices each wrong kernel."""
-        result: dict[str, Hit] = {}
-        for hit in self.hits:
-            result.setdefault(hit.id, hit)
-        return result
+        return {id: hits[0] for id, hits in grouped(self.hits, lambda hit: hit.id).items()}
 
     @property
     def alarms(self) -> list[tuple[WorkItem, Hit]]:
@@ -158,10 +155,7 @@ class Score:
 
     def hits_by_case(self) -> dict[str, set[str]]:
         """Return the wrong kernels that each case notices: all with the full matrix, else only the first detections."""
-        result: dict[str, set[str]] = defaultdict(set)
-        for hit in self.hits:
-            result[hit.case].add(hit.id)
-        return result
+        return {case: {hit.id for hit in hits} for case, hits in grouped(self.hits, lambda hit: hit.case).items()}
 
     def essential(self) -> list[str]:
         """Return few cases that together notice every noticed kernel, chosen greedily for each operator: the case that

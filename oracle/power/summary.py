@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TypedDict
 
@@ -203,11 +203,8 @@ def _share(wrong: list[Defect], first: Collection[str]) -> Noticed:
 
 def _rows(counted: list[Defect], first: Collection[str]) -> Noticed:
     """Return the counts of published rows. A row is noticed if all its imitations are, on every operator."""
-    rows: dict[str, bool] = {}
-    for defect in counted:
-        if defect.row:
-            rows[defect.row] = rows.get(defect.row, True) and defect.id in first
-    return {"noticed": sum(rows.values()), "all": len(rows)}
+    rows = grouped((defect for defect in counted if defect.row), lambda defect: defect.row)
+    return {"noticed": sum(all(d.id in first for d in row) for row in rows.values()), "all": len(rows)}
 
 
 def _operator(op: str, score: Score, every: list[Defect], first: Collection[str]) -> OfOperator:
@@ -225,19 +222,14 @@ def _operator(op: str, score: Score, every: list[Defect], first: Collection[str]
 
 def _layers(score: Score) -> list[OfLayer]:
     """Return the layers that notice wrong kernels: at the first case, or with the full matrix at any case."""
-    layers: dict[str, set[str]] = defaultdict(set)
     equivalent = {d.id for d in score.tried if d.equivalent}
-    for hit in score.hits:
-        if hit.id not in equivalent:
-            layers[hit.id] |= set(hit.layers)
+    hits = grouped((hit for hit in score.hits if hit.id not in equivalent), lambda hit: hit.id).values()
+    by_kernel = [{layer for hit in own for layer in hit.layers} for own in hits]
     return [
-        {
-            "layer": layer,
-            "noticed": sum(layer in result for result in layers.values()),
-            "alone": sum(result == {layer} for result in layers.values()),
-        }
+        {"layer": layer, "noticed": sum(layer in each for each in by_kernel),
+         "alone": sum(each == {layer} for each in by_kernel)}
         for layer in score.plan.settings.layers
-    ]
+    ]  # fmt: skip
 
 
 def _described(defect: Defect, score: Score, first: Mapping[str, Hit]) -> OfKernel:
