@@ -289,12 +289,11 @@ def matrix_of(failures: Iterable[Failure]) -> Matrix:
 def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
     """Return the confusion matrix: a row per class of wrong kernel, a column per family of causes."""
     columns = [*FAMILIES, NONE]
-    rows = []
-    for kind in CLASSES:
-        counted = matrix.counts.get(kind)
-        if counted is not None:
-            cells = [str(counted[name]) if counted[name] else "." for name in columns]
-            rows.append([kind, str(len(matrix.kernels[kind])), str(counted.total()), *cells])
+    rows = [
+        [kind, str(len(matrix.kernels[kind])), str(counts.total()), *(str(counts[name] or ".") for name in columns)]
+        for kind in CLASSES
+        if (counts := matrix.counts.get(kind)) is not None
+    ]
     return ["class", "kernels", "failures", *columns], rows
 
 
