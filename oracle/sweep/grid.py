@@ -71,12 +71,9 @@ class Grid:
         shape = (len(codes), self.values.size)
         unknown = np.broadcast_to(np.isnan(low) | np.isnan(high), shape)
         special = ~np.isfinite(self.values[codes][:, None]) | ~np.isfinite(self.values)
-        ends = []
-        for end, infinity in ((low, -np.inf), (high, np.inf)):
-            whole = np.where(unknown, infinity, end)
-            whole[special] = np.nan
-            ends.append(whole)
-        return ends[0], ends[1]
+        ends = ((low, -np.inf), (high, np.inf))
+        low, high = (np.where(special, np.nan, np.where(unknown, infinity, end)) for end, infinity in ends)
+        return low, high
 
     def table(self, node: Expression) -> Bounds:
         """Return the bounds of a node of at most one operand, for every code."""
