@@ -85,9 +85,9 @@ def _each(pattern: str, words: Iterable[object], why: Why) -> dict[str, Why]:
     return {pattern.format(word): why for word in words}
 
 
-def _infinities(output: str, changes: Iterable[str], why: Why) -> dict[str, Why]:
-    """Return the mutants that change an output's infinities, of every dtype."""
-    return {f"spec/*/{kind} inf {to} of {output}": why for kind in FLOATS for to in changes}
+def _infinities(changes: Iterable[str], why: Why, of: str = "") -> dict[str, Why]:
+    """Return the mutants that change an output's infinities, of every dtype. ``of``: " of NAME" for another output."""
+    return {f"spec/*/{kind} inf {to}{of}": why for kind in FLOATS for to in changes}
 
 
 def _squared(output: str) -> dict[str, Why]:
@@ -212,7 +212,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOut", KINDS, A_ROOT),
         **_each("num/*/{}half away of meanOut", KINDS, TO_EITHER_SIDE.format("a running mean")),
-        **_infinities("meanOut", INF_TO, MEAN_OF_INFINITY),
+        **_infinities(INF_TO, MEAN_OF_INFINITY, " of meanOut"),
         "operand/*/self inf as largest of meanOut": MEAN_OF_INFINITY,
         **_each("num/*/flush {} of rstdOut", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOut", FLOATS, RSTD),
@@ -274,9 +274,9 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, A_ROOT),
         **_each("num/*/{}half away of rstdOutOptional", KINDS[1:], A_ROOT),
         **_each("num/*/{}half away of meanOutOptional", KINDS[1:], "the mean of 16-bit inputs is float32"),
-        **_infinities("meanOutOptional", INF_TO, MEAN_OF_INFINITY),
+        **_infinities(INF_TO, MEAN_OF_INFINITY, " of meanOutOptional"),
         "operand/*/input inf as largest of meanOutOptional": MEAN_OF_INFINITY,
-        **_infinities("rstdOutOptional", INF_TO[:3], NO_VARIANCE),
+        **_infinities(INF_TO[:3], NO_VARIANCE, " of rstdOutOptional"),
         **_each("num/*/flush {} of rstdOutOptional", ("bfloat16", "float32"), RSTD),
         **_each("spec/*/{} inf loses its sign of rstdOutOptional", FLOATS, RSTD),
         "operand/*/input flushed of rstdOutOptional": TINY,
@@ -359,11 +359,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     ),
     "softmax": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^x")),
-        **{
-            f"spec/*/{dtype} inf {what}": "every result is a number between 0 and 1, or NaN"
-            for dtype in FLOATS
-            for what in INF_TO
-        },
+        **_infinities(INF_TO, "every result is a number between 0 and 1, or NaN"),
         "operand/*/self flushed": NO_DIFFERENCE,
     },
     "softplus": {
