@@ -137,19 +137,13 @@ def _losses(op: Operator) -> Iterator[Defect]:
 
 def wrapped(shape: tuple[int, ...], what: str) -> Array | None:
     """Return, for each element, the element at the wrapped number; None if no number is large enough to wrap."""
-    columns = shape[-1] if shape else 1
-    lines = math.prod(shape[:-1]) if len(shape) > 1 else 1
-    size = lines * columns
-    if not size or {"flat": size, "row": lines, "column": columns}[what] <= HALF_WORD:
+    size, columns = math.prod(shape), shape[-1] if shape else 1
+    if not size or {"flat": size, "row": size // columns, "column": columns}[what] <= HALF_WORD:
         return None
     if what == "flat":
         return np.arange(size) % HALF_WORD
-    row, column = np.arange(lines)[:, None], np.arange(columns)[None, :]
-    if what == "row":
-        row = row % HALF_WORD
-    else:
-        column = column % HALF_WORD
-    return np.asarray(row * columns + column).reshape(-1)
+    row, column = np.divmod(np.arange(size), columns)
+    return row % HALF_WORD * columns + column if what == "row" else row * columns + column % HALF_WORD
 
 
 def _operand_wraps(what: str, array: Array) -> Array:
