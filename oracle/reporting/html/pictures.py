@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -240,15 +240,13 @@ def elements(case: CaseRecord) -> int | None:
 
 
 def _time(summary: Summary) -> Picture:
-    by_op: defaultdict[str, list[tuple[int, Number, Number]]] = defaultdict(list)
-    for case in summary.record.cases:
-        size = elements(case)
-        if size and case.golden_s and case.backend_s and case.budget_used is not None:
-            by_op[case.op].append((size, case.golden_s, case.backend_s))
+    judged = (case for case in summary.record.cases if case.budget_used is not None)
+    timed = [(case.op, size, case.golden_s, case.backend_s) for case in judged
+             if (size := elements(case)) and case.golden_s and case.backend_s]  # fmt: skip
     panels = []
-    for op, points in by_op.items():
-        golden = {x: median(ys) for x, ys in _binned((n, math.log10(g)) for n, g, _b in points).items()}
-        backend = {x: median(ys) for x, ys in _binned((n, math.log10(b)) for n, _g, b in points).items()}
+    for op, points in grouped(timed, lambda each: each[0]).items():
+        golden = {x: median(ys) for x, ys in _binned((n, math.log10(g)) for _op, n, g, _b in points).items()}
+        backend = {x: median(ys) for x, ys in _binned((n, math.log10(b)) for _op, n, _g, b in points).items()}
         if len(golden) < 3:
             continue
         low, high = min([*golden.values(), *backend.values()]), max([*golden.values(), *backend.values()])
