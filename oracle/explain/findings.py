@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -129,7 +130,8 @@ def pattern(bad: Array, ignored: Array | None = None) -> str:
         return "all" if count > 1 else "the only element"
     if count == 1:
         return f"one element, {np.argwhere(bad)[0].tolist()}"
-    return next((result for rule in _RULES for result in rule(bad, ignored)), f"scattered: {count} of {bad.size}")
+    known = chain(_ignored_rows(bad, ignored), *(rule(bad) for rule in _RULES))
+    return next(known, f"scattered: {count} of {bad.size}")
 
 
 def _ignored_rows(bad: Array, ignored: Array | None) -> Iterator[str]:
@@ -139,14 +141,14 @@ def _ignored_rows(bad: Array, ignored: Array | None) -> Iterator[str]:
             yield f"ignored rows ({np.count_nonzero(rows)} of {np.count_nonzero(ignored)})"
 
 
-def _tail(bad: Array, _: Array | None) -> Iterator[str]:
+def _tail(bad: Array) -> Iterator[str]:
     flat = bad.reshape(-1)
     first = int(flat.argmax())
     if flat[first:].all():
         yield f"tail from element {first} of {flat.size}"
 
 
-def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
+def _row_tail(bad: Array) -> Iterator[str]:
     """Describe the same stretch at the end of every row; the last axis is tried first."""
     for axis in reversed(range(bad.ndim)):
         rows = np.moveaxis(bad, axis, -1).reshape(-1, bad.shape[axis])
@@ -155,7 +157,7 @@ def _row_tail(bad: Array, _: Array | None) -> Iterator[str]:
             yield f"tail of every row from {int(line.argmax())} of {line.size} along axis {axis}"
 
 
-def _slices(bad: Array, _: Array | None) -> Iterator[str]:
+def _slices(bad: Array) -> Iterator[str]:
     """Describe whole slices of one axis: one slice, a stretch, or every nth."""
     for axis in range(bad.ndim):
         other = tuple(i for i in range(bad.ndim) if i != axis)
@@ -192,7 +194,7 @@ def _period(where: Array, size: int, many: str) -> Iterator[str]:
             return
 
 
-def _lane(bad: Array, _: Array | None) -> Iterator[str]:
+def _lane(bad: Array) -> Iterator[str]:
     """Describe one remainder modulo a vector length in the flattened tensor, in most of its vectors."""
     where = np.flatnonzero(bad)
     if where.size < 3:
@@ -203,7 +205,7 @@ def _lane(bad: Array, _: Array | None) -> Iterator[str]:
             return
 
 
-def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
+def _whole_rows(bad: Array) -> Iterator[str]:
     """Describe rows of the last axis that are completely bad, in no regular order."""
     if bad.ndim >= 2:
         rows = bad.reshape(-1, bad.shape[-1])
@@ -212,9 +214,9 @@ def _whole_rows(bad: Array, _: Array | None) -> Iterator[str]:
             yield f"whole rows: {np.count_nonzero(whole)} of {len(rows)}"
 
 
-_RULES: tuple[Callable[[Array, Array | None], Iterator[str]], ...] = (
-    _ignored_rows, _tail, _row_tail, _slices, _lane,
-    lambda bad, _: _progression(np.flatnonzero(bad), bad.size, "element", "elements"), _whole_rows,
+_RULES: tuple[Callable[[Array], Iterator[str]], ...] = (
+    _tail, _row_tail, _slices, _lane, lambda bad: _progression(np.flatnonzero(bad), bad.size, "element", "elements"),
+    _whole_rows,
 )  # fmt: skip
 
 
