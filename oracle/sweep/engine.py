@@ -226,8 +226,8 @@ def _element(todo: Pairs, row: int, column: int, expected: float, actual: Any, s
     return {
         "codes": [f"0x{code:04x}" for code in (row, column)][-len(values) :],
         "values": values,
-        "expected": expected.hex() if np.isfinite(expected) else repr(expected),
-        "actual": float(actual).hex() if np.isfinite(float(actual)) else repr(float(actual)),
+        "expected": expected.hex(),
+        "actual": float(actual).hex(),
         "share": repr(float(share)),
     }
 
