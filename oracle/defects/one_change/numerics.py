@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...model.aclnn import Platform, platform
 from ...model.call import Array
-from ...model.dtypes import FLOATS, FORMATS, dtype_of
+from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of
 from ...numerics.floats.rounding import quantize
 from ...numerics.orders.formula import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
@@ -22,7 +21,7 @@ from ..base.elementwise import Arguments, F, public, shaped
 from ..base.queries import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .mutations import is_mere_factor
 
-NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+NARROW = {name: DTYPES[name].numpy for name in FLOATS[:-1]}
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
