@@ -95,20 +95,15 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
                 yield one_class, (ignored.name, word), "every sample is ignored"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
+    of_samples = (*op.inputs(PER_SAMPLE), samples.index_of(op)) if samples.fits(op) else ()
+    reduced: list[tuple[str, str, tuple[str, ...]]] = [(p.name, p.name, classes.OF_VECTORS) for p in of_samples[:-1]]
     if summed_to(op.whole or op) == ():
-        for word in REDUCTIONS[1:]:
-            yield ("reduction", word), ("the output", ORDER[1]), "one number is in order"
-            for strides in classes.OF_OUTPUTS[1:]:
-                yield ("reduction", word), (f"{op.output}{FOLLOWS}", strides), "one number is in order"
-    if not samples.fits(op):
-        return
-    for p in op.inputs(PER_SAMPLE):
-        for word in REDUCTIONS[1:]:
-            yield ("reduction", word), (p.name, ORDER[1]), "one element is in order"
-            for strides in classes.OF_VECTORS[1:]:
-                yield ("reduction", word), (f"{p.name}{FOLLOWS}", strides), "one element is in order"
+        reduced.append(("the output", op.output, classes.OF_OUTPUTS))
+    for (factor, name, strides), word in product(reduced, REDUCTIONS[1:]):
+        for layout in ((factor, ORDER[1]), *((f"{name}{FOLLOWS}", each) for each in strides[1:])):
+            yield ("reduction", word), layout, "one element is in order"
+    for p in of_samples:
         yield ALONE, (p.name, ORDER[1]), "one element is in order"
-    yield ALONE, (samples.index_of(op).name, ORDER[1]), "one element is in order"
 
 
 @cache
