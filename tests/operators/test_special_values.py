@@ -55,13 +55,9 @@ def nll(g, w, total=1.0, *, reduction=0, target=(0,), ignore=-100, dtype="float3
 
 @pytest.mark.parametrize("dtype", list(TYPES))
 class TestLogSigmoid:
-    def test_of_self(self, dtype):
+    def test_special_values(self, dtype):
         assert same(sigmoid(1.0, [0.0, -0.0, INF, -INF, NAN], dtype), [0.5, 0.5, 0, 1, NAN])
-
-    def test_of_the_gradient(self, dtype):
         assert same(sigmoid([INF, -INF, NAN, INF, -INF], [0, 0, 0, INF, -INF], dtype), [INF, -INF, NAN, NAN, -INF])
-
-    def test_zero_keeps_the_sign_of_the_gradient(self, dtype):
         assert same(sigmoid([0.0, -0.0, -1.0, 1.0], [3, 3, INF, INF], dtype), [0.0, -0.0, -0.0, 0.0])
 
     def test_the_tail_is_not_flushed(self, dtype):
@@ -71,16 +67,15 @@ class TestLogSigmoid:
 
 
 class TestBinaryCrossEntropy:
-    def test_clamp(self):
-        assert same(cross_entropy(1, [0, 1], [1, 0]), np.float32([-1 / EPS, 1 / EPS]))
-        assert same(cross_entropy(1, [2, -1], 0.5), np.float32([1.5 / EPS, -1.5 / EPS]))
-
-    def test_zero_over_the_clamp_is_zero(self):
-        assert same(cross_entropy([1, 1, -1], [0, 1, 1], [0, 1, 1]), [0.0, 0.0, -0.0])
-
-    def test_nan_and_infinities(self):
-        assert same(cross_entropy(1, [NAN, INF, -INF], 0), [NAN, INF, -INF])
-        assert same(cross_entropy([0.0, INF], [INF, 0.5], [0, 0.5]), [NAN, NAN])
+    def test_special_values(self):
+        for g, x, y, expected in (
+            (1, [0, 1], [1, 0], np.float32([-1 / EPS, 1 / EPS])),  # the clamp
+            (1, [2, -1], 0.5, np.float32([1.5 / EPS, -1.5 / EPS])),
+            ([1, 1, -1], [0, 1, 1], [0, 1, 1], [0.0, 0.0, -0.0]),  # zero over the clamp
+            (1, [NAN, INF, -INF], 0, [NAN, INF, -INF]),
+            ([0.0, INF], [INF, 0.5], [0, 0.5], [NAN, NAN]),
+        ):
+            assert same(cross_entropy(g, x, y), expected), (g, x, y)
 
     def test_float16_overflows_to_infinity_and_bfloat16_rounds(self):
         assert same(cross_entropy(1, [0, 1], [1, 0], "float16"), [-INF, INF])
@@ -97,27 +92,21 @@ class TestBinaryCrossEntropy:
         assert same(cross_entropy(2.0, x, y), cross_entropy(2.0, x, y, weightOptional=np.ones((), np.float32)))
 
 
-class TestSoftmax:
-    def test_equal_terms_cancel_to_plus_zero(self):
-        assert same(softmax([[2.0]], [[1.0]]), [[0.0]])
-        assert same(softmax([[-2.0]], [[1.0]]), [[0.0]])
-
-    def test_zero_probability_has_the_sign_of_the_products(self):
-        """g y - s y with y = 0: (+-0) - (+-0)."""
-        assert same(softmax([[1.0, -1.0, 1.0]], [[0.0, 0.0, 1.0]]), [[0.0, -0.0, 0.0]])
-        assert same(softmax([[1.0, -1.0, -1.0]], [[0.0, 0.0, 1.0]]), [[0.0, 0.0, 0.0]])
-
-    def test_a_nan_takes_its_row_and_no_other(self):
-        out = softmax([[1, NAN, 2], [1, 2, 3]], [[0.2, 0.3, 0.5]] * 2)
-        assert np.isnan(out[0]).all()
-        assert np.isfinite(out[1]).all()
-
-    def test_an_infinite_gradient(self):
-        assert same(softmax([[INF, 1.0]], [[0.5, 0.5]]), [[NAN, -INF]])
-        assert np.isnan(softmax([[INF, 1.0]], [[0.0, 1.0]])).all()
-
-    def test_infinite_output(self):
-        assert np.isnan(softmax([[1.0, 1.0]], [[INF, 0.5]])[0, 0])
+@pytest.mark.parametrize(
+    ("g", "y", "expected"),
+    [
+        ([2.0], [1.0], [0.0]),  # equal terms cancel to +0
+        ([-2.0], [1.0], [0.0]),
+        ([1.0, -1.0, 1.0], [0.0, 0.0, 1.0], [0.0, -0.0, 0.0]),  # g y - s y with y = 0: (+-0) - (+-0)
+        ([1.0, -1.0, -1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]),
+        ([[1, NAN, 2], [1, 2, 3]], [[0.25, 0.25, 0.5]] * 2, [[NAN] * 3, [-0.3125, -0.0625, 0.375]]),  # its row alone
+        ([INF, 1.0], [0.5, 0.5], [NAN, -INF]),
+        ([INF, 1.0], [0.0, 1.0], [NAN, NAN]),
+        ([1.0, 1.0], [INF, 0.5], [NAN, -INF]),
+    ],
+)
+def test_softmax(g, y, expected):
+    assert same(softmax(g, y), expected)
 
 
 class TestNLLLoss:
