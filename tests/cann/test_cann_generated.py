@@ -48,14 +48,9 @@ def checks(a, platform):
 OPERATOR = Operator(
     name="aclnnGeneratedBackward",
     parameters=(
-        tensor("grad", "g", BROADCAST),
-        tensor("self", "x", MAIN),
-        tensor("scale", "w", BROADCAST, optional=True),
-        number("beta", "b", optional=True, plain=0.5),
-        flag("keep", "f"),
-        choice("mode", ("plain", "raised"), "m"),
-        reduction("reduction"),
-        output("out"),
+        tensor("grad", "g", BROADCAST), tensor("self", "x", MAIN), tensor("scale", "w", BROADCAST, optional=True),
+        number("beta", "b", optional=True, plain=0.5), flag("keep", "f"), choice("mode", ("plain", "raised"), "m"),
+        reduction("reduction"), output("out"),
     ),
     documented=("ascend950",),
     checks=checks,
@@ -85,12 +80,8 @@ def test_a_generated_kernel_gives_the_declared_orders_bits(generated, emulator, 
     x[0, :6] = [3, 2, -1, 0, -0.0, np.nan]
     inputs = {"grad": rng.normal(size=7).astype(dtype), "self": x, "scale": rng.normal(size=(5, 1)).astype(dtype)}
     inputs["scale"] = inputs["scale"] if given else None
-    attrs = {
-        "beta": 0.3 if given else None,
-        "keep": given,
-        "mode": "raised" if given else None,
-        "reduction": 1 if given else 0,
-    }
+    attrs = {"beta": None, "keep": False, "mode": None, "reduction": 0}
+    attrs = {"beta": 0.3, "keep": True, "mode": "raised", "reduction": 1} if given else attrs
     call = Call(generated.name, "ascend910b", inputs, attrs, {"out": np.zeros_like(x)})
     with closing(load("aclnn", {"timeout": "20"})) as device:
         assert device.run(call).ok

@@ -12,7 +12,7 @@ from oracle.backends import load
 from oracle.cann import CannError
 from oracle.model.call import Call
 
-CALLS = 100_000
+NAME, CALLS = "aclnnSoftmaxBackward", 100_000
 PAGE = os.sysconf("SC_PAGESIZE")
 
 pytestmark = pytest.mark.skipif(
@@ -28,20 +28,14 @@ def test_100_000_calls_leave_nothing(emulator):
     device = load("aclnn", {"timeout": "20"})
     base = np.random.default_rng(0).normal(size=(2, 9, 8)).astype(np.float32)
     calls = [
-        Call(
-            "aclnnSoftmaxBackward",
-            "ascend910b",
-            {"gradOutput": g, "output": y},
-            {"dim": dim},
-            {"out": np.empty_like(g)},
-        )
+        Call(NAME, "ascend910b", {"gradOutput": g, "output": y}, {"dim": dim}, {"out": np.empty_like(g)})
         for g, y in (base, base.transpose(0, 2, 1), base[..., ::2])
         for dim in (0, 1, 7)
     ]  # a third of the calls are refused
     marks = []
     for number in range(CALLS):
         if number % 10_000 == 5_000:
-            emulator.inject("aclnnSoftmaxBackward#1=fault:507015")
+            emulator.inject(f"{NAME}#1=fault:507015")
             with pytest.raises(CannError):
                 device.run(calls[0])
             emulator.clear()

@@ -25,6 +25,12 @@ OPTIONS = {
 SANITIZERS = ("address,undefined", "thread")
 
 
+@pytest.fixture(autouse=True)
+def _options(monkeypatch):
+    for variable, value in OPTIONS.items():
+        monkeypatch.setenv(variable, value)
+
+
 @pytest.fixture(scope="module", params=SANITIZERS)
 def sanitized(request, tmp_path_factory):
     tree = build(sanitize=request.param)
@@ -38,10 +44,8 @@ def sanitized(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("program", "name"), CHECKS, ids=[name for _, name in CHECKS])
-def test_under_sanitizers(sanitized, monkeypatch, program, name):
+def test_under_sanitizers(sanitized, program, name):
     tree, programs = sanitized
-    for variable, value in OPTIONS.items():
-        monkeypatch.setenv(variable, value)
     variables = {"MEMORY_MB": "1024"} | VARIABLES.get(name, {})  # sanitizers need shadow memory for reserved memory
     done = run_program(tree, programs[program], name, timeout=120, **variables)
     assert (done.returncode, done.stderr) == (0, "")
@@ -49,8 +53,6 @@ def test_under_sanitizers(sanitized, monkeypatch, program, name):
 
 def test_a_million_random_calls_under_sanitizers(sanitized, monkeypatch):
     tree, programs = sanitized
-    for variable, value in OPTIONS.items():
-        monkeypatch.setenv(variable, value)
     monkeypatch.setenv("TSAN_OPTIONS", f"{OPTIONS['TSAN_OPTIONS']}:suppressions={HERE}/programs/races.txt")
     for seed in range(10):
         done = run_program(tree, programs["fuzz"], str(seed), "100000", timeout=1200, MEMORY_MB="256")

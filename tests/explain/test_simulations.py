@@ -162,13 +162,16 @@ def test_a_number_that_is_read_in_few_digits_is_named_by_what_becomes_of_it():
         assert told_of(call, output=lambda golden, wrong=wrong: wrong) == text
 
 
-def test_a_mean_over_too_many_elements_is_asked_for():
-    """The mean is over self, which has one element; target has 12."""
-    target = RNG.normal(size=(3, 4)).astype(np.float32)
-    one = np.float32([[0.5]])
-    call = call_of("aclnnMseLossBackward", (3, 4), attrs={"reduction": 1}, self=one, target=target)
-    text = told_of(call, output=lambda golden: golden / 12)
-    assert text.startswith("the mean is divided by 12 (the size of gradOutput), not by 1: all wrong by the factor")
+def test_a_mean_by_another_count_is_told_with_both_counts():
+    """First over self, which has one element; target has 12."""
+    target, one = RNG.normal(size=(3, 4)).astype(np.float32), np.float32([[0.5]])
+    for given, factor, text in (
+        ({"self": one, "target": target}, 1 / 12, "12 (the size of gradOutput), not by 1: all wrong by the factor"),
+        ({}, 12 / 13, "13 (one too many), not by 12"),
+    ):
+        call = call_of("aclnnMseLossBackward", (3, 4), attrs={"reduction": 1}, **given)
+        told = told_of(call, output=lambda golden, by=factor: golden * np.float32(by))
+        assert told.startswith(f"the mean is divided by {text}")
 
 
 def test_one_number_in_few_digits_proves_no_other_reading_of_an_operand():
@@ -181,12 +184,21 @@ def test_one_number_in_few_digits_proves_no_other_reading_of_an_operand():
     assert "factor" in text
 
 
-def test_a_nan_of_an_operand_is_not_called_the_result_of_a_division():
-    x = np.full((6, 16), 9, np.float32)
-    x[1, 2], x[3, 4] = np.nan, np.nan
-    call = call_of("aclnnThresholdBackward", (6, 16), self=x, attrs={"threshold": 0.5})
-    text = told_of(call, output=lambda golden: np.where(np.isnan(x), x, golden))
-    assert text == "a NaN of self is passed on where a number is due"
+X = np.random.default_rng(3).normal(size=(6, 16)).astype(np.float32)
+WITH_NAN = np.where(np.isin(np.arange(96).reshape(6, 16), (18, 52)), np.float32(np.nan), X)
+NINES = np.where(np.isnan(WITH_NAN), WITH_NAN, np.float32(9))
+LOST_NAN = "self holds a NaN that does not reach the result"
+
+
+@pytest.mark.parametrize(("op", "attrs", "x", "makes", "text"), [
+    ("aclnnThresholdBackward", {"threshold": 0.5}, NINES, lambda golden: np.where(np.isnan(NINES), NINES, golden),
+        "a NaN of self is passed on where a number is due"),  # of no division
+    ("aclnnHardshrink", {"lambd": 0.5}, NINES, np.nan_to_num, LOST_NAN),  # between two limits
+    ("aclnnThreshold", {"threshold": 0.5}, WITH_NAN,  # on one side of a comparison
+        lambda golden: np.where(WITH_NAN > 0.5, WITH_NAN, np.float32(10)), LOST_NAN),
+])  # fmt: skip
+def test_a_nan_is_called_neither_a_division_nor_a_zero(op, attrs, x, makes, text):
+    assert told_of(call_of(op, (6, 16), self=x, attrs=attrs), output=makes) == text
 
 
 def test_outputs_that_are_exchanged_are_named_not_a_step_of_a_formula():
@@ -203,14 +215,6 @@ def test_outputs_that_are_exchanged_are_named_not_a_step_of_a_formula():
     assert cause_of_values(found, steps=True) == "gradWeightOut has the results of gradBiasOut"
 
 
-def test_a_nan_between_two_limits_is_not_called_a_zero():
-    x = np.full((6, 16), 9, np.float32)
-    x[1, 2], x[3, 4] = np.nan, np.nan
-    call = call_of("aclnnHardshrink", (6, 16), self=x, attrs={"lambd": 0.5})
-    text = told_of(call, output=lambda golden: np.nan_to_num(golden))
-    assert text == "self holds a NaN that does not reach the result"
-
-
 def test_two_attributes_that_give_the_same_results_are_both_no_cause():
     """Where alpha is 0, a device that ignores isResult gives zeros, as one with an inputScale of 0 does."""
     for alpha, text in ((0.0, ""), (1.0, "the attribute isResult is read as False")):
@@ -224,22 +228,6 @@ def test_one_nan_proves_no_attribute():
     """inf * 0 in a device that ignores isResult; an infinite alpha gives NaN, too."""
     call = call_of("aclnnEluBackward", (), attrs={"alpha": 1.5, "isResult": True})
     assert "the attribute" not in told_of(call, output=lambda golden: golden * np.float32(np.nan))
-
-
-def test_a_nan_on_one_side_of_a_comparison_is_not_called_a_zero():
-    x = np.random.default_rng(3).normal(size=(6, 16)).astype(np.float32)
-    x[1, 2], x[3, 4] = np.nan, np.nan
-    call = call_of("aclnnThreshold", (6, 16), self=x, attrs={"threshold": 0.5})
-    with np.errstate(invalid="ignore"):
-        made = np.where(x > 0.5, x, np.float32(10))
-    assert told_of(call, output=lambda golden: made) == "self holds a NaN that does not reach the result"
-
-
-def test_a_mean_by_another_count_is_told_with_both_counts():
-    call = call_of("aclnnMseLossBackward", (6, 16), attrs={"reduction": 1})
-    assert told_of(call, output=lambda golden: golden * np.float32(96 / 97)).startswith(
-        "the mean is divided by 97 (one too many), not by 96"
-    )
 
 
 @pytest.mark.parametrize(("count", "what"), [(6, "the size of target"), (5, "the number of samples that are not ign")])

@@ -81,14 +81,12 @@ def test_the_filter_finds_exactly_what_it_says(look: Any) -> None:
         shows(page, query, sum(map(matches, run())))
 
 
-def test_what_is_not_understood_is_said(look: Any) -> None:
-    said = found(look(run(), at=f"#q={quote('err>big status:green layer:loose')}"))
-    assert said == "121 of 121 cases. Not understood: err>big status:green layer:loose"
-
-
-def test_an_atom_that_does_not_exist_is_named_with_those_that_do(look: Any) -> None:
-    said = found(look(run(), at=f"#q={quote('foo:bar')}"))
-    assert "There is no “foo:”; known: op: dtype: family: status: layer:" in said
+@pytest.mark.parametrize(("query", "said"), [
+    ("err>big status:green layer:loose", "121 of 121 cases. Not understood: err>big status:green layer:loose"),
+    ("foo:bar", "There is no “foo:”; known: op: dtype: family: status: layer:"),
+])  # fmt: skip
+def test_what_is_not_understood_is_said(look: Any, query: str, said: str) -> None:
+    assert said in found(look(run(), at=f"#q={quote(query)}"))
 
 
 def test_typing_filters_and_the_address_follows(look: Any) -> None:

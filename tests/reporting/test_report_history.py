@@ -49,24 +49,19 @@ def test_records_are_ordered_by_time_and_kept_apart_by_what_ran(tmp_path: Path) 
     assert next(iter(result)) == "aclnn · ascend910b · mixed"
 
 
-@pytest.mark.parametrize(("days", "first"), [("bad good bad bad", "2026-10-03"), ("good bad other bad", "2026-10-02")])
+@pytest.mark.parametrize(("days", "first", "runs"), [
+    ("bad good bad bad", "2026-10-03", 2), ("good bad other bad", "2026-10-02", 2), ("good bad", "2026-10-02", 1),
+])  # fmt: skip
 def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(
-    tmp_path: Path, days: str, first: str
+    tmp_path: Path, days: str, first: str, runs: int
 ) -> None:
-    """A record of another shard, or of a run of a few cases, may lie between."""
+    """A record of another shard, or of a run of a few cases, may lie between. Of the newest record alone, it is new."""
     cases = {"bad": synthetic.failing(ID), "good": good(), "other": good("softmax_backward/a[float32]")}
     for day, name in enumerate(days.split(), 1):
         save(tmp_path, day, [cases[name]], seed=day)
     (since,) = only(tmp_path).present
     assert since.first.header.started.startswith(first)
-    assert (since.runs, since.new) == (2, False)
-
-
-def test_a_failure_of_the_newest_record_alone_is_new(tmp_path: Path) -> None:
-    save(tmp_path, 1, [good()])
-    save(tmp_path, 2, [synthetic.failing(ID)])
-    (since,) = only(tmp_path).present
-    assert since.new
+    assert (since.runs, since.new) == (runs, runs == 1)
 
 
 @pytest.mark.parametrize(
