@@ -123,11 +123,6 @@ class Makes(Device):
         return status
 
 
-class WritesNothing(Device):
-    def run(self, call: Call) -> Status | None:
-        return None
-
-
 class SkipsTheTail(Device):
     def run(self, call: Call) -> Status | None:
         (name,) = call.outputs
@@ -138,14 +133,66 @@ class SkipsTheTail(Device):
         return None
 
 
-class WritesPastTheEnd(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[-1] = 0
+def spoiling(name: str, spoil: Callable[[Call, Any], object]) -> type[Device]:
+    """Return the class of a right device that then does this to the call and its output."""
+    return type(name, (Device,), {"spoil": lambda self, call, out: spoil(call, out)})
 
 
-class WritesBeforeTheBeginning(Device):
+def answering(name: str, run: Callable[[Call], object]) -> type[Device]:
+    """Return the class of a device that does this alone."""
+    return type(name, (Device,), {"run": lambda self, call: run(call)})
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _one_ulp_up(out: Any) -> None:
+    out[0, 0] = np.nextafter(out[0, 0], np.float32(np.inf))
+
+
+WritesNothing = answering("WritesNothing", lambda call: None)
+Refuses = answering("Refuses", lambda call: Status(561103, "no kernel"))
+AnswersANumber = answering("AnswersANumber", lambda call: 0)
+AnswersResults = answering("AnswersResults", lambda call: dict(call.outputs))
+
+WritesPastTheEnd = spoiling(
+    "WritesPastTheEnd",
+    lambda call, out: np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[-1:].fill(0),
+)
+WritesBeforeTheBeginning = spoiling(
+    "WritesBeforeTheBeginning", lambda call, out: ctypes.memset(out.ctypes.data - out.itemsize, 0, out.itemsize)
+)
+ModifiesAnInput = spoiling("ModifiesAnInput", lambda call, out: np.add.at(call.inputs["self"].reshape(-1), 0, 1))
+# Numbers that no known mistake explains.
+Invents = spoiling("Invents", lambda call, out: np.copyto(out, np.random.default_rng(7).normal(size=out.shape)))
+Raises = spoiling("Raises", lambda call, out: _raise(RuntimeError("the stream is gone")))
+Exits = spoiling("Exits", lambda call, out: sys.exit(3))
+Leaves = spoiling("Leaves", lambda call, out: os._exit(7))
+WrongDtype = spoiling(
+    "WrongDtype", lambda call, out: call.outputs.update(dict.fromkeys(call.outputs, out.astype(float)))
+)
+WrongShape = spoiling("WrongShape", lambda call, out: call.outputs.update(dict.fromkeys(call.outputs, out.reshape(-1))))
+NotAnArray = spoiling("NotAnArray", lambda call, out: call.outputs.update(dict.fromkeys(call.outputs)))
+WritesWhenRefused = spoiling("WritesWhenRefused", lambda call, out: out.fill(0))
+# The last bit differs if the gradient is not contiguous, or if there are fewer than six rows.
+LayoutMatters = spoiling(
+    "LayoutMatters", lambda call, out: call.inputs["gradOutput"].flags.c_contiguous or _one_ulp_up(out)
+)
+BatchMatters = spoiling("BatchMatters", lambda call, out: len(out) >= 6 or _one_ulp_up(out))
+
+
+class Accepts(Device):
+    """Returns success for every call."""
+
+    def run(self, call: Call) -> Status | None:
+        super().run(call)
+        return None
+
+
+class FlipsOneSign(Device):
     def spoil(self, call: Call, out: Any) -> None:
-        ctypes.memset(out.ctypes.data - out.itemsize, 0, out.itemsize)
+        out[0, 0] = -out[0, 0]
 
 
 class IgnoresStrides(Device):
@@ -179,87 +226,12 @@ class ReadsAsContiguous(Device):
         return status
 
 
-class ModifiesAnInput(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        call.inputs["self"].reshape(-1)[0] += 1
-
-
-class Invents(Device):
-    """Gives numbers that no known mistake explains."""
-
-    def spoil(self, call: Call, out: Any) -> None:
-        out[...] = np.random.default_rng(7).normal(size=out.shape)
-
-
-class Raises(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        raise RuntimeError("the stream is gone")
-
-
-class Exits(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        sys.exit(3)
-
-
-class Leaves(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        os._exit(7)
-
-
-class WrongDtype(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        call.outputs = dict.fromkeys(call.outputs, out.astype(np.float64))
-
-
-class WrongShape(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        call.outputs = dict.fromkeys(call.outputs, out.reshape(-1))
-
-
-class NotAnArray(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        call.outputs = dict.fromkeys(call.outputs)
-
-
-class Refuses(Device):
-    def run(self, call: Call) -> Status | None:
-        return Status(561103, "no kernel")
-
-
-class Accepts(Device):
-    """Returns success for every call."""
-
-    def run(self, call: Call) -> Status | None:
-        super().run(call)
-        return None
-
-
-class WritesWhenRefused(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        out[...] = 0
-
-
-class AnswersANumber(Device):
-    def run(self, call: Call) -> Any:
-        return 0
-
-
 class ReplacesAnEmptyOutput(Device):
     """A right device: without elements, another array makes no difference."""
 
     def run(self, call: Call) -> Any:
         for name, out in call.outputs.items():
             call.outputs[name] = np.empty(out.shape, out.dtype)
-
-
-class AnswersResults(Device):
-    def run(self, call: Call) -> Any:
-        return dict(call.outputs)
-
-
-class FlipsOneSign(Device):
-    def spoil(self, call: Call, out: Any) -> None:
-        out[0, 0] = -out[0, 0]
 
 
 class WrongStep(Device):
@@ -280,22 +252,6 @@ class Drifts(Device):
         self.runs += 1
         if self.runs > 1:
             out[1, 1] = np.nextafter(out[1, 1], np.float32(np.inf))
-
-
-class LayoutMatters(Device):
-    """The last bit differs if the gradient is not contiguous."""
-
-    def spoil(self, call: Call, out: Any) -> None:
-        if not call.inputs["gradOutput"].flags.c_contiguous:
-            out[0, 0] = np.nextafter(out[0, 0], np.float32(np.inf))
-
-
-class BatchMatters(Device):
-    """The last bit differs if there are fewer than six rows."""
-
-    def spoil(self, call: Call, out: Any) -> None:
-        if len(out) < 6:
-            out[0, 0] = np.nextafter(out[0, 0], np.float32(np.inf))
 
 
 class Unsupporting(Device):
