@@ -218,26 +218,20 @@ def test_an_expected_failure_is_no_failure(project, workers):
         assert run(project, *words).ret == 1  # the fourth failure is not expected
 
 
-def test_an_unexpected_pass_fails_unless_it_may(project):
-    expect(project, ONE.format(status="fail"))
-    result = project.runpytest("--backend", "misbehaving:Device", "--record", "r.jsonl")
-    assert result.ret == 1
-    assert record_of(project.path / "r.jsonl")[2] == {"pass": 1, "xpass": 3}
-    expect(project, ONE.format(status="fail") + "  may: true\n  measured: 0 to 1 elements\n")
-    assert project.runpytest("--backend", "misbehaving:Device").ret == 0
-
-
-def test_an_expired_expectation_is_named_at_the_end(project):
-    expect(project, ONE.format(status="fail") + '  expires: "2020-01-01"\n')
-    result = project.runpytest("--backend", "misbehaving:FlipsOneSign")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines("*device.yaml:1: expired on 2020-01-01; its cases count as failures")
-
-
-def test_an_expected_skip_is_not_run(project):
-    expect(project, ONE.format(status="skip"))
-    result = project.runpytest("--backend", "misbehaving:Device")
-    result.assert_outcomes(passed=1, skipped=3)
+@pytest.mark.parametrize(("status", "more", "device", "words", "ret", "counts", "says"), [
+    ("fail", "", "Device", (), 1, {"pass": 1, "xpass": 3}, ""),  # an unexpected pass fails unless it may
+    ("fail", "  may: true\n  measured: 0 to 1 elements\n", "Device", (), 0, {"pass": 4}, ""),
+    ("fail", '  expires: "2020-01-01"\n', "FlipsOneSign", (), 1, {"fail": 4},
+        "*device.yaml:1: expired on 2020-01-01; its cases count as failures"),
+    ("skip", "", "Device", (), 0, {"pass": 1, "skip": 3}, ""),
+    ("fail", "", "FlipsOneSign", ("--runxfail",), 1, {"fail": 4}, ""),
+])  # fmt: skip
+def test_what_becomes_of_an_expectation(project, status, more, device, words, ret, counts, says):
+    expect(project, ONE.format(status=status) + more)
+    result = project.runpytest("--backend", f"misbehaving:{device}", "--record", "r.jsonl", *words)
+    assert result.ret == ret
+    assert record_of(project.path / "r.jsonl")[2] == counts
+    result.stdout.fnmatch_lines(says or "*")
 
 
 @in_full_alone
@@ -247,11 +241,6 @@ def test_an_expected_crash_of_a_worker_is_no_failure(project):
     result = run(project, "--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
     assert record_of(project.path / "r.jsonl")[2] == {"pass": 3, "xfail": 1}
     assert result.ret == 0
-
-
-def test_runxfail_ignores_expectations(project):
-    expect(project, ONE.format(status="fail"))
-    assert project.runpytest("--backend", "misbehaving:FlipsOneSign", "--runxfail").ret == 1
 
 
 def test_a_stale_expectation_is_an_error_whatever_the_tier(project):
