@@ -49,39 +49,31 @@ def test_planned_is_the_sum_of_the_statuses_and_few_of_them_are_good(tmp_path: P
     assert read(synthetic.write(tmp_path / "run.jsonl", cases)).ok is (status in ("pass", "skip", "xfail"))
 
 
-def test_a_run_that_died_still_reads(tmp_path: Path) -> None:
-    record = read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(30), planned=100, died=True))
-    assert record.counts["pass"] == 30
-    assert record.counts["notrun"] == 70
-    assert not record.ok
-    assert record.notes == ("The record has no last line: the run died after 30 of 100 planned cases.",)
-    assert str(verdict(record)) == "The run stopped early: 70 of 100 cases never ran."
+@pytest.mark.parametrize(("passed", "planned", "note", "says"), [
+    (30, 100, "The record has no last line: the run died after 30 of 100 planned cases.",
+        "The run stopped early: 70 of 100 cases never ran."),
+    (5, 5, "", "The record ends without its last line. All 5 cases passed."),
+])  # fmt: skip
+def test_a_run_that_died_still_reads_and_is_not_ok(
+    tmp_path: Path, passed: int, planned: int, note: str, says: str
+) -> None:
+    record = read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(passed), planned=planned, died=True))
+    assert (record.counts["pass"], record.counts["notrun"], record.ok) == (passed, planned - passed, False)
+    assert not note or record.notes == (note,)
+    assert str(verdict(record)) == says
 
 
-def test_a_run_without_its_end_is_not_ok_although_every_case_passed(tmp_path: Path) -> None:
-    record = read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5), died=True))
-    assert not record.ok
-    assert str(verdict(record)) == "The record ends without its last line. All 5 cases passed."
-
-
-@pytest.mark.parametrize("keep", [1, 20, 100])
-def test_a_half_written_last_line_is_left_out_and_named(tmp_path: Path, keep: int) -> None:
+def test_a_half_written_last_line_is_left_out_and_named_and_a_whole_one_without_its_newline_counts(tmp_path) -> None:
     path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5), died=True)
-    whole = lines(path)
-    path.write_text("".join(whole[:-1]) + whole[-1][:keep], encoding="utf-8")
-    record = read(path)
-    assert len(record.cases) == 4
-    assert any("line 6 is half-written" in note.lower() for note in record.notes)
-
-
-def test_a_last_line_cut_inside_a_character_is_half_written_too(tmp_path: Path) -> None:
-    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(2), died=True)
-    path.write_bytes(path.read_bytes() + '{"type":"case","id":"最'.encode()[:-1])
-    assert len(read(path).cases) == 2
-
-
-def test_a_whole_last_line_without_its_newline_counts(tmp_path: Path) -> None:
-    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(3))
+    whole = path.read_bytes()
+    before = whole[: whole.rindex(b"\n", 0, -1) + 1]
+    inside_a_character = before + '{"type":"case","id":"最'.encode()[:-1]
+    for text in (*(whole[: len(before) + keep] for keep in (1, 20, 100)), inside_a_character):
+        path.write_bytes(text)
+        record = read(path)
+        assert len(record.cases) == 4
+        assert any("line 6 is half-written" in note.lower() for note in record.notes)
+    path = synthetic.write(path, synthetic.catalogue(3))
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     assert read(path).complete
 
@@ -95,18 +87,15 @@ def test_a_case_that_was_run_again_counts_once_and_is_named(tmp_path: Path) -> N
     assert any("recorded again" in note and "1 crash" in note for note in record.notes)
 
 
-def test_an_end_line_that_disagrees_with_the_cases_is_named(tmp_path: Path) -> None:
-    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(3))
+def test_a_number_of_cases_that_disagrees_is_named(tmp_path: Path) -> None:
+    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(3), planned=2)
+    assert read(path).notes == ("3 cases were recorded but only 2 were planned.",)
+    path = synthetic.write(path, synthetic.catalogue(3))
     path.write_text("".join(lines(path)[:-1]) + '{"type":"end","pass":2,"fail":1,"duration_s":1}\n', encoding="utf-8")
     assert read(path).notes == (
         "The end line says 2 pass; the case lines give 3.",
         "The end line says 1 fail; the case lines give 0.",
     )
-
-
-def test_more_cases_than_planned_are_named(tmp_path: Path) -> None:
-    record = read(synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(3), planned=2))
-    assert record.notes == ("3 cases were recorded but only 2 were planned.",)
 
 
 CASES = Path(__file__).parents[2] / "cases"
