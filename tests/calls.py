@@ -9,9 +9,8 @@ import pytest
 
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.call import Call
+from oracle.operators import Reference, operator
 from oracle.operators.answers.api import _output, compute, reference, references
-from oracle.operators.answers.reference import Reference
-from oracle.operators.answers.registry import operator
 
 
 def call_of(name: str, soc: str = "ascend910b", cann: str = "", **given: Any) -> Call:

@@ -18,8 +18,7 @@ from hypothesis import settings
 from ordinary import FULL, one_of_each_kind
 
 from oracle.case.prepare import Prepared
-from oracle.catalogue import default_dir, files, load, select
-from oracle.catalogue.data.case import Case
+from oracle.catalogue import Case, default_dir, files, load, select
 from oracle.catalogue.loader import load_default
 from oracle.emulator import build
 from oracle.model.aclnn import platform

@@ -34,8 +34,7 @@ import numpy as np
 import pytest
 from misbehaving import Device, ModifiesAnInput, WritesPastTheEnd
 
-from oracle.model.aclnn import Status
-from oracle.model.call import Call
+from oracle import Call, Status
 from oracle.model.errors import DeviceFault, OracleError
 
 SURROGATE = "half of a character: \ud800"

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from oracle import Call, Status
 from oracle.backends.cpu import Backend as Cpu
 from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.model.aclnn import Status
-from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
 from oracle.operators import writes
 

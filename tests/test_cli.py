@@ -16,12 +16,11 @@ import pytest
 from ordinary import in_full_alone
 from synthetic import case, write
 
-from oracle import cli
+from oracle import OracleError, cli
 from oracle.catalogue import default_dir, select
 from oracle.catalogue.loader import load_default
 from oracle.commands.run import _free_name, _link, _without_ids
 from oracle.model.aclnn import PLATFORMS
-from oracle.model.errors import OracleError
 from oracle.settings.settings import Settings
 
 RUNNER = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])

@@ -16,8 +16,7 @@ from ordinary import one_of_each_kind
 import oracle
 from oracle.backends.cpu import Backend as Right
 from oracle.case.one_case import run_case
-from oracle.catalogue import load
-from oracle.catalogue.data.case import Case
+from oracle.catalogue import Case, load
 from oracle.catalogue.expand.drawing import RandomCalls, words
 from oracle.cli import main
 from oracle.model.call import Call

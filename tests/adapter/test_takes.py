@@ -7,9 +7,8 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from oracle import TensorSpec
+from oracle import Call, TensorSpec
 from oracle.adapter import Takes, computes
-from oracle.model.call import Call
 
 X = np.full((2, 3), 0.5, np.float32)
 HALF = X.astype(np.float16)

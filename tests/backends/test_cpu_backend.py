@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oracle import Call, golden
 from oracle.backends import load
-from oracle.model.call import Call
-from oracle.operators import golden
 
 OP = "aclnnLogSigmoidBackward"
 

@@ -13,13 +13,11 @@ pytest.importorskip("mindspore")
 
 import mindspore
 
-from oracle import golden
+from oracle import Call, OracleError, golden
 from oracle.backends import load
 from oracle.backends.mindspore import _open, _tensor, to_numpy
 from oracle.case.prepare import Memory
 from oracle.model.aclnn import DEFAULT_SOC
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
 
 _open("CPU", 0)  # MindSpore chooses its device before its first operator
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)

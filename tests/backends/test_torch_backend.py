@@ -13,14 +13,12 @@ pytest.importorskip("torch")
 
 import torch
 
+from oracle import Call, OracleError
 from oracle.backends import load
 from oracle.backends.torch import from_numpy, to_numpy
 from oracle.case.expectations import expectations_file, load_expectations
 from oracle.catalogue import default_dir, load_all, select
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
-from oracle.operators import OPERATORS
-from oracle.operators.definition.operator import Aten
+from oracle.operators import OPERATORS, Aten
 from oracle.place import Bench
 from oracle.settings.settings import Settings
 

@@ -9,10 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle import Call, OracleError
 from oracle.cann import CannError, abi
 from oracle.cann.calls import attributes_of, by_value, scalar
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 
 

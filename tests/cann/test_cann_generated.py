@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oracle import Call, OracleError
 from oracle.backends import load
 from oracle.cann.generated import add_headers, declaration, headers, source
 from oracle.emulator import add_custom, build_custom, served
 from oracle.emulator.toolkit import SOURCES, find_compiler
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
 
 PAGE = """

@@ -10,12 +10,11 @@ import sys
 import numpy as np
 import pytest
 
+from oracle import Call, OracleError, TensorSpec
 from oracle.cann import library
 from oracle.cann.generated import add_headers
 from oracle.emulator import add_custom, build_custom
 from oracle.model.aclnn import SUCCESS, Status
-from oracle.model.call import Call, TensorSpec
-from oracle.model.errors import OracleError
 from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
 from oracle.operators.definition.parameters import Parameter

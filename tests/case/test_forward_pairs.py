@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oracle import OracleError, Status
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case, TensorPlan, make_inputs
 from oracle.catalogue.expand.drawing import RandomCalls
 from oracle.catalogue.plan.statuses import after, case_before, pairs_named
 from oracle.commands.run import find_case
-from oracle.model.aclnn import Status
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
 from oracle.settings.settings import Settings, settings_of

@@ -9,14 +9,13 @@ import pytest
 from misbehaving import Makes, Then
 from ordinary import in_full_alone
 
+from oracle import OracleError, Status
 from oracle.backends.cpu import Backend
 from oracle.case.huge import describe_wrap
 from oracle.case.huge_memory import BESIDE, Cut, HugeMemory, bytes_of
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, load_all
 from oracle.catalogue.data.case import HUGE, Case
-from oracle.model.aclnn import Status
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings, settings_of
 

@@ -7,8 +7,7 @@ import pytest
 from misbehaving import Makes
 
 from oracle.case.one_case import run_case
-from oracle.catalogue import load
-from oracle.catalogue.loader import default_dir
+from oracle.catalogue import default_dir, load
 from oracle.model.call import Call
 from oracle.operators import compute
 from oracle.settings.settings import Settings

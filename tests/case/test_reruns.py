@@ -11,8 +11,7 @@ from misbehaving import Makes, log_sigmoid
 
 from oracle.case.one_case import AGAIN, OTHERWISE, STALE, run_case
 from oracle.case.prepare import KINDS, poison_of
-from oracle.catalogue import load
-from oracle.catalogue.loader import default_dir
+from oracle.catalogue import default_dir, load
 from oracle.explain.diagnosis import KEPT, family_of
 from oracle.settings.settings import Settings
 

@@ -24,9 +24,8 @@ from oracle.catalogue.measure import FILE, counted, counts_text
 from oracle.catalogue.plan.planning import LONG_SUM
 from oracle.model.aclnn import NEWEST, PLATFORMS, platform
 from oracle.model.dtypes import FLOATS
-from oracle.operators import OPERATORS, validate
+from oracle.operators import OPERATORS, Operator, validate
 from oracle.operators.answers.registry import operator_named
-from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import SUM
 from oracle.settings.settings import Settings
 

@@ -12,6 +12,7 @@ import pytest
 import stated
 from ordinary import in_full_alone, one_of_each_kind, some
 
+from oracle import Call, OracleError
 from oracle.case.one_case import outcome_on
 from oracle.case.prepare import Prepared
 from oracle.catalogue.loader import catalogues, load
@@ -20,8 +21,6 @@ from oracle.defects.base.device import BEFORE_950, plain
 from oracle.defects.one_change import api
 from oracle.defects.registry import WHY, _published
 from oracle.model.aclnn import PLATFORMS
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.settings.settings import Settings
 

@@ -15,8 +15,7 @@ from synthetic import grouped
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
-from oracle.catalogue import load, select
-from oracle.catalogue.loader import default_dir
+from oracle.catalogue import default_dir, load, select
 from oracle.explain.conditions import conditions, contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
 from oracle.explain.further_calls import describes

@@ -11,8 +11,7 @@ import pytest
 from misbehaving import log_sigmoid, softmax
 from ordinary import some
 
-from oracle.catalogue import default_dir, files, load
-from oracle.catalogue.data.case import Case
+from oracle.catalogue import Case, default_dir, files, load
 from oracle.catalogue.expand.drawing import takes
 from oracle.explain.conditions import contrast, sentence
 from oracle.explain.detail import described

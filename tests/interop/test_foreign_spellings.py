@@ -12,8 +12,7 @@ import pytest
 from foreign import atk, tensor, ttk
 from ordinary import some
 
-from oracle.catalogue import make_inputs
-from oracle.catalogue.data.case import Case
+from oracle.catalogue import Case, make_inputs
 from oracle.interop import load
 from oracle.interop.foreign import Loaded
 

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from oracle.case.prepare import Memory
-from oracle.catalogue import default_dir, load_all
-from oracle.catalogue.data.case import Case
+from oracle.catalogue import Case, default_dir, load_all
 from oracle.cli import main
 from oracle.interop.golden_py import GoldenFile
-from oracle.operators import OPERATORS
-from oracle.operators.answers.api import golden
+from oracle.operators import OPERATORS, golden
 
 EACH = 6  # cases of an operator
 

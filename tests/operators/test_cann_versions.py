@@ -11,9 +11,7 @@ from calls import call_of
 from oracle import Call
 from oracle.model.aclnn import CANN, PLATFORMS, platform
 from oracle.numerics.orders.formula import is_public, named
-from oracle.operators import OPERATORS
-from oracle.operators.answers.api import compute, reference
-from oracle.operators.answers.registry import operator
+from oracle.operators import OPERATORS, compute, operator, reference
 
 NAN = np.nan
 SOC = "ascend950"

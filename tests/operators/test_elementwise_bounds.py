@@ -15,9 +15,7 @@ from oracle import Call
 from oracle.model.aclnn import PLATFORMS
 from oracle.numerics.orders import strict
 from oracle.numerics.orders.formula import is_elementwise
-from oracle.operators.answers.api import compute, reference
-from oracle.operators.answers.registry import OPERATORS, operator
-from oracle.operators.answers.validation import validate
+from oracle.operators import OPERATORS, compute, operator, reference, validate
 from oracle.operators.definition.operands import formula_operands
 
 SIZE = 3000

@@ -11,8 +11,7 @@ from calls import call_of
 import oracle
 from oracle.model.aclnn import PLATFORMS
 from oracle.model.dtypes import DTYPES
-from oracle.operators.answers.api import compute, references
-from oracle.operators.answers.registry import operator
+from oracle.operators import compute, operator, references
 
 A_FEW_ULPS = 2.0**-19  # 32 float32 roundings: what the longest of these formulas may lose
 LARGEST = 3.4028235e38

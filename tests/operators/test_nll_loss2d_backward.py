@@ -10,8 +10,7 @@ from calls import call_of, violations
 from truth import TYPES
 
 import oracle
-from oracle.operators.answers.api import compute, reference
-from oracle.operators.answers.registry import operator
+from oracle.operators import compute, operator, reference
 
 NAME = "aclnnNLLLoss2dBackward"
 

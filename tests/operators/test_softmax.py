@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle import golden, reference
-from oracle.model.errors import OracleError
+from oracle import OracleError, golden, reference
 from oracle.numerics.exact.enclosures import Interval
 from oracle.numerics.golden.exact_rows import ExactRow
 

@@ -6,9 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle import OracleError, judge
 from oracle.model.dtypes import FORMATS
-from oracle.model.errors import OracleError
-from oracle.standards import judge
 from oracle.standards.base import OUTPUT_TYPES
 from oracle.standards.commercial import difference
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from oracle.model.errors import OracleError
-from oracle.standards import recheck
+from oracle import OracleError, recheck
 
 
 @pytest.mark.parametrize(

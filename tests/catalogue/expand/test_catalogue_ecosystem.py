@@ -12,14 +12,12 @@ import pytest
 from ordinary import FULL, in_full_alone, some
 from small_catalogues import WHOLE, described
 
-from oracle.catalogue import Case, load, make_inputs
+from oracle import OracleError, validate
+from oracle.catalogue import Case, default_dir, load, make_inputs, operator_of
 from oracle.catalogue.data.case import outliers
 from oracle.catalogue.data.generators.streams import Stream
 from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
-from oracle.catalogue.loader import default_dir, operator_of
 from oracle.catalogue.measure import required
-from oracle.model.errors import OracleError
-from oracle.operators import validate
 
 pytestmark = pytest.mark.slow
 

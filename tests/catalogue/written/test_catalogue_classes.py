@@ -13,10 +13,9 @@ from ordinary import one_of_each_kind
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
-from oracle.catalogue import Case, files, load, load_all, operator_of
+from oracle.catalogue import Case, default_dir, files, load, load_all, operator_of
 from oracle.catalogue.data.case import arguments
 from oracle.catalogue.expand.class_families import made_for, templates
-from oracle.catalogue.loader import default_dir
 from oracle.catalogue.plan.planning import values, words
 from oracle.catalogue.plan.statuses import SOCS, StatusResolver
 from oracle.catalogue.portable import case_from_json, case_to_json
@@ -25,10 +24,9 @@ from oracle.catalogue.written.reading import Document, validate as follows_the_s
 from oracle.model.classes import SHAPE_FACTORS, shape_classes
 from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError
-from oracle.operators import OPERATORS, validate
+from oracle.operators import OPERATORS, Operator, validate
 from oracle.operators.answers.parts import accepted_dtypes
 from oracle.operators.answers.registry import operator_named
-from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import choice, flag, number, output, tensor
 from oracle.operators.definition.roles import MAIN
 from oracle.settings.settings import Settings

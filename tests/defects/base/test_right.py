@@ -14,9 +14,8 @@ from oracle.defects.base.right import SOCS, departs, fma, fused, sequential, tre
 from oracle.model.aclnn import PLATFORMS
 from oracle.numerics.expressions import exp, length, sum_over, trace
 from oracle.numerics.orders.formula import Formula
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, Operator
 from oracle.operators.definition.operands import formula_operands
-from oracle.operators.definition.operator import Operator
 from oracle.operators.definition.parameters import axis, number, output, tensor
 from oracle.operators.definition.roles import MAIN, ROWS
 

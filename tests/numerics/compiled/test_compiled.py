@@ -12,10 +12,9 @@ from ordinary import FULL, in_full_alone
 from truth import TYPES
 
 import oracle
+from oracle import Call, OracleError
 from oracle.case.prepare import Memory
 from oracle.catalogue.loader import load_default
-from oracle.model.call import Call
-from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate, writes
 
 pytest.importorskip(

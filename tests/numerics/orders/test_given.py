@@ -12,10 +12,9 @@ from misbehaving import Makes
 from ml_dtypes import bfloat16
 from ordinary import in_full_alone
 
-from oracle import golden
+from oracle import OracleError, golden
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
-from oracle.model.errors import OracleError
 from oracle.numerics.orders.given import Given
 from oracle.operators import OPERATORS
 from oracle.operators.definition.page_checks import accepted

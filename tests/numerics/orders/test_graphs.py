@@ -9,8 +9,7 @@ from calls import call_of
 from oracle.numerics.floats.rounding import FLOAT32
 from oracle.numerics.orders.formula import is_elementwise
 from oracle.numerics.orders.kernel_orders import graphs_with
-from oracle.operators.answers.api import compute, reference
-from oracle.operators.answers.registry import OPERATORS
+from oracle.operators import OPERATORS, compute, reference
 
 SELU, LEAKY, SHRINK = "aclnnSeluBackward", "aclnnLeakyReluBackward", "aclnnHardshrinkBackward"
 

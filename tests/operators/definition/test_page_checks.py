@@ -12,8 +12,7 @@ from oracle.model.aclnn import PLATFORMS
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp, max_over, sum_over
 from oracle.numerics.orders.formula import Form, Formula
-from oracle.operators import OPERATORS, Aten, KernelName
-from oracle.operators.definition.operator import Operator, Result
+from oracle.operators import OPERATORS, Aten, KernelName, Operator, Result
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.parameters import axis, number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, SAME

@@ -13,9 +13,8 @@ import pytest
 from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp, sqrt, sum_over, where
 from oracle.numerics.orders.formula import Form, Formula
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, Operator, Result
 from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
-from oracle.operators.definition.operator import Operator, Result
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.page_functions import try_formulas
 from oracle.operators.definition.parameters import number, output, reduction, tensor
