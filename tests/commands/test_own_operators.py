@@ -60,6 +60,15 @@ def broken(tmp_path: Path) -> None:
     (tmp_path / "site/broken_thing_backward.py").write_text("import nothing_of_the_kind\n")
 
 
+@pytest.fixture
+def alone(tmp_path: Path, written: Path) -> Path:
+    """The folder of an operator's module without a catalogue."""
+    site = tmp_path / "site"
+    package(site, "alone_things", "alone = alone_backward:OPERATOR")
+    (site / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
+    return site
+
+
 def ids(folder: Path) -> set[str]:
     return {case["id"].partition("/")[0] for case in json.loads((folder / "manifest.json").read_text())["cases"]}
 
@@ -90,9 +99,8 @@ def test_op_chooses_and_without_it_operator(
 
 
 @in_full_alone
-def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Command, tmp_path: Path, written) -> None:
-    package(tmp_path / "site", "alone_things", "alone = alone_backward:OPERATOR")
-    (tmp_path / "site/alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
+@pytest.mark.usefixtures("alone")
+def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Command) -> None:
     tanh = ("--tier", "smoke", "--op", "tanh_backward", "--only", "truncate", "--seeds", "0", "-o", "score.json")
     for words in (("replay", TANH), ("coverage", *BROUGHT), ("power", *tanh)):
         done = command(*words)
@@ -111,11 +119,8 @@ MISSPELT = "aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n"
 
 @in_full_alone
 @pytest.mark.parametrize("text", [MISSPELT, "{{{\n"])
-def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, tmp_path: Path, written, text) -> None:
-    site = tmp_path / "site"
-    package(site, "alone_things", "alone = alone_backward:OPERATOR")
-    (site / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
-    (site / "alone_backward.yaml").write_text(text)
+def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, alone: Path, text: str) -> None:
+    (alone / "alone_backward.yaml").write_text(text)
     done = command("coverage", *BROUGHT)
     assert {line.split()[0] for line in done.stdout.splitlines() if line.startswith("aclnn")} == {NAME}, done.stderr
     assert command("replay", TANH).returncode == 0

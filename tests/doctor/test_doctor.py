@@ -82,15 +82,8 @@ CONDITIONS = {
     "no device": ("aclrtGetDeviceCount=0", "devices", "CANN sees none", "is the driver loaded"),
     "a reset that fails": ("aclrtResetDeviceForce=507000", "device reset", "aclrtResetDeviceForce returned 507000", ""),
     "a runtime that does not start": ("aclInit=507033", "CANN libraries", "aclInit returned 507033", "older than"),
-    "a first phase that forgets to check": (
-        "aclnn*GetWorkspaceSize=0",
-        "refused call",
-        "161002 was due",
-        "send the pack",
-    ),
+    "a first phase without checks": ("aclnn*GetWorkspaceSize=0", "refused call", "161002 was due", "send the pack"),
 }
-
-
 # The ordinary run takes one condition per topic: each needs a process.
 TOPICS = {row[1]: name for name, row in reversed(CONDITIONS.items())}.values()
 
