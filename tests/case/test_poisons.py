@@ -45,7 +45,7 @@ def not_written_where_it_was_zero(call, result, held):
 def test_every_kind_of_poison_has_its_turn_and_a_call_that_writes_nothing_has_the_pattern() -> None:
     counts = Counter(poison_of(case, SOC) for case in CASES)
     assert set(counts) == set(KINDS)
-    assert min(counts.values()) > len(CASES) / 20
+    assert min(counts.values()) > len(CASES) / 30  # drawn by the id; about a tenth each
     case = CASES[0]
     assert poison_of(replace(case, expect={"default": "ACLNN_ERR_PARAM_INVALID"}), SOC) == PATTERN
     empty = {name: plan and replace(plan, shape=(0,)) for name, plan in case.inputs.items()}
