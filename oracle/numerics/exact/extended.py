@@ -125,24 +125,18 @@ _BITS = 256
 def zero(root: Expression, operands: Mapping[str, float]) -> float:
     """Return the exact value of a graph that is zero, with its sign in IEEE arithmetic with unlimited exponents.
     Without underflow and overflow, the sign of a zero follows from the signs of its factors."""
-    with gmpy2.context(precision=_BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
-        result = _evaluated(root, operands)
-    return -0.0 if gmpy2.is_zero(result) and gmpy2.is_signed(result) else 0.0
-
-
-def _evaluated(root: Expression, operands: Mapping[str, float]) -> mpfr:
     made: dict[int, Any] = {}
-    for node in walk(root):
-        args = [made[id(a)] for a in node.args]
-        if node.is_constant:
-            made[id(node)] = mpfr(constant_interval(node)[0])
-        elif node.op == "symbol":
-            made[id(node)] = mpfr(operands[str(node.value)])
-        elif node.op == "where":
-            made[id(node)] = args[1] if args[0] else args[2]
-        else:
-            made[id(node)] = _OF_MPFR[node.op](*args)
-    return made[id(root)]
+    with gmpy2.context(precision=_BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
+        for node in walk(root):
+            args = [made[id(a)] for a in node.args]
+            if node.is_constant:
+                made[id(node)] = mpfr(constant_interval(node)[0])
+            elif node.op == "symbol":
+                made[id(node)] = mpfr(operands[str(node.value)])
+            else:
+                made[id(node)] = _OF_MPFR[node.op](*args)
+    result = made[id(root)]
+    return -0.0 if gmpy2.is_zero(result) and gmpy2.is_signed(result) else 0.0
 
 
 def _least(a: mpfr, b: mpfr) -> mpfr:
@@ -153,6 +147,7 @@ _OF_MPFR: dict[str, Callable[..., Any]] = {
     **OPERATIONS,
     "/": gmpy2.div,
     "sign": lambda a: a if gmpy2.is_nan(a) or not a else mpfr((a > 0) - (a < 0)),
+    "where": lambda condition, a, b: a if condition else b,
     "min": _least,
     "max": lambda a, b: -_least(-a, -b),
     **{name: getattr(gmpy2, name) for name in IRRATIONAL},

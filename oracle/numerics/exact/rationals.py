@@ -195,21 +195,17 @@ def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
     """Return a graph's value at float64 vectors, numbers or fractions; it is inexact if it depends on a function."""
     result: dict[int, Fraction64] = {}
     for node in walk(root):
-        args = [result[id(a)] for a in node.args]
-        result[id(node)] = _fraction_value(node, args, operands)
+        if is_irrational_step(node):
+            made = Fraction64(np.float64(0.0), 1.0, True)
+        elif node.op == "symbol":
+            given = operands[str(node.value)]
+            made = given if isinstance(given, Fraction64) else Fraction64(np.asarray(given, np.float64))
+        elif node.op == "constant":
+            made = _constant(node.value)
+        else:
+            made = _OF_FRACTIONS[node.op](*(result[id(a)] for a in node.args))
+        result[id(node)] = made
     return result[id(root)]
-
-
-def _fraction_value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:
-    op = node.op
-    if is_irrational_step(node):
-        return Fraction64(np.float64(0.0), 1.0, True)
-    if op == "symbol":
-        operand = operands[str(node.value)]
-        return operand if isinstance(operand, Fraction64) else Fraction64(np.asarray(operand, np.float64))
-    if op == "constant":
-        return _constant(node.value)
-    return _OF_FRACTIONS[op](*args)
 
 
 _OF_FRACTIONS: dict[str, Callable[..., Fraction64]] = {
