@@ -176,7 +176,6 @@ class Ahead:
         return ready[1]
 
     def note(self, case: Case, *, skipped: bool) -> None:
-        """Note whether the device skipped a case."""
         self._skipped[case.op, case.dtype] = skipped
 
 

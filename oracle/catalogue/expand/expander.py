@@ -45,8 +45,6 @@ _DTYPES = {"floats": FLOATS, "integers": ("int8", "uint8", "int16", "int32", "in
 
 
 class Expander:
-    """Expands one family."""
-
     def __init__(
         self, family: SelectedFamily, operator: Operator, defaults: Layer, volume: Volume | None, asker: StatusResolver
     ) -> None:

@@ -26,8 +26,6 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Generator:
-    """A registered generator."""
-
     name: str
     make: Callable[..., Array]
     parameters: tuple[Parameter, ...]
@@ -104,7 +102,6 @@ _EXPONENTS = {"magnitudes", "near"}  # generators whose low and high are powers 
 
 
 def _check_range(name: str, key: str, value: Any) -> None:
-    """Raise OracleError for a number outside its range."""
     usual = (-2048, 2048) if name in _EXPONENTS else (-(2**64), 2**64)
     least, most = _RANGES.get(key, usual)
     if not least <= value <= most:
@@ -122,7 +119,6 @@ def _check_numbers(name: str, key: str, values: Sequence[Any]) -> None:
 
 
 def _check_order(name: str, numbers: Mapping[str, Any]) -> None:
-    """Raise OracleError if low is greater than high."""
     low, high = numbers.get("low"), numbers.get("high")
     if low is not None and high is not None and low > high:
         raise OracleError(f"generator {name}: low is {low} and high is {high}; the lower one comes first")
