@@ -164,12 +164,14 @@ def evaluate(scheme: Formula, operands: Operands, sink: Sink, *, rank: int = 0) 
     work = _Work(graphs, operands, programs.narrow_of(operands, sink.out.size), sink.device, mean, sink.kernel)
     wide = compiles or sink.judged or graphs.is_fragile
     plan = None if wide else plan_of(graphs, operands, sink.kernel, sink.out.size)
+    if compiles:
+        from ..compiled import loops
     doubts: list[Array] = []  # unproven elements of compiled passes and float32: settled together if possible
 
     def fill(index: Index) -> None:
         part, region = work.at(index), sink.region(index)
         with np.errstate(all="ignore"):
-            left = part.passed(region) if compiles else None
+            left = loops.elementwise(graphs, part.operands, region.target) if compiles else None
             region.proved_finite = left is not None
             if left is None:
                 left = part.put_all(plan, region)
@@ -307,14 +309,6 @@ class _Work(StrictBound):
             ties = rationals.refined(value, rationals.evaluate(graph, few), self.dtype, np.inf)
             result = rationals.preferred(ties, result)
         return _where_finite(*result)
-
-    # ---- the compiled engine ----
-
-    def passed(self, region: Region) -> Array | None:
-        """Run a compiled pass over a region; return the flat indices of unproven elements, None without a loop."""
-        from ..compiled import loops
-
-        return loops.elementwise(self.graphs, self.operands, region.target)
 
     def settle(self, left: Array, sink: Sink) -> None:
         """Settle the unproven elements of compiled passes and float32, given as flat indices in the sink."""
