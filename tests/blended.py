@@ -31,17 +31,10 @@ OPERATOR = Operator(
     checks=checks,
     empty=("gradient", "input"),
     computes=Formula(formula),
-    kernel=KernelName(
-        "blended_grad",
-        ("input", "gradient"),
-        {
-            "alpha": ("scale", 1.0),
-            "slope": ("slope", 0.5),
-            "twice": ("twice", False),
-            "mode": ("mode", "plain"),
-            "reduction": ("how", 1),
-        },
-    ),
+    kernel=KernelName("blended_grad", ("input", "gradient"), {
+        "alpha": ("scale", 1.0), "slope": ("slope", 0.5), "twice": ("twice", False), "mode": ("mode", "plain"),
+        "reduction": ("how", 1),
+    }),
 )  # fmt: skip
 
 
@@ -50,18 +43,11 @@ def case(*, shape=(4, 6), gradient=None, dtype="float32", **attrs) -> Case:
     data = {"gen": "uniform", "low": -2, "high": 2}
     plain = {p.name: p.plain for p in OPERATOR.parameters if p.kind == "attr"}
     return Case(
-        id=f"{OPERATOR.slug}/any[{dtype}]",
-        op=OPERATOR.name,
-        family="any",
-        why="a test",
-        tier="smoke",
-        dtype=dtype,
+        id=f"{OPERATOR.slug}/any[{dtype}]", op=OPERATOR.name, family="any", why="a test", tier="smoke", dtype=dtype,
         inputs={
             "gradient": TensorPlan(gradient or shape, dtype, data),
             "input": TensorPlan(shape, dtype, data),
             "scratch": TensorPlan((0,), dtype, {"gen": "constant", "value": 0}),
         },
-        attrs={**plain, **attrs},
-        outputs={"gradInput": TensorPlan(shape, dtype)},
-        uninformative="a test",
-    )
+        attrs={**plain, **attrs}, outputs={"gradInput": TensorPlan(shape, dtype)}, uninformative="a test",
+    )  # fmt: skip

@@ -71,20 +71,12 @@ def loss_checks(a, platform):
 HUBER = Operator(
     name="aclnnReducedHuber",
     parameters=(
-        tensor("self", "x", MAIN),
-        tensor("target", "t", SAME),
-        reduction("reduction"),
-        number("delta", "delta", c="float", plain=1.0),
-        output("out"),
+        tensor("self", "x", MAIN), tensor("target", "t", SAME), reduction("reduction"),
+        number("delta", "delta", c="float", plain=1.0), output("out"),
     ),
-    documented=("ascend950", "ascend910b"),
-    checks=loss_checks,
-    empty=("self",),
-    computes=Formula(huber),
-    shape=reduced,
-    terms=terms,
-    kept=kept_of_loss,
-)
+    documented=("ascend950", "ascend910b"), checks=loss_checks, empty=("self",), computes=Formula(huber),
+    shape=reduced, terms=terms, kept=kept_of_loss,
+)  # fmt: skip
 
 
 ENTERING = (tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN))  # the first parameters of a backward operator
@@ -116,21 +108,15 @@ def shift_checks(a, platform):
 SCALE_SHIFT = Operator(
     name="aclnnScaleShiftBackward",
     parameters=(
-        *ENTERING,
-        tensor("weight", "w", PER_CHANNEL),
-        output("gradInput"),
-        output("gradWeight", PER_CHANNEL),
-        output("gradBias", PER_CHANNEL),
+        *ENTERING, tensor("weight", "w", PER_CHANNEL),
+        output("gradInput"), output("gradWeight", PER_CHANNEL), output("gradBias", PER_CHANNEL),
     ),
-    documented=("ascend950", "ascend910b"),
-    checks=shift_checks,
-    empty=("self",),
-    computes=Formula(lambda g, w: g * w),
+    documented=("ascend950", "ascend910b"), checks=shift_checks, empty=("self",), computes=Formula(lambda g, w: g * w),
     further={
         "gradWeight": Result(per_channel, Formula(lambda g, x: g * x), terms, kept_channels),
         "gradBias": Result(per_channel, Formula(lambda g: g), terms, kept_channels),
     },
-)
+)  # fmt: skip
 
 
 def sigmoid(x):
@@ -162,26 +148,11 @@ SWISH_BETA = Operator(
     further={"gradBeta": Result(lambda a: (1,), Formula(swish_term), terms, kept_beside_all)},
 )
 
-HUBER_CASES = """\
-aclnn_oracle: 1
-operator: aclnnReducedHuber
-classes: all
-defaults: {inputs: {self: normal 0 2, target: normal 0 2}, output: {}}
-families:
-"""
-
-SCALE_SHIFT_CASES = """\
-aclnn_oracle: 1
-operator: aclnnScaleShiftBackward
-classes: all
-defaults: {inputs: {gradOutput: nonzero 0.5 4, self: normal 0 2, weight: nonzero 0.5 2}}
-families:
-"""
-
-SWISH_BETA_CASES = """\
-aclnn_oracle: 1
-operator: aclnnSwishBetaBackward
-classes: all
-defaults: {inputs: {gradOutput: uniform 0.5 4, self: normal 0 2, beta: uniform 0.5 2}}
-families:
-"""
+HEAD = "aclnn_oracle: 1\noperator: {}\nclasses: all\ndefaults: {{{}}}\nfamilies:\n"
+HUBER_CASES = HEAD.format("aclnnReducedHuber", "inputs: {self: normal 0 2, target: normal 0 2}, output: {}")
+SCALE_SHIFT_CASES = HEAD.format(
+    "aclnnScaleShiftBackward", "inputs: {gradOutput: nonzero 0.5 4, self: normal 0 2, weight: nonzero 0.5 2}"
+)
+SWISH_BETA_CASES = HEAD.format(
+    "aclnnSwishBetaBackward", "inputs: {gradOutput: uniform 0.5 4, self: normal 0 2, beta: uniform 0.5 2}"
+)

@@ -56,22 +56,14 @@ def made(op, inputs, attrs=None, out=(2, 3), dtype=np.float32):
 
 X = np.full((2, 3), 0.5, np.float32)
 NLL = {"gradOutput": X[0, :1], "self": X, "target": np.zeros(2, np.int64), "weight": X[0], "totalWeight": X[0, :1]}
+MIXED = {"gradOutput": X, "self": X, "target": X.astype(np.float16), "weightOptional": None}
 SKIPS = [
     (made("aclnnSoftmaxBackward", {"gradOutput": X, "output": X}, {"dim": 5}), "no GetWorkspaceSize"),
     (made("aclnnSoftmaxBackward", {"gradOutput": X[:0], "output": X[:0]}, {"dim": 0}, (0, 3)), "no early return"),
-    (
-        made(
-            "aclnnBinaryCrossEntropyBackward",
-            {"gradOutput": X, "self": X, "target": X.astype(np.float16), "weightOptional": None},
-            {"reduction": 0},
-        ),
-        "one dtype, not float16 and float32",
-    ),
-    (
-        made("aclnnNLLLossBackward", {**NLL, "target": np.zeros(2, np.int32)}, {"reduction": 1, "ignoreIndex": -1}),
-        "class indices of int64 or uint8, not int32",
-    ),
-]
+    (made("aclnnBinaryCrossEntropyBackward", MIXED, {"reduction": 0}), "one dtype, not float16 and float32"),
+    (made("aclnnNLLLossBackward", {**NLL, "target": np.zeros(2, np.int32)}, {"reduction": 1, "ignoreIndex": -1}),
+        "class indices of int64 or uint8, not int32"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "message"), SKIPS, ids=[message for _, message in SKIPS])
@@ -110,16 +102,21 @@ def test_wrong_options_are_told(options, message):
         load("torch", options)
 
 
-def test_an_operator_without_a_function_of_aten_says_what_its_declaration_lacks(blended, monkeypatch):
-    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
-    assert record.status == "skip"
-    assert record.reason == (
-        "no function of aten is known for aclnnBlendedBackward: its declaration has no aten=Aten(...)"
-    )
-    mapped = replace(blended.OPERATOR, aten=Aten(None, npu=lambda aten, t: t["input"]))
+def ran(blended, monkeypatch, aten, **attrs):
+    """Return the record of a case of the blended operator with a function of aten."""
+    mapped = replace(blended.OPERATOR, aten=aten)
     monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
-    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
-    assert record.reason.endswith("its declaration has one for torch_npu alone")
+    return Bench(Settings(backend="torch", isolate=False)).run_case(blended.case(**attrs))
+
+
+@pytest.mark.parametrize(("aten", "reason"), [
+    (None, "no function of aten is known for aclnnBlendedBackward: its declaration has no aten=Aten(...)"),
+    (Aten(None, npu=lambda aten, t: t["input"]), "its declaration has one for torch_npu alone"),
+    (Aten(lambda aten, t: aten.no_such_function(t["input"])), "no_such_function"),  # this PyTorch lacks it
+])  # fmt: skip
+def test_a_function_of_aten_that_is_not_there_is_a_skip_that_says_why(blended, monkeypatch, aten, reason):
+    record = ran(blended, monkeypatch, aten)
+    assert (record.status, reason in record.reason) == ("skip", True), record.reason
 
 
 @pytest.mark.parametrize("scale", [None, 0.25])
@@ -128,18 +125,8 @@ def test_attributes_reach_aten_by_name_and_a_null_scalar_is_its_usual_value(blen
         factor = 2.0 if t["twice"] else 1.0
         return t["gradient"] * (t["input"] * t["scale"] + t["slope"]) * factor / (24 if t["how"] == 1 else 1)
 
-    mapped = replace(blended.OPERATOR, aten=Aten(call, mixed=True))
-    monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
-    case = blended.case(gradient=(6,), scale=scale, slope=-0.5, twice=True, how=1)
-    assert Bench(Settings(backend="torch", isolate=False)).run_case(case).status == "pass"
-
-
-def test_a_function_that_this_pytorch_lacks_is_a_skip(blended, monkeypatch):
-    mapped = replace(blended.OPERATOR, aten=Aten(lambda aten, t: aten.no_such_function(t["input"])))
-    monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
-    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
-    assert record.status == "skip"
-    assert "no_such_function" in record.reason
+    attrs = {"scale": scale, "slope": -0.5, "twice": True, "how": 1}
+    assert ran(blended, monkeypatch, Aten(call, mixed=True), gradient=(6,), **attrs).status == "pass"
 
 
 def test_mixed_dtypes_go_to_aten_where_it_takes_them():

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 import oracle
+from oracle import cli
+from oracle.catalogue import select
+from oracle.catalogue.loader import load_default
 from oracle.commands.info import _backends, _variables
+from oracle.model.aclnn import PLATFORMS
 
 NAME = re.compile(r"ACLNN_ORACLE_[A-Z]+")
 
@@ -53,3 +57,12 @@ def test_a_framework_is_told_of_without_loading_it(monkeypatch: pytest.MonkeyPat
     state = {line.split()[0]: line for line in _backends()}
     for name in ("torch", "torch_npu", "mindspore"):
         assert state[name].endswith(f"{name} is installed; a run loads it")
+
+
+def test_info_shows_what_there_is(capsys):
+    assert cli.main(["info"]) == 0
+    text = capsys.readouterr().out
+    shown = ("aclnn-oracle", "numpy", "cpu            ready", "ascend310b", "all SoCs but ascend310p", "mixed")
+    for words in (*shown, *PLATFORMS):
+        assert words in text
+    assert f"full {len(select(load_default(('aclnnSoftmaxBackward',)), soc='ascend910b'))} cases" in text

@@ -54,14 +54,15 @@ def test_several_records_make_one_report(run: Path, tmp_path: Path) -> None:
     assert "cpu · ascend910b" in text
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    (["-o", "report.pdf"], "no report format has the suffix '.pdf'"),
-    (["-o", "report"], "no report format has the suffix ''"),
-    ([], "say where to write"),
-])  # fmt: skip
-def test_what_cannot_be_written_is_told(
-    run: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
-) -> None:
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-o", "report.pdf"], "no report format has the suffix '.pdf'"),
+        (["-o", "report"], "no report format has the suffix ''"),
+        ([], "say where to write"),
+    ],
+)
+def test_what_cannot_be_written_is_told(run: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str):
     assert command("report", run, *words) == 2
     assert says in capsys.readouterr().err
 
@@ -83,22 +84,21 @@ def test_diff_answers_with_its_exit_status(run: Path, tmp_path: Path, capsys: py
     assert "fixed (1)" in capsys.readouterr().out
 
 
-def test_diff_of_some_cases_knows_that_the_new_run_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("kept", "header", "where", "status", "says"),
+    [
+        (7, {"planned": 8, "died": True}, f"op:{synthetic.catalogue(8)[7]['op']}", 1, "not reached (1)"),
+        (3, {"chosen": "-k softmax"}, "status:pass", 0, "is a part (-k softmax)"),
+    ],
+)
+def test_diff_of_some_cases_knows_that_the_new_run_stopped_or_is_a_part(
+    tmp_path, capsys, kept, header, where, status, says
+):
     cases = synthetic.catalogue(8)
     old = synthetic.write(tmp_path / "old.jsonl", cases)
-    new = synthetic.write(tmp_path / "new.jsonl", cases[:7], planned=8, died=True)
-    assert command("diff", old, new, "--where", f"op:{cases[7]['op']}") == 1
-    assert "not reached (1)" in capsys.readouterr().out
-
-
-def test_diff_of_some_cases_knows_that_the_new_run_is_a_part(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cases = synthetic.catalogue(8)
-    old = synthetic.write(tmp_path / "old.jsonl", cases)
-    new = synthetic.write(tmp_path / "new.jsonl", cases[:3], chosen="-k softmax")
-    assert command("diff", old, new, "--where", "status:pass") == 0
-    assert "is a part (-k softmax)" in (said := capsys.readouterr().out)
+    new = synthetic.write(tmp_path / "new.jsonl", cases[:kept], **header)
+    assert command("diff", old, new, "--where", where) == status
+    assert says in (said := capsys.readouterr().out)
     assert "removed" not in said
 
 
@@ -116,9 +116,7 @@ def test_the_suffix_says_what_diff_writes(run: Path, tmp_path: Path, name: str, 
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
 
 
-def test_diff_refuses_a_suffix_of_nothing_that_it_writes(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_refuses_a_suffix_of_nothing_that_it_writes(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert command("diff", run, run, "-o", tmp_path / "d.html") == 2
     assert "diff writes .txt, .md, .json" in capsys.readouterr().err
     assert not (tmp_path / "d.html").exists()

@@ -70,8 +70,10 @@ def test_a_deferred_fault_of_any_code(tree, code):
     assert np.array_equal(storage(second), RIGHT)  # the driver has reset the device
 
 
-def test_a_slow_kernel_runs_into_a_short_timeout_only(tree):
+def test_a_slow_kernel_and_latency_run_into_a_short_timeout_only(tree):
     assert [run(tree, f"{OP}=slow:200", timeout=t)[0].sync for t in (20, 20000)] == [507046, 0]
+    assert run(tree, "", timeout=20)[0].sync == 0
+    assert call(tree, [job(timeout=20)], LATENCY_US="300000")[0].sync == 507046
 
 
 def test_a_crash_ends_the_process_by_a_signal(tree):
@@ -139,9 +141,3 @@ def test_the_trace_shows_calls_arguments_and_runs(tree, tmp_path):
     assert "gradInput=float32(16,) offset 8) -> 0" in text
     assert f"ran {OP} on device 0, stream 1" in text
     assert "aclrtMalloc() -> 0" in text
-
-
-def test_latency_delays_every_kernel(tree):
-    assert run(tree, "", timeout=20)[0].sync == 0
-    (answer,) = call(tree, [job(timeout=20)], LATENCY_US="300000")
-    assert answer.sync == 507046

@@ -37,13 +37,9 @@ def test_a_named_file_runs_whole_whatever_the_tier(folder, name, tier):
     result.stdout.fnmatch_lines([f"{name}: * of * cases (*"])
 
 
-def test_a_folder_leaves_them_alone(folder):
+def test_a_folder_leaves_them_alone_and_a_foreign_json_that_is_named_stays_its_owners(folder):
     folder.path.joinpath("other.json").write_text('{"name": "somebody else\'s"}')
     folder.runpytest(".").assert_outcomes()
-
-
-def test_a_foreign_json_that_is_named_stays_its_owners(folder):
-    folder.path.joinpath("other.json").write_text('{"name": "somebody else\'s"}')
     result = folder.runpytest("other.json")
     result.stdout.no_fnmatch_line("*aclnn*Total*")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -47,23 +47,18 @@ def test_every_case_is_a_case_or_counted(name):
     [
         (
             "atk_small.json",
-            {
-                "larger than 2000 elements": 1,
-                "of other operators": 1,
-                "refused by the operator": 1,
-                "with targets outside [0, C): the result is unspecified": 1,
-            },
+            [
+                "larger than 2000 elements",
+                "of other operators",
+                "refused by the operator",
+                "with targets outside [0, C): the result is unspecified",
+            ],
         ),
         (
             "ttk_kernel_small.csv",
-            {
-                "not enabled": 1,
-                "of other operators": 1,
-                "with data from binary files": 1,
-                "with values the dtype cannot hold": 1,
-            },
+            ["not enabled", "of other operators", "with data from binary files", "with values the dtype cannot hold"],
         ),
-        ("ttk_aclnn_small.csv", {"whose output elements share memory": 1}),
+        ("ttk_aclnn_small.csv", ["whose output elements share memory"]),
     ],
 )
 def test_skips_are_counted_by_reason(name, skipped):
@@ -162,15 +157,23 @@ def test_strides_offsets_and_storage_reach_the_tensors():
 @pytest.mark.parametrize(
     ("shape", "strides", "offset", "span", "view"),
     [
-        ((2, 3), (3, 1), 0, 6, "contiguous"), ((2, 3), (3, 1), 5, 11, "offset:5"),
-        ((2, 3), (6, 2), 0, 12, "strided:2"), ((2, 3), (7, 1), 0, 14, "padded:4"),
-        ((2, 3), (1, 2), 0, 6, "transposed"), ((2, 3, 4), (1, 2, 6), 0, 24, "permuted"),
-        ((2, 3), (0, 1), 0, 3, "expanded:-2"), ((2, 3), (0, 0), 0, 1, "repeated"),
-        ((2, 3), (6, 2), 5, 17, "strided:2+5"), ((2, 3), (1, 2), 65600, 65606, "transposed+65600"),
-        ((), (), 0, 1, "contiguous"), ((), (), 2, 3, "offset:2"), ((2, 3), (4, 1), 5, 18, "as:4,1@5/18"),
-        ((2, 1), (1, 9), 0, 2, "as:1,9@0/2"), ((), (), 1, 4, "as:@1/4"),
+        ((2, 3), (3, 1), 0, 6, "contiguous"),
+        ((2, 3), (3, 1), 5, 11, "offset:5"),
+        ((2, 3), (6, 2), 0, 12, "strided:2"),
+        ((2, 3), (7, 1), 0, 14, "padded:4"),
+        ((2, 3), (1, 2), 0, 6, "transposed"),
+        ((2, 3, 4), (1, 2, 6), 0, 24, "permuted"),
+        ((2, 3), (0, 1), 0, 3, "expanded:-2"),
+        ((2, 3), (0, 0), 0, 1, "repeated"),
+        ((2, 3), (6, 2), 5, 17, "strided:2+5"),
+        ((2, 3), (1, 2), 65600, 65606, "transposed+65600"),
+        ((), (), 0, 1, "contiguous"),
+        ((), (), 2, 3, "offset:2"),
+        ((2, 3), (4, 1), 5, 18, "as:4,1@5/18"),
+        ((2, 1), (1, 9), 0, 2, "as:1,9@0/2"),
+        ((), (), 1, 4, "as:@1/4"),
     ],
-)  # fmt: skip
+)
 def test_a_layout_has_its_name_or_is_explicit(shape, strides, offset, span, view):
     assert as_view(shape, strides, offset, span) == view
     made = arrange(shape, view)
@@ -255,10 +258,7 @@ ATK = [
     (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
     (atk_case(shape="4"), "shape is '4'"),
     (atk_case(shape=[True, 4]), r"shape is \[True, 4\]"),
-    (
-        json.dumps([{**(one := json.loads(atk_case())[0]), "inputs": [*one["inputs"], one["inputs"][0]]}]),
-        "gradOutput of aclnnSoftmaxBackward is given twice",
-    ),
+    (json.dumps([{**(one := json.loads(atk_case())[0]), "inputs": [*one["inputs"], one["inputs"][0]]}]), "given twice"),
     (atk_case(range_values=[3, 1]), "low is above high"),
     (atk_case(range_values=[1, 2, 3]), "a number"),
     (atk_case(range_values="many"), "'many' is not a number"),

@@ -129,16 +129,16 @@ ACLNN = {
 }
 
 
-def test_a_scalar_without_a_comma_is_one_scalar(tmp_path: Path) -> None:
-    case = only(ttk(tmp_path, **ACLNN, scalar_dtypes="('float32')", scalar_data_ranges="(2, 2)"))
-    assert case.attrs["threshold"] == 2
+ATEN = {"api_name": "torch.ops.aten.threshold_backward", "tensor_view_shapes": "((3, 5), (3, 5))"}
 
 
-def test_pytorchs_function_is_the_operators(tmp_path: Path) -> None:
-    cells = {"api_name": "torch.ops.aten.threshold_backward", "tensor_view_shapes": "((3, 5), (3, 5))"}
-    case = only(ttk(tmp_path, **cells, tensor_dtypes="('float16', 'float16')", attributes="{'threshold': -3.7}"))
-    assert case.op == "aclnnThresholdBackward"
-    assert case.attrs["threshold"] == -3.7
+@pytest.mark.parametrize(("cells", "threshold"), [
+    (ACLNN | {"scalar_dtypes": "('float32')", "scalar_data_ranges": "(2, 2)"}, 2),  # a scalar without a comma
+    (ATEN | {"tensor_dtypes": "('float16', 'float16')", "attributes": "{'threshold': -3.7}"}, -3.7),  # PyTorch's
+])  # fmt: skip
+def test_a_scalar_and_a_function_by_other_spellings(tmp_path: Path, cells: dict[str, str], threshold: float) -> None:
+    case = only(ttk(tmp_path, **cells))
+    assert (case.op, case.attrs["threshold"]) == ("aclnnThresholdBackward", threshold)
 
 
 def test_a_row_for_other_socs_is_named_with_its_reason(tmp_path: Path) -> None:

@@ -115,11 +115,8 @@ MONOTONE = [
     ("mixed", {"anchor": "fixed"}), ("mixed-v1", {"anchor": "per_element"}), ("mixed-strictest", {"anchor": "one"}),
     ("single-bm", {}),
 ]  # fmt: skip
-finite = st.lists(
-    st.tuples(st.integers(-64, 64).map(lambda k: k / 16), st.integers(0, 40), st.integers(0, 3)),
-    min_size=1,
-    max_size=20,
-)
+triples = st.tuples(st.integers(-64, 64).map(lambda k: k / 16), st.integers(0, 40), st.integers(0, 3))
+finite = st.lists(triples, min_size=1, max_size=20)
 
 
 @pytest.mark.parametrize(("standard", "options"), MONOTONE)

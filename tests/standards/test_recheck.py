@@ -55,8 +55,5 @@ def test_order_of_the_seeds_does_not_matter():
 def test_nonsense_is_told(ratios):
     with pytest.raises(OracleError, match="recheck"):
         recheck(ratios)
-
-
-def test_resamples_must_be_positive():
     with pytest.raises(OracleError, match="resamples=0"):
         recheck([1.0] * 200, resamples=0)

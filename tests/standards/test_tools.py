@@ -48,10 +48,6 @@ def test_single_bm_limits_are_inclusive(type, dtype, err, eb):
         assert judged("single-bm", np.zeros(n), actual, dtype, type=type).passed is (count == n)
 
 
-def test_single_bm_defaults_to_high_precision_as_atk_does():
-    assert judged("single-bm", [1.0], [1.0]).metrics["max_error_limit"] == 2**-14
-
-
 def test_single_bm_special_values_become_zero_unless_compared():
     pair = ([INF, 1.0], [NAN, 1.0])
     assert judged("single-bm", *pair).passed
@@ -65,11 +61,14 @@ def test_single_bm_special_values_become_zero_unless_compared():
 @pytest.mark.parametrize(
     ("dtype", "operations", "err", "eb"),
     [
-        ("float16", 2047, 2**-8, 2**-10), ("float16", 2048, 2**-7, 2**-10),
-        ("bfloat16", 2048, 2**-6, 2**-6), ("float32", 2047, 2**-11, 2**-14),
-        ("float32", 2048, 2**-10, 2**-14), ("float32", 16384, 2**-9, 2**-14),
+        ("float16", 2047, 2**-8, 2**-10),
+        ("float16", 2048, 2**-7, 2**-10),
+        ("bfloat16", 2048, 2**-6, 2**-6),
+        ("float32", 2047, 2**-11, 2**-14),
+        ("float32", 2048, 2**-10, 2**-14),
+        ("float32", 16384, 2**-9, 2**-14),
     ],
-)  # fmt: skip
+)
 def test_single_bm_with_a_compute_count(dtype, operations, err, eb):
     verdict = judged("single-bm", [1.0], [1.0], dtype, type="high_performance", operations=operations)
     assert (verdict.metrics["max_error_limit"], verdict.metrics["eb_limit"]) == (err, eb)
@@ -77,7 +76,8 @@ def test_single_bm_with_a_compute_count(dtype, operations, err, eb):
         judged("single-bm", [1.0], [1.0], dtype, operations=operations)
 
 
-def test_single_bm_takes_atk_overrides():
+def test_single_bm_takes_atk_overrides_and_defaults_to_high_precision_as_atk_does():
+    assert judged("single-bm", [1.0], [1.0]).metrics["max_error_limit"] == 2**-14
     options = {"type": "high_performance", "fp16_error": "2**-3", "fp16_eb": 0.5, "fp32_error": 0}
     half = judged("single-bm", [1.0], [1.125], "float16", **options)
     assert half.passed
@@ -123,27 +123,33 @@ def test_close_defaults(dtype, default):
     assert (metrics["rtol"], metrics["ptol"], metrics["atol"]) == (default, default, 1e-8)
 
 
+EXACT = {"rtol": 0, "atol": 0}
+
+
 @pytest.mark.parametrize(
-    ("golden", "actual", "close"),
+    ("golden", "actual", "close", "dtype", "options"),
     [
-        (NAN, NAN, True), (INF, INF, True), (INF, -INF, False), (NAN, 1.0, False), (1.0, INF, False),
-        (INF, 1e38, False), (0.0, -0.0, True), (0.0, 2.0**-27, True), (0.0, 2.0**-26, False),
-        (1.0, 1.0 + 2**-14, True), (1.0, 1.0 + 2**-13, False),
+        (NAN, NAN, True, "float32", {}),
+        (INF, INF, True, "float32", {}),
+        (INF, -INF, False, "float32", {}),
+        (NAN, 1.0, False, "float32", {}),
+        (1.0, INF, False, "float32", {}),
+        (INF, 1e38, False, "float32", {}),
+        (0.0, -0.0, True, "float32", {}),
+        (0.0, 2.0**-27, True, "float32", {}),
+        (0.0, 2.0**-26, False, "float32", {}),
+        (1.0, 1.0 + 2**-14, True, "float32", {}),
+        (1.0, 1.0 + 2**-13, False, "float32", {}),
+        (1.0, 1.0, True, "float32", EXACT),
+        (NAN, NAN, True, "float32", EXACT),
+        (1.0, 1 + 2**-23, False, "float32", EXACT),
+        (10**6, 10**6 + 100, True, "int32", {}),
+        (10**6, 10**6 + 101, False, "int32", {}),
+        (255, 0, False, "uint8", {}),
     ],
-)  # fmt: skip
-def test_close_elements(golden, actual, close):
-    assert judged("ttk-close", [golden], [actual]).passed is close
-
-
-def test_close_is_exact_equality_without_tolerances():
-    assert judged("ttk-close", [1.0, NAN], [1.0, NAN], rtol=0, atol=0).passed
-    assert not judged("ttk-close", [1.0], [1.0 + 2**-23], rtol=0, atol=0).passed
-
-
-def test_close_of_integers():
-    assert judged("ttk-close", [10**6], [10**6 + 100], "int32").passed
-    assert not judged("ttk-close", [10**6], [10**6 + 101], "int32").passed
-    assert not judged("ttk-close", [255], [0], "uint8").passed
+)
+def test_close_elements(golden, actual, close, dtype, options):
+    assert judged("ttk-close", [golden], [actual], dtype, **options).passed is close
 
 
 # msprobe --------------------------------------------------------------------------------------------------------------
@@ -190,10 +196,7 @@ def test_msprobe_skips_what_is_empty(standard):
     assert (skipped.passed, skipped.reason[:4]) == (True, "SKIP")
     older = judged(standard, [], [], third=third, version="99c2e0f")
     assert (older.passed, older.reason[:5]) == (False, "error")
-
-
-def test_msprobe_skips_float64_in_stage_2():
-    assert judged("msprobe-benchmark", [1.0], [9.0], "float64", third=[1.0]).reason.startswith("SKIP")
+    assert judged("msprobe-benchmark", [1.0], [9.0], "float64", third=[1.0]).reason.startswith("SKIP")  # stage 2 alone
 
 
 @pytest.mark.parametrize(

@@ -241,25 +241,25 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
 
 
 @pytest.mark.parametrize(
-    ("device", "status", "says"),
+    ("op", "words", "status", "says"),
     [
-        ("WritesNothing", 1, "got nan"),
-        ("Raises", 2, "sweep: misbehaving:Raises: RuntimeError: the stream is gone"),
-        ("Leaves", 2, "sweep: misbehaving:Leaves: the device's process ended: exit status 7"),
-        ("Unsupporting", 2, "misbehaving:Unsupporting does not take aclnnRelu: not on Sundays"),
-        ("AnswersANumber", 2, "run() returned 0"),
+        ("Relu", "--backend misbehaving:WritesNothing", 1, "got nan"),
+        ("Relu", "--backend misbehaving:Raises", 2, "sweep: misbehaving:Raises: RuntimeError: the stream is gone"),
+        ("Relu", "--backend misbehaving:Leaves", 2, "misbehaving:Leaves: the device's process ended: exit status 7"),
+        (
+            "Relu",
+            "--backend misbehaving:Unsupporting",
+            2,
+            "misbehaving:Unsupporting does not take aclnnRelu: not on Sunda",
+        ),
+        ("Relu", "--backend misbehaving:AnswersANumber", 2, "run() returned 0"),
+        ("Hardtanh", "--attr clipValueMin=nan --backend cpu", 1, "nothing was judged"),  # that is not green
     ],
 )
-def test_a_device_that_fails_ends_the_sweep_with_one_line(tmp_path, monkeypatch, capsys, device, status, says):
+def test_a_device_that_fails_or_judges_nothing_ends_the_sweep_with_one_line(
+    tmp_path, monkeypatch, capsys, op, words, status, says
+):
     monkeypatch.chdir(tmp_path)
-    words = ["--dtype", "float16", "--quiet", "--backend", f"misbehaving:{device}"]
-    assert main(["sweep", "aclnnRelu", *words]) == status
+    assert main(["sweep", f"aclnn{op}", "--dtype", "float16", "--quiet", *words.split()]) == status
     text = capsys.readouterr()
     assert says in text.out + text.err
-
-
-def test_a_sweep_that_judged_nothing_is_not_green(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    words = ["--dtype", "float16", "--attr", "clipValueMin=nan", "--backend", "cpu", "--quiet"]
-    assert main(["sweep", "aclnnHardtanh", *words]) == 1
-    assert "nothing was judged" in capsys.readouterr().out

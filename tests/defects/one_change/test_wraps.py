@@ -33,14 +33,8 @@ def scaled(name: str) -> list:
         return replace(plan, shape=shape, view=view.replace("39,1@2147483665/2147483782", "39,1@2065/2182"))
 
     cases = load(default_dir() / f"{name}.yaml", None, HUGE)
-    return [
-        replace(
-            case,
-            inputs={n: small(p) for n, p in case.inputs.items()},
-            outputs={n: small(p) for n, p in case.outputs.items()},
-        )
-        for case in cases
-    ]
+    plans = ([{n: small(p) for n, p in each.items()} for each in (case.inputs, case.outputs)] for case in cases)
+    return [replace(case, inputs=inputs, outputs=outputs) for case, (inputs, outputs) in zip(cases, plans, strict=True)]
 
 
 @in_full_alone

@@ -34,23 +34,16 @@ rng = np.random.Generator(np.random.Philox(7))
 
 
 def softmax_of(*shape, dim=-1):
-    return {
-        "gradOutput": rng.uniform(0.5, 1, shape).astype(np.float32),
-        "output": rng.uniform(0.1, 0.9, shape).astype(np.float32),
-        "dim": dim,
-    }
+    gradient, output = (rng.uniform(*ends, shape).astype(np.float32) for ends in ((0.5, 1), (0.1, 0.9)))
+    return {"gradOutput": gradient, "output": output, "dim": dim}
 
 
 def loss_of(rows, classes, reduction=0):
     return {
-        "self": np.zeros((rows, classes), np.float32),
-        "gradOutput": np.ones(rows if reduction == 0 else 1, np.float32),
-        "target": np.full(rows, classes - 1),
-        "weight": np.ones(classes, np.float32),
-        "totalWeight": np.full(1, 3, np.float32),
-        "reduction": reduction,
-        "ignoreIndex": -100,
-    }
+        "self": np.zeros((rows, classes), np.float32), "target": np.full(rows, classes - 1),
+        "gradOutput": np.ones(rows if reduction == 0 else 1, np.float32), "weight": np.ones(classes, np.float32),
+        "totalWeight": np.full(1, 3, np.float32), "reduction": reduction, "ignoreIndex": -100,
+    }  # fmt: skip
 
 
 def differs(kernel, op, arguments):

@@ -67,6 +67,7 @@ def test_the_pages_of_this_package_are_taken(name):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        # fields of a wrong kind
         ({"undefined": "text"}, "undefined is 'text'; it must be a function, called as undefined(a)"),
         ({"mean": 3}, "mean is 3; it must be a function, called as mean(a)"),
         ({"scalars": lambda b, c: {}}, "(<lambda>), takes (b, c); it is called as scalars(a)"),
@@ -90,17 +91,7 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"kernel": KernelName("k", "self")}, "kernel.inputs is 'self'; it must be a tuple of names, as ('self',)"),
         ({"kernel": KernelName("k", ("self",), {"alpha": "alpha"})}, "be the aclnn attribute behind it and a value"),
         ({"aten": Aten(3)}, "aten.call is 3; it must be a function, called as call(aten, t)"),
-    ],
-)
-def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
-    text = refusal(**changes)
-    assert text.startswith("operator aclnnOutsideBackward of --operator outside:PAGE: ")
-    assert message in text
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+        # names of what is not there
         ({"name": "OutsideBackward"}, "the name must begin with aclnn and a capital"),
         ({"parameters": PARAMETERS[:2]}, "it has no output"),
         (with_also(PARAMETERS[0]), "two parameters are called gradOutput"),
@@ -165,10 +156,9 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, message):
         (computes(lambda g, x: g * (x // 2)), "a formula is made of arithmetic, comparisons, abs, and the functions"),
     ],
 )
-def test_a_page_that_names_what_is_not_there_is_refused(changes, message):
+def test_a_page_with_a_wrong_field_or_name_is_refused(changes, message):
     text = refusal(**changes)
-    assert text.startswith("operator ")
-    assert "--operator outside:PAGE" in text
+    assert text.startswith(f"operator {changes.get('name', PAGE.name)} of --operator outside:PAGE: ")
     assert message in text
 
 

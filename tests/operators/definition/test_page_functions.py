@@ -16,7 +16,6 @@ from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Operator, Result
 from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.page_checks import accepted
-from oracle.operators.definition.page_functions import try_formulas
 from oracle.operators.definition.parameters import number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, PER_CHANNEL, SAME
 
@@ -83,39 +82,26 @@ def test_a_name_that_is_no_parameter_is_told_with_the_field(field):
     assert text.startswith((NAME, f"operator {NAME}"))
 
 
+FURTHER = {"gradWeight": Result(lambda a: a["self"].shape, PAGE.computes, terms=lambda a: a["slef"].shape)}
+
+
+def asking(check_of):
+    return {"checks": yielding(check_of)}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"kernel_type": lambda a, platform: a["slef"].dtype}, "kernel_type asks for 'slef', which is no parameter"),
         ({"demands": lambda a, platform: iter([not_null(a, "slef")])}, "its demands ask for 'slef', which is no par"),
-        ({"checks": yielding(lambda a: not_null(a, "wieght"))}, "its checks ask for 'wieght', which is no parameter"),
+        (asking(lambda a: not_null(a, "wieght")), "its checks ask for 'wieght', which is no parameter"),
         ({"mean": lambda a: a.get("alhpa", 1)}, "its mean asks for 'alhpa', which is no parameter of it"),
         ({"mean": lambda a: a["gradInput"].size}, "its mean asks for 'gradInput', which is not known yet when it is"),
-    ],
-)
-def test_whoever_asks_for_a_name_is_told_what_is_wrong_with_it(changes, message):
-    assert message in refusal(**changes)
-
-
-def test_the_functions_of_a_further_output_are_told_with_its_name():
-    more = {"parameters": (*PAGE.parameters, output("gradWeight", SAME))}
-    result = Result(lambda a: a["self"].shape, PAGE.computes, terms=lambda a: a["slef"].shape)
-    text = refusal(**more, further={"gradWeight": result})
-    assert "its further['gradWeight'].terms ask for 'slef', which is no parameter of it (did you mean 'self'?)" in text
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 2.5, None, True, "3"])
-def test_a_mean_that_is_no_count_is_told(wrong):
-    text = refusal(mean=lambda a: wrong)
-    assert re.search(
-        rf"its mean, test_page_functions.py:\d+ \(<lambda>\), gave {re.escape(repr(wrong))}; it must", text
-    )
-    assert "a whole number above 0" in text
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+        (
+            {"parameters": (*PAGE.parameters, output("gradWeight", SAME)), "further": FURTHER},
+            "its further['gradWeight'].terms ask for 'slef', which is no parameter of it (did you mean 'self'?)",
+        ),
+        # answers that are none
         ({"scalars": lambda a: (2.0,)}, "gave (2.0,); it must give numbers by symbol, as {'c': 2.0}"),
         ({"scalars": lambda a: {"c": "2"}}, "gave {'c': '2'}; it must give numbers by symbol"),
         ({"undefined": lambda a: True}, "gave True; it must give None, or the reason as a text"),
@@ -128,10 +114,34 @@ def test_a_mean_that_is_no_count_is_told(wrong):
         ({"shape": lambda a: (a["self"].shape[7],)}, "tuple index out of range; the call: "),
         ({"shape": lambda a: (a["self"].shape[7],)}, "self ["),
         ({"shape": lambda a: (a["self"].shape[7],)}, "; a shape is also asked of calls that the checks refuse"),
+        # dtypes that are none
+        (asking(lambda a: dtype_in(a, "self", "float32")), "which is a text; it must be a tuple of dtypes, as ('float"),
+        (
+            asking(lambda a: dtype_in(a, "self", ("flaot32",))),
+            f"{NAME}: its checks ask whether the dtype of self is in "
+            "('flaot32',): 'flaot32' is no dtype (did you mean 'float32'?)",
+        ),
+        (
+            asking(lambda a: promotes(a, ("self", "gradOutput"), "float32")),
+            "the dtype of self and gradOutput is in 'float",
+        ),
+        (
+            asking(lambda a: scalar_in(a, "alpha", ("flaot64",))),
+            "the dtype of alpha is in ('flaot64',): 'flaot64' is no d",
+        ),
     ],
 )
-def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, message):
+def test_what_a_function_asks_for_or_gives_wrongly_is_told(changes, message):
     assert message in refusal(**changes)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, None, True, "3"])
+def test_a_mean_that_is_no_count_is_told(wrong):
+    text = refusal(mean=lambda a: wrong)
+    assert re.search(
+        rf"its mean, test_page_functions.py:\d+ \(<lambda>\), gave {re.escape(repr(wrong))}; it must", text
+    )
+    assert "a whole number above 0" in text
 
 
 @pytest.mark.parametrize(
@@ -168,21 +178,6 @@ def test_checks_that_are_none_are_told_with_the_line(wrong, message):
 )
 def test_checks_that_let_an_input_be_a_null_pointer_are_told(made, message):
     assert re.search(message, refusal(checks=lambda a, platform: iter([made(a)])))
-
-
-@pytest.mark.parametrize(
-    ("made", "message"),
-    [
-        (lambda a: dtype_in(a, "self", "float32"), "which is a text; it must be a tuple of dtypes, as ('float32',)"),
-        (lambda a: dtype_in(a, "self", ("flaot32",)), "('flaot32',): 'flaot32' is no dtype (did you mean 'float32'?)"),
-        (lambda a: promotes(a, ("self", "gradOutput"), "float32"), "the dtype of self and gradOutput is in 'float32'"),
-        (lambda a: scalar_in(a, "alpha", ("flaot64",)), "the dtype of alpha is in ('flaot64',): 'flaot64' is no dtype"),
-    ],
-)
-def test_dtypes_that_are_none_are_told(made, message):
-    text = refusal(checks=yielding(made))
-    assert f"{NAME}: its checks ask whether the dtype of " in text
-    assert message in text
 
 
 def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
@@ -227,8 +222,6 @@ def test_an_order_computes_the_formula_or_says_that_it_departs():
     text = refusal(computes=Formula(formula, {"950": formula, "tbe": wrong}))
     assert re.search(r"orders\['tbe'\] computes \S+ where the formula computes \S+, at g=\S+, x=-", text)
     accepted(replace(PAGE, computes=Formula(formula, {"950": formula, "tbe": Form(wrong, departs=True)})))
-    for op in OPERATORS.values():
-        try_formulas(op)
 
 
 def of_channels(a, platform):
