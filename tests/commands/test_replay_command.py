@@ -1,4 +1,4 @@
-"""aclnn-oracle replay: what it tells of a pass and of a failure, and that its own command repeats it."""
+"""aclnn-oracle replay: its report of a pass and of a failure, and that its own command repeats it."""
 
 import os
 import shlex
