@@ -178,8 +178,8 @@ def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
 
 
 def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
-    """Return one group if one value or one condition covers all failures. Else return one group for each cause, and
-    divide the rest by a value or by conditions, then by the broken rule."""
+    """Return one group if one value or one condition covers all failures. Else return one group for a limit of an
+    operand and for each cause, and divide the rest by a value or by conditions, then by the broken rule."""
 
     def part(own: Array, where: Contrast | None = None) -> Part:
         return Part(status, (population,), (own,), where)
@@ -188,13 +188,9 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
     if everything.value:
         return [everything]
     result, left = [], chosen.copy()
-    if limit := common_limit(everything.cases):
-        own = chosen & np.array([limit.covers(case) for case in population.cases], bool)
-        where = _contrasted(population, own, sized=False)
-        if where is not None and not where.is_needed(int(np.count_nonzero(own))):
-            where = None
-        result.append(replace(part(own, where), limit=str(limit)))
-        left &= ~own
+    if (limited := _beyond_limit(everything)) is not None:
+        result.append(limited)
+        left &= ~limited.members[0]
     whole = _contrasted(population, left)
     if whole is not None and whole.failed >= max(CLEAR * whole.inside, FULL * np.count_nonzero(left)):  # one bug
         return [*result, part(left, whole)]
@@ -222,6 +218,18 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
         own[numbers] = True
         result.append(part(own))
     return result
+
+
+def _beyond_limit(everything: Part) -> Part | None:
+    """Return the failures whose wrong elements lie beyond a common limit, with the condition that they also need."""
+    limit, (population,) = common_limit(everything.cases), everything.populations
+    if limit is None:
+        return None
+    own = population.bad & np.array([limit.covers(case) for case in population.cases], bool)
+    where = _contrasted(population, own, sized=False)
+    if where is not None and not where.is_needed(int(np.count_nonzero(own))):
+        where = None
+    return replace(everything, members=(own,), where=where, limit=str(limit))
 
 
 def _contrasted(population: Population, chosen: Array, *, sized: bool = True) -> Contrast | None:

@@ -1,5 +1,7 @@
 """aclnn-oracle replay: its report of a pass and of a failure, and that its own command repeats it."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import signal
