@@ -27,6 +27,7 @@ FLOORS = (
     {"numerics/programs", "reporting", "catalogue/data"},
     {"numerics/bounds", "reporting/html"},
     {"numerics/proof", "numerics/double_double"},
+    {"numerics/sink"},
     {"numerics/orders"},
     {"numerics/compiled", "operators/definition"},
     {"numerics/golden", "catalogue/written"},

@@ -16,7 +16,8 @@ from oracle.model.dtypes import DTYPES, FLOATS, FORMATS
 from oracle.numerics.exact.enclosures import Ends
 from oracle.numerics.exact.rationals import Fraction64, refined, two_product, two_sum
 from oracle.numerics.floats.rounding import round_rational, round_to, widen
-from oracle.numerics.proof import Sink, round_enclosures, settle, store, store_close
+from oracle.numerics.proof import round_enclosures, settle, store, store_close
+from oracle.numerics.sink import Sink
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

@@ -11,7 +11,7 @@ import threading
 
 from ...model.errors import OracleError
 from ...system.process import ENGINE
-from ..proof import Sink
+from ..sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 WORTH = 1 << 25  # elements of large calls after which compilation is worth its time

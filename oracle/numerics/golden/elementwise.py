@@ -31,7 +31,8 @@ from ..orders.formula import Formula
 from ..orders.kernel_orders import DEPARTURE, KEPT, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..programs import Operands, Values, cast, index_arrays, loaded, map_arrays, program, release, simulate
-from ..proof import JUDGED, ExactValue, Region, Sink, narrow, settle
+from ..proof import ExactValue, narrow, settle
+from ..sink import JUDGED, Region, Sink
 from ..traversal import has_rational_branch, is_rational, names_of, walk
 
 # 16-bit results evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.

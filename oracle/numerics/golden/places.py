@@ -23,7 +23,7 @@ from ..orders.formula import Formula, PlaceFormula
 from ..orders.kernel_orders import Graphs, graphs_of
 from ..orders.strict import Device
 from ..programs import Operands, simulate
-from ..proof import Sink
+from ..sink import Sink
 from . import elementwise, reductions
 
 ROWS = 1 << 18  # rows that are processed together

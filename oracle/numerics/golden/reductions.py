@@ -38,7 +38,8 @@ from ..programs import (
     simulate,
     spare,
 )
-from ..proof import Region, Sink, U
+from ..proof import U
+from ..sink import Region, Sink
 from ..traversal import Stage
 from .exact_rows import ExactRow
 from .row_bounds import RowBound

@@ -23,7 +23,8 @@ from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, Arithmetic, widen
 from ..orders.reducing import Graph, Level, Order, Reducing, types_of
 from ..programs import Operands, Values, program, release, shape_of, spare
-from ..proof import Sink, U
+from ..proof import U
+from ..sink import Sink
 from ..traversal import Stage
 from .sums import AGAIN, RUN, TERMS, run_sum
 

@@ -33,7 +33,8 @@ from ..orders.formula import COUNT, Formula
 from ..orders.kernel_orders import Graphs, graphs_of, mean_loss
 from ..orders.strict import Device
 from ..programs import Operands, cast, index_arrays, map_arrays, program, shape_of, simulate
-from ..proof import Sink, U
+from ..proof import U
+from ..sink import Sink
 from ..traversal import is_rational
 
 # Sums along an axis: in float64 by runs, as a device's binary tree, and exactly.

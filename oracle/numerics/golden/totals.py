@@ -26,7 +26,8 @@ from ..floats.rounding import FLOAT64, SURE, Arithmetic
 from ..orders.formula import Formula, constants_of
 from ..orders.reducing import Graph, Reducing, reducing, types_of
 from ..programs import Operands, index_arrays, map_arrays, shape_of
-from ..proof import Sink, U
+from ..proof import U
+from ..sink import Sink
 from . import reductions
 from .exact_rows import ExactRow, parts_of
 from .row_bounds import RowBound

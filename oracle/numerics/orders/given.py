@@ -18,7 +18,7 @@ from ...model.call import Array
 from ...model.errors import OracleError
 from ..expressions import place_of
 from ..floats.blocks import convert
-from ..proof import Sink
+from ..sink import Sink
 
 NOT_JUDGED = "not judged: given function"  # the result of the strict layer
 WIDE = ("float16", "bfloat16", "float32")  # operands that float64 represents

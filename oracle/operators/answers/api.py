@@ -19,7 +19,7 @@ from ...numerics.golden import elementwise, places, reductions, sums, totals
 from ...numerics.orders import strict
 from ...numerics.orders.formula import Formula, is_elementwise, is_zero_except_at_place, sums_place_values
 from ...numerics.orders.reducing import coarsest, reduces
-from ...numerics.proof import Sink
+from ...numerics.sink import Sink
 from ..definition.operands import formula_operands
 from ..definition.operator import Arguments, Operator
 from ..definition.roles import class_axis

@@ -12,7 +12,7 @@ from oracle.numerics.expressions import equal, exp, expm1, log, maximum, minimum
 from oracle.numerics.golden.elementwise import evaluate
 from oracle.numerics.orders.formula import Formula, is_elementwise
 from oracle.numerics.orders.kernel_orders import graphs_with
-from oracle.numerics.proof import Sink
+from oracle.numerics.sink import Sink
 from oracle.operators import OPERATORS
 
 

@@ -11,7 +11,7 @@ from oracle.numerics.expressions import exp, log, log1p, maximum, sqrt, where
 from oracle.numerics.floats.rounding import half_ulp
 from oracle.numerics.golden import elementwise
 from oracle.numerics.golden.elementwise import Formula, evaluate
-from oracle.numerics.proof import Sink
+from oracle.numerics.sink import Sink
 
 
 def test_an_overflow_of_float64_from_finite_operands_is_settled_exactly():

@@ -17,7 +17,7 @@ from oracle.numerics.golden import elementwise, places, reductions
 from oracle.numerics.orders.formula import Formula, is_zero_except_at_place
 from oracle.numerics.orders.reducing import reduces
 from oracle.numerics.orders.strict import Device
-from oracle.numerics.proof import Sink
+from oracle.numerics.sink import Sink
 from oracle.numerics.traversal import at_place
 
 ROWS, LENGTH = 37, 9

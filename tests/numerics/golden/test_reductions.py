@@ -16,7 +16,7 @@ from oracle.numerics.golden import reductions
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.numerics.orders.reducing import reducing
 from oracle.numerics.programs import simulate
-from oracle.numerics.proof import Sink
+from oracle.numerics.sink import Sink
 
 Columns = list[list[Any]]  # a row's operands, exactly
 

@@ -12,7 +12,7 @@ import oracle
 from oracle.numerics.expressions import exp, log, where
 from oracle.numerics.golden import sums
 from oracle.numerics.orders.formula import Formula
-from oracle.numerics.proof import Sink
+from oracle.numerics.sink import Sink
 from oracle.operators import reference
 
 
