@@ -1,4 +1,4 @@
-"""C++ kernels for operators without a kernel in the emulated CANN, and its C headers, generated from declarations.
+"""C++ kernels for operators without a kernel in the emulated CANN, generated from declarations.
 
 With a kernel an operator's cases can be tried through the C API without a device. The kernel computes the declared
 orders in float32. Sums are in float64 and rounded once. The kernel calls Python for the checks. The user's four
@@ -8,10 +8,9 @@ operators, and the operators older than this module, keep hand-written kernels: 
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
@@ -29,18 +28,9 @@ from ..operators.answers.parts import accepted_dtypes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter
 from ..operators.definition.roles import BROADCAST, HALF, LAST, MAIN, MUTUAL, PER_CHANNEL, PER_GROUP, ROWS, SAME
+from .headers import argument
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
-_TYPES = {
-    "int64": "int64_t",
-    "aclScalar": "const aclScalar*",
-    "float": "float",
-    "double": "double",
-    "bool": "bool",
-    "char*": "char*",
-    "aclIntArray": "const aclIntArray*",
-    "aclBoolArray": "const aclBoolArray*",
-}
 _BROADCASTING = (MAIN, SAME, BROADCAST, MUTUAL)
 _CHOICES = {"min": "smaller", "max": "larger", "sign": "sign"}
 _LOGIC = {"and": "&&", "or": "||"}
@@ -272,13 +262,6 @@ def _type_of(op: Operator, p: Parameter) -> str:
     return f"t_{p.name}.present ? t_{p.name}.type : t_{op.main}.type" if p.optional else f"t_{p.name}.type"
 
 
-def argument(p: Parameter, prefix: str = "") -> str:
-    """Return the C declaration of an operator's parameter."""
-    if p.kind == "attr":
-        return f"{_TYPES[p.c]} {prefix}{p.name}"
-    return f"{'const ' if p.kind == 'input' else ''}aclTensor* {prefix}{p.name}"
-
-
 def _declared(p: Parameter) -> str:
     name = f'"{p.name}"'
     if p.kind != "attr":
@@ -406,64 +389,3 @@ def _written(node: Expression, args: list[str]) -> str:
 def _literal(value: np.float32) -> str:
     """Return a float32 number as an exact C++ literal."""
     return f"{float(value).hex()}f" if np.isfinite(value) else f"static_cast<float>({float(value)})"
-
-
-# C headers of the operators that the emulated CANN serves; C and C++ programs include them.
-
-_HEADER = """\
-#ifndef {guard}
-#define {guard}
-
-#include "aclnn/acl_meta.h"
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-{functions}
-
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
-"""
-_DECLARED = """\
-ACL_FUNC_VISIBILITY aclnnStatus {name}GetWorkspaceSize(
-{parameters});
-ACL_FUNC_VISIBILITY aclnnStatus {name}(
-    void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream);"""
-
-
-def add_headers(tree: Path) -> None:
-    """Write the headers that a built toolkit tree lacks into ``include/aclnnop``."""
-    for name, text in headers().items():
-        path = tree / "include" / "aclnnop" / name
-        if not path.exists():
-            path.write_text(text, "utf-8")
-            path.chmod(0o644)  # only the owner may write into a tree that programs are built from
-
-
-def headers() -> dict[str, str]:
-    """Return the text of every header by its file name in CANN; one header can declare several operators."""
-    functions: dict[str, list[str]] = {}
-    for name in served():
-        op = OPERATORS.get(name)
-        if op is not None and op.is_built_in:
-            functions.setdefault(_header_of(op), []).append(declaration(op))
-    return {
-        file: _HEADER.format(guard=f"ACLNN_EMULATOR_{file.upper().replace('.', '_')}", functions="\n\n".join(texts))
-        for file, texts in functions.items()
-    }
-
-
-def declaration(op: Operator) -> str:
-    """Return the C declarations of an operator's two phases."""
-    words = ", ".join([*map(argument, op.parameters), "uint64_t* workspaceSize", "aclOpExecutor** executor"])
-    return _DECLARED.format(name=op.name, parameters=textwrap.indent(textwrap.fill(words, 112), "    "))
-
-
-def _header_of(op: Operator) -> str:
-    """Return the header's name: from the source that defines the functions, or from the slug if CANN generates them."""
-    source = PurePosixPath(op.source)
-    return f"{source.stem if source.stem.startswith('aclnn_') else f'aclnn_{op.slug}'}.h"

@@ -94,7 +94,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _with_headers(tree: Path) -> Path:
-    from ..cann.generated import add_headers  # imports every operator's page
+    from ..cann.headers import add_headers  # imports every operator's page
 
     add_headers(tree)
     return tree

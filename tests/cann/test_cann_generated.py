@@ -14,7 +14,8 @@ import pytest
 
 from oracle import Call, OracleError
 from oracle.backends import load
-from oracle.cann.generated import add_headers, declaration, headers, source
+from oracle.cann.generated import source
+from oracle.cann.headers import add_headers, declaration, headers
 from oracle.emulator import add_custom, build_custom, served
 from oracle.emulator.toolkit import SOURCES, find_compiler
 from oracle.operators import OPERATORS, compute, operator

@@ -12,7 +12,7 @@ import pytest
 
 from oracle import Call, OracleError, TensorSpec
 from oracle.cann import library
-from oracle.cann.generated import add_headers
+from oracle.cann.headers import add_headers
 from oracle.emulator import add_custom, build_custom
 from oracle.model.aclnn import SUCCESS, Status
 from oracle.numerics.golden.elementwise import Formula
