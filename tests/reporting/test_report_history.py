@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_trends_have_a_value_for_every_record(tmp_path: Path) -> None:
     assert series.worst_trend("aclnnSoftmaxBackward", "bfloat16")[1:] == [None, 0.25]
 
 
-def test_what_is_no_record_is_named(tmp_path: Path) -> None:
+def test_what_is_no_record_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, 1, [good()])
     (tmp_path / "else.jsonl").write_text('{"type": "something"}\n', encoding="utf-8")
     (tmp_path / "itself.jsonl").symlink_to("itself.jsonl")
@@ -101,6 +102,16 @@ def test_what_is_no_record_is_named(tmp_path: Path) -> None:
     assert "else.jsonl:1" in notes[0]
     assert "itself.jsonl" in notes[1]
     assert "else.jsonl:1" in Page(history.render(records, notes)).text
+    (tmp_path / "locked").mkdir()
+    real = os.scandir
+
+    def scandir(folder: str) -> Any:
+        if str(folder).endswith("locked"):  # root may read every folder
+            raise PermissionError(13, "Permission denied", str(folder))
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert history.read_all(tmp_path)[1][0].endswith("locked: cannot read the folder: Permission denied")
 
 
 def test_a_link_to_a_record_counts_once(tmp_path: Path) -> None:

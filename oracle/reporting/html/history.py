@@ -144,12 +144,18 @@ def series_of(records: Sequence[Record]) -> list[Series]:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """Return every record below a folder, and a note for each .jsonl file that is no record.
-    A link to a record is not read twice."""
+    """Return every record below a folder, and a note for each .jsonl file that is no record and for each folder that
+    cannot be read. A link to a record is not read twice."""
     if not folder.is_dir():
         raise OracleError(f"{folder}: not a folder; history reads the run records (.jsonl) below one")
-    records, notes = [], []
-    for path in sorted({Path(os.path.realpath(path)) for path in folder.rglob("*.jsonl")}):
+    records: list[Record] = []
+    notes: list[str] = []
+
+    def unreadable(error: OSError) -> None:
+        notes.append(f"{error.filename}: cannot read the folder: {error.strerror}")
+
+    every = (Path(root, name) for root, _, names in os.walk(folder, onerror=unreadable) for name in names)
+    for path in sorted({Path(os.path.realpath(path)) for path in every if path.suffix == ".jsonl"}):
         try:
             records.append(read(path, brief=True))
         except OracleError as error:
