@@ -184,14 +184,15 @@ def _stores(op: Operator) -> Iterator[Defect]:
             continue
         why = ZERO_SIGN if stored is minus_zero_lost else ""
         yield mutant(op, "num", label, "NUM", what, needs, equivalent=why, store=stored)
-    for kind in [k for k in NARROW if k in kinds(op)]:
+    own = [kind for kind in kinds(op) if op.dtype in ("", kind)]  # an output of one dtype is stored in no other
+    for kind in [k for k in NARROW if k in own]:
         for label in ("half away", "truncate"):
             stored, what, needs = rounding[label]
             yield mutant(
                 op, "num", f"{kind} {label}", "NUM", f"{kind}: {what}", f"{kind}: {needs}",
                 socs=_computed_wider(op, kind) or socs_of(kind), store=of(kind, stored),
             )  # fmt: skip
-    for kind in kinds(op):
+    for kind in own:
         yield mutant(
             op, "num", f"flush {kind}", "NUM", f"subnormal {kind} results become 0", f"subnormal {kind} results",
             socs=socs_of(kind), store=flushed(kind),

@@ -18,6 +18,8 @@ NO_ZERO = (
     " number of either sign, and the result of an infinite gradient there is unspecified"
 )
 KINDS = ("", "float16 ", "bfloat16 ")
+KINDS_OF_16_BITS = ("float16", "bfloat16")
+ONE_SUM = "the sum of two numbers of a type is rounded to it once, in float32 or in the type itself"
 A_ROOT = "every result goes through a root, which right kernels round: one next to a tie may go to either side"
 TO_EITHER_SIDE = "every result goes through {}, which right kernels round: one next to a tie may go to either side"
 RSTD = "rstd lies between 2^-64 and 2^75, or is infinite with its plus sign, or 0"
@@ -105,7 +107,8 @@ NLL_LOSS: dict[str, Why] = {  # the formula of aclnnNLLLoss2d is the same
 }
 ARGUMENTS: dict[str, dict[str, Why]] = {
     "add_rms_norm": {
-        "num/*/half away": A_ROOT,
+        **_each("num/*/{}half away", KINDS, A_ROOT),
+        **_each("num/*/{0} in {0} of xOut", KINDS_OF_16_BITS, ONE_SUM),
         "num/*/flush float32 of rstdOut": RSTD,
         "spec/*/float32 inf loses its sign of rstdOut": RSTD,
         **_each("operand/*/{} flushed of rstdOut", ("x1", "x2"), TINY),
@@ -319,7 +322,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "rms_norm_grad": {"api/*/writes when empty": "dx of an empty call has no element"},
     "rms_norm": {
-        "num/*/half away": A_ROOT,
+        **_each("num/*/{}half away", KINDS, A_ROOT),
         "operand/*/x without sign of rstdOut": "rstd is made of squares",
         "operand/*/x flushed of rstdOut": TINY,
         "operand/*/x inf as largest of rstdOut": OVERFLOWS,
