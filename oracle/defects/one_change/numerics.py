@@ -18,7 +18,7 @@ from ...operators.definition.roles import ONE_VALUE
 from ..base import elementwise, rows, samples
 from ..base.device import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect, Store, mutant, plain, reading, store
 from ..base.elementwise import Arguments, F, public, shaped
-from ..base.queries import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
+from ..base.queries import accepts, host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .mutations import is_mere_factor
 
 NARROW = {name: DTYPES[name].numpy for name in FLOATS[:-1]}
@@ -184,7 +184,11 @@ def _stores(op: Operator) -> Iterator[Defect]:
             continue
         why = ZERO_SIGN if stored is minus_zero_lost else ""
         yield mutant(op, "num", label, "NUM", what, needs, equivalent=why, store=stored)
-    own = [kind for kind in kinds(op) if op.dtype in ("", kind)]  # an output of one dtype is stored in no other
+    own = [  # an output of one dtype is stored in no other
+        kind
+        for kind in kinds(op)
+        if not op.dtype or any(accepts(op, soc, kind, dtypes={op.output: kind}) for soc in socs_of(kind))
+    ]
     for kind in [k for k in NARROW if k in own]:
         for label in ("half away", "truncate"):
             stored, what, needs = rounding[label]
