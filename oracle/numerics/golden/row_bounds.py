@@ -48,7 +48,8 @@ class RowBound:
             return value, margin, False
         doubtful = any((~np.isnan(own.known[k]) & (v >= SURE)).any() for k, v in own.sizes.items())
         doubtful |= bool(self._overflowing(graph, arithmetic, inner, own).any())
-        answers = self._answers(graph, cast(outer, np.float32), own, shape)
+        few = cast(outer, np.float32)
+        answers = self._answers(graph, few, own, shape, inside=self._is_inside(graph, few, own))
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
@@ -64,10 +65,10 @@ class RowBound:
             arithmetic = narrow or self.stages.device
             own = self.stages.totals(graph, arithmetic, rows, inner)
             other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
-            answers = None
+            answers, inside = None, self._is_inside(graph, few, own)
             stored = any(node.op in FORMATS for node in walk(graph.outer))
-            if departs or stored or not self._is_inside(graph, few, own):
-                answers = self._answers(graph, few, own, value.shape)
+            if departs or stored or not inside:
+                answers = self._answers(graph, few, own, value.shape, inside=inside)
                 for answer in answers:
                     suspect |= ~(np.abs(answer) < SURE)
             if departs:
@@ -89,7 +90,7 @@ class RowBound:
         if suspect.any():
             every = []
             for graph, own, answers in result:
-                answers = self._answers(graph, few, own, value.shape) if answers is None else answers
+                answers = self._answers(graph, few, own, value.shape, inside=True) if answers is None else answers
                 every += [answer[suspect] for answer in answers]
                 every += _answers_of_shifted_stages(graph, own, few, suspect)
             unspecified[suspect] |= classes_differ([*every, value[suspect].astype(np.float32)])
@@ -135,10 +136,9 @@ class RowBound:
         known = {**few, **totals.known}
         return stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
 
-    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
+    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape, *, inside: bool) -> list[Array]:
         """Return the answers of an order in float32 with the rows' totals: with and without flushing, with early and
-        late overflow."""
-        inside = self._is_inside(graph, few, totals)
+        late overflow. ``inside``: no step can overflow, so that both are one."""
         single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
         return [
             np.broadcast_to(
