@@ -40,6 +40,12 @@ def is_rational(root: Expression) -> bool:
     return not any(map(is_irrational_step, walk(root)))
 
 
+@lru_cache(maxsize=4096)
+def stores(root: Expression) -> bool:
+    """Return whether a step of a graph is stored in a dtype."""
+    return any(node.op in ROUNDINGS for node in walk(root))
+
+
 DOMAINS = {"log": 0.0, "sqrt": 0.0, "log1p": -1.0}  # functions without a value below a number
 _EXACT = ("symbol", "constant", "neg", "abs")
 

@@ -210,11 +210,18 @@ def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
     """Return a range of few digits around each operand's values; None if some are infinite, NaN or huge."""
     result = []
     for name, value in operands.items():
-        low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
-        if not -SAFE < low <= high < SAFE:  # also excludes NaN and infinities
+        if (found := range_of(value)) is None:
             return None
-        result.append((name, (-_outwards(-float(low)), _outwards(float(high)))))
+        result.append((name, found))
     return tuple(result)
+
+
+def range_of(value: Any) -> Range | None:
+    """Return a range of few digits around an operand's values; None if some are infinite, NaN or huge."""
+    low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
+    if not -SAFE < low <= high < SAFE:  # also excludes NaN and infinities
+        return None
+    return -_outwards(-float(low)), _outwards(float(high))
 
 
 def stays_inside(roots: tuple[Expression, ...], ranges: Ranges | None, *, by_parts: bool = False) -> bool:

@@ -14,14 +14,13 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import FORMATS, dtype_of
 from ..bounds.exact_steps import is_exact_in
-from ..bounds.ranges import ranges_of, stays_inside
 from ..expressions import TOTAL, Expression
 from ..floats.blocks import Index
 from ..floats.rounding import BLOCK, FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
-from ..programs import FIRST, Operands, Values, cast, index_arrays, program, shape_of, simulate
-from ..traversal import is_rational, names_of, walk
+from ..programs import FIRST, Operands, Values, cast, index_arrays, program, simulate
+from ..traversal import names_of, stores
 from .stages import Stages, Totals, evaluated
 from .sums import TERMS
 
@@ -49,7 +48,7 @@ class RowBound:
         doubtful = any((~np.isnan(own.known[k]) & (v >= SURE)).any() for k, v in own.sizes.items())
         doubtful |= bool(self._overflowing(graph, arithmetic, inner, own).any())
         few = cast(outer, np.float32)
-        answers = self._answers(graph, few, own, shape, inside=self._is_inside(graph, few, own))
+        answers = self._answers(graph, few, own, shape, inside=self.stages.stays_inside((graph.outer,), own))
         doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
         return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
@@ -60,14 +59,14 @@ class RowBound:
         those on which every order is exact. ``inner``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified, finite = np.zeros(value.shape), np.zeros(value.shape, bool), np.isfinite(value)
         suspect, result, before = ~finite, [], None
-        few = cast(outer, np.float32)
+        few: Operands = {}
         for graph, narrow, departs in self.stages.orders:
             arithmetic = narrow or self.stages.device
             own = self.stages.totals(graph, arithmetic, rows, inner)
             other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
-            answers, inside = None, self._is_inside(graph, few, own)
-            stored = any(node.op in FORMATS for node in walk(graph.outer))
-            if departs or stored or not inside:
+            answers, inside = None, self.stages.stays_inside((graph.outer,), own)
+            if departs or stores(graph.outer) or not inside:
+                few = few or cast(outer, np.float32)
                 answers = self._answers(graph, few, own, value.shape, inside=inside)
                 for answer in answers:
                     suspect |= ~(np.abs(answer) < SURE)
@@ -88,7 +87,7 @@ class RowBound:
             before = own
             result.append((graph, own, answers))
         if suspect.any():
-            every = []
+            few, every = few or cast(outer, np.float32), []
             for graph, own, answers in result:
                 answers = self._answers(graph, few, own, value.shape, inside=True) if answers is None else answers
                 every += [answer[suspect] for answer in answers]
@@ -109,10 +108,9 @@ class RowBound:
         if not graph.stages:
             return np.zeros((), bool)
         result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
-        known = {**inner, **totals.known}
         levels = {stage.terms: level for stage, level in graph.levels(arithmetic)[0] if stage.kind != TOTAL}
-        stored = {root for root in levels if any(node.op in FORMATS for node in walk(root))}
-        if not stored and stays_inside(tuple(levels), ranges_of({name: known[name] for name in names_of(*levels)})):
+        stored = set(filter(stores, levels))
+        if not stored and self.stages.stays_inside(tuple(levels), totals):
             return result
         for part in [None] if self.stages.length <= TERMS else self.stages.parts():
             some = {**(inner if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}
@@ -131,11 +129,6 @@ class RowBound:
                 result |= apart.any(axis=-1, keepdims=True)
         return result
 
-    def _is_inside(self, graph: Graph, few: Operands, totals: Totals) -> bool:
-        """Return whether ranges show that no step of an order's outer graph overflows or divides by zero."""
-        known = {**few, **totals.known}
-        return stays_inside((graph.outer,), ranges_of({name: known[name] for name in names_of(graph.outer)}))
-
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape, *, inside: bool) -> list[Array]:
         """Return the answers of an order in float32 with the rows' totals: with and without flushing, with early and
         late overflow. ``inside``: no step can overflow, so that both are one."""
@@ -151,36 +144,36 @@ class RowBound:
     def _ties(self, rows: Index, inner: Operands, outer: Operands, value: Array) -> Array | None:
         """Return where no step of any order is rounded in float32: the terms, their partial sums, and the outer
         graph."""
-        graphs = list(dict.fromkeys(order.graph for order in self.stages.orders))
-        stages = [stage for graph in graphs for stage in graph.stages]
-        if (
-            self.stages.length > EXACT_ROWS
-            or not all(stage.kind == "sum" and is_rational(stage.terms) for stage in stages)
-            or not all(is_rational(graph.outer) for graph in graphs)
-        ):
+        graphs = tuple(dict.fromkeys(order.graph for order in self.stages.orders))
+        if self.stages.length > EXACT_ROWS or not all(graph.may_be_exact for graph in graphs):
             return None
         exact = value.astype(np.float32) == value  # otherwise the last step is rounded
-        shape = shape_of(inner)
-        for graph in {graph.stages: graph for graph in graphs}.values() if exact.any() else ():
+        some = np.nonzero(exact.any(axis=-1))
+        if not some[0].size:
+            return None
+        few, shape = index_arrays(inner, some), (some[0].size, self.stages.length)
+        kept = exact[some]
+        for graph in {graph.stages: graph for graph in graphs}.values():
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
+            known = {name: v[some] for name, v in totals.known.items()}
             for stage, level in graph.levels(FLOAT64)[0]:
-                terms = evaluated(level, inner, totals.known, shape)[0]
-                exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
-            known = {**inner, **totals.known}
-            whole = _exact_of([s.terms for s in graph.stages], known, shape, exact.any(axis=-1, keepdims=True))
-            exact &= whole.all(axis=-1, keepdims=True)
-        for graph in graphs if exact.any() else ():
+                least = lowest_bit(evaluated(level, few, known, shape)[0]).min(axis=-1, keepdims=True)
+                kept &= totals.sizes[stage.name][some] < least * 2.0**24
+            terms, where = [stage.terms for stage in graph.stages], kept.any(axis=-1, keepdims=True)
+            kept &= _exact_of(terms, {**few, **known}, shape, where).all(axis=-1, keepdims=True)
+        for graph in graphs:
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
-            exact = _exact_of([graph.outer], {**outer, **totals.known}, value.shape, exact)
-        return exact if exact.any() else None
+            known = {name: v[some] for name, v in totals.known.items()}
+            kept = _exact_of([graph.outer], {**index_arrays(outer, some), **known}, kept.shape, kept)
+        exact[some] = kept
+        return exact if kept.any() else None
 
 
 def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
     """Return where every step is exact in float32, for some rows or elements; False elsewhere."""
-    chosen, result = np.broadcast_to(where, shape), np.zeros(shape, bool)
-    used = set(names_of(*roots))
-    few = {name: np.broadcast_to(v, shape)[chosen] for name, v in known.items() if name in used}
-    exact = np.empty(np.count_nonzero(chosen), bool)
+    result, chosen = np.zeros(shape, bool), np.nonzero(np.broadcast_to(where, shape))
+    few = {name: np.broadcast_to(known[name], shape)[chosen] for name in names_of(*roots)}
+    exact = np.empty(chosen[0].size, bool)
     for start in range(0, exact.size, BLOCK):
         part = slice(start, start + BLOCK)
         exact[part] = is_exact_in(roots, {name: v[part] for name, v in few.items()}, FORMATS["float32"])

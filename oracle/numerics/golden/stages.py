@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,16 +17,18 @@ from ...model.dtypes import dtype_of
 from .. import double_double
 from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
+from ..bounds.ranges import Range, range_of, stays_inside
 from ..exact import enclosures, rationals
+from ..exact.enclosures import constant_value
 from ..exact.rationals import Fraction64
-from ..expressions import LENGTH, TOTAL, ZERO
+from ..expressions import LENGTH, TOTAL, ZERO, Expression
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, Arithmetic, widen
 from ..orders.reducing import Graph, Level, Order, Reducing, types_of
 from ..programs import Operands, Values, program, release, shape_of, spare
 from ..proof import U
 from ..sink import Sink
-from ..traversal import Stage
+from ..traversal import Stage, names_of
 from .sums import AGAIN, RUN, TERMS, run_sum
 
 Pair = tuple[Array, Array]  # an unevaluated sum
@@ -78,6 +81,7 @@ class Stages:
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
         self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
+        self._ranges: dict[str, Range | None] = {}  # of the operands in all rows
 
     def loaded(self, index: Index) -> dict[str, Any]:
         """Return the operands of some elements in float64, and the length."""
@@ -90,9 +94,29 @@ class Stages:
         """Return the parts of a row; one part is in memory at a time."""
         return [slice(start, start + TERMS) for start in range(0, self.length, TERMS)] or [slice(0, 0)]
 
-    @property
+    @cached_property
     def orders(self) -> tuple[Order, ...]:
         return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
+
+    def stays_inside(self, roots: tuple[Expression, ...], totals: Totals) -> bool:
+        """Return whether ranges show that no step of some graphs overflows or divides by zero in any of these rows."""
+        ranges: list[tuple[str, Range]] = []
+        for name in names_of(*roots):
+            found = range_of(totals.known[name]) if name in totals.known else self._range(name)
+            if found is None:
+                return False
+            ranges.append((name, found))
+        return stays_inside(roots, tuple(ranges))
+
+    def _range(self, name: str) -> Range | None:
+        if name not in self._ranges:
+            value = self.length if name == LENGTH else self.operands[name]
+            parts = [widen(value[..., part]) for part in self.parts()] if isinstance(value, np.ndarray) else [value]
+            found = [range_of(part) for part in parts]
+            ends = [each for each in found if each is not None]
+            known = len(ends) == len(found)
+            self._ranges[name] = (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
+        return self._ranges[name]
 
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, operands: Mapping[str, Any], *, fast: bool = False
@@ -110,7 +134,8 @@ class Stages:
             if stage.kind == TOTAL:
                 self._take(totals, graph, stage, arithmetic, max(map(np.ndim, operands.values())))
                 continue
-            self._add(totals, stage, self._terms(level, totals, rows, operands, fast))
+            if arithmetic is FLOAT64 or not self._add_relative(totals, stage, level, graph, rows, operands):
+                self._add(totals, stage, self._terms(level, totals, rows, operands, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, operands, fast))
                 totals.known[stage.error] += additions.lost(terms, totals.sizes[stage.name], self.length)
@@ -150,6 +175,23 @@ class Stages:
             steps64 = RUN + TERMS // RUN + -(-self.length // TERMS)
             slack += 1.01 * U * steps64 * result[2]
         totals.known |= {stage.name: total, stage.error: slack}
+
+    def _add_relative(
+        self, totals: Totals, stage: Stage, level: Level, graph: Graph, rows: Index, operands: Mapping[str, Any]
+    ) -> bool:
+        """Add a stage whose terms lose only a part of their size, without another look at them. Return whether it is
+        such a stage."""
+        underflow = level.loss.underflow
+        if stage.kind != "sum" or level.running is not ZERO or not underflow.is_constant:
+            return False
+        exactly = self.totals(graph, FLOAT64, rows, operands)
+        total, size = exactly.known[stage.name], exactly.sizes[stage.name]
+        if not np.isfinite(total).all():
+            return False
+        lost = level.loss.relative * size + self.length * constant_value(underflow) * SECOND_ORDER
+        totals.known |= {stage.name: total, stage.error: exactly.known[stage.error] + lost * SECOND_ORDER}
+        totals.sizes[stage.name] = size
+        return True
 
     def _terms(
         self, level: Level, totals: Totals, rows: Index, operands: Mapping[str, Any], fast: bool

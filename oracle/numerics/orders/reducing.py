@@ -135,6 +135,11 @@ class Graph:
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
 
     @cached_property
+    def may_be_exact(self) -> bool:
+        """Return whether every step may be exact: it is rational, and its stages are sums of a row."""
+        return self.is_rational and all(stage.kind == "sum" for stage in self.stages)
+
+    @cached_property
     def may_overflow(self) -> bool:
         """Return whether a step of an element can overflow float64, with NaN from operands without NaN: inf * 0."""
         return any(node.op in ("exp", "expm1") for node in walk(self.outer))
