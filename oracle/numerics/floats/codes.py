@@ -40,13 +40,18 @@ def lowest(values: Array) -> Any:
 
 
 def highest_of_rows(rows: Array) -> Array:
-    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row. NumPy restarts
-    at every row, which costs as much as 50 elements: short rows are transposed first."""
+    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row."""
+    return reduce_rows(np.maximum, rows, initial=-np.inf)
+
+
+def reduce_rows(step: np.ufunc, rows: Array, **initial: Any) -> Array:
+    """Reduce each row along the last axis, which is kept. NumPy restarts at every row, which costs as much as 50
+    elements: short rows are transposed first."""
     length = rows.shape[-1]
     if not 0 < length <= SHORT_ROW:
-        return np.asarray(np.maximum.reduce(rows, axis=-1, keepdims=True, initial=-np.inf))
+        return np.asarray(step.reduce(rows, axis=-1, keepdims=True, **initial))
     turned = np.ascontiguousarray(rows.reshape(-1, length).T)
-    return np.asarray(np.maximum.reduce(turned, axis=0, initial=-np.inf)).reshape(*rows.shape[:-1], 1)
+    return np.asarray(step.reduce(turned, axis=0, **initial)).reshape(*rows.shape[:-1], 1)
 
 
 def any_true(mask: Array) -> bool:

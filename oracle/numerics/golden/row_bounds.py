@@ -16,16 +16,18 @@ from ...model.dtypes import FORMATS, dtype_of
 from ..bounds.exact_steps import is_exact_in
 from ..expressions import TOTAL, Expression
 from ..floats.blocks import Index
+from ..floats.codes import reduce_rows
 from ..floats.rounding import BLOCK, FLOAT64, LARGEST, SURE, Arithmetic, classes_differ, lowest_bit
 from ..orders.kernel_orders import DEPARTURE
 from ..orders.reducing import Graph
-from ..programs import FIRST, Operands, Values, cast, index_arrays, program, simulate
+from ..programs import FIRST, Operands, Values, cast, index_arrays, program, shape_of, simulate
 from ..traversal import names_of, stores
 from .stages import Stages, Totals, evaluated
 from .sums import TERMS
 
 Shape = tuple[int, ...]
 ROUNDED = 2.0**-100  # a larger error is not caused by underflow alone
+MOST = 2  # all are looked at if more than 1 in MOST are asked for: the selection takes longer
 EXACT_ROWS = 64  # rows up to this length are checked for exact steps; random data of longer ones has none
 
 
@@ -126,7 +128,7 @@ class RowBound:
                 apart = classes_differ([*ends, right.astype(np.float32)])
                 if root in stored:
                     apart |= _elsewhere(ends, right, margin)
-                result |= apart.any(axis=-1, keepdims=True)
+                result |= reduce_rows(np.logical_or, apart)
         return result
 
     def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape, *, inside: bool) -> list[Array]:
@@ -148,19 +150,20 @@ class RowBound:
         if self.stages.length > EXACT_ROWS or not all(graph.may_be_exact for graph in graphs):
             return None
         exact = value.astype(np.float32) == value  # otherwise the last step is rounded
-        some = np.nonzero(exact.any(axis=-1))
-        if not some[0].size:
+        candidates = reduce_rows(np.logical_or, exact)[..., 0]
+        if not (count := np.count_nonzero(candidates)):
             return None
-        few, shape = index_arrays(inner, some), (some[0].size, self.stages.length)
-        kept = exact[some]
+        some: Index = (Ellipsis,) if MOST * count > candidates.size else np.nonzero(candidates)
+        few, kept = index_arrays(inner, some), exact[some]
+        shape = shape_of(few)
         for graph in {graph.stages: graph for graph in graphs}.values():
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
             known = {name: v[some] for name, v in totals.known.items()}
             for stage, level in graph.levels(FLOAT64)[0]:
-                least = lowest_bit(evaluated(level, few, known, shape)[0]).min(axis=-1, keepdims=True)
+                least = reduce_rows(np.minimum, lowest_bit(evaluated(level, few, known, shape)[0]))
                 kept &= totals.sizes[stage.name][some] < least * 2.0**24
-            terms, where = [stage.terms for stage in graph.stages], kept.any(axis=-1, keepdims=True)
-            kept &= _exact_of(terms, {**few, **known}, shape, where).all(axis=-1, keepdims=True)
+            terms, where = [stage.terms for stage in graph.stages], reduce_rows(np.logical_or, kept)
+            kept &= reduce_rows(np.logical_and, _exact_of(terms, {**few, **known}, shape, where))
         for graph in graphs:
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
             known = {name: v[some] for name, v in totals.known.items()}
@@ -171,13 +174,17 @@ class RowBound:
 
 def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
     """Return where every step is exact in float32, for some rows or elements; False elsewhere."""
-    result, chosen = np.zeros(shape, bool), np.nonzero(np.broadcast_to(where, shape))
-    few = {name: np.broadcast_to(known[name], shape)[chosen] for name in names_of(*roots)}
-    exact = np.empty(chosen[0].size, bool)
+    wanted, result = np.broadcast_to(where, shape), np.zeros(shape, bool)
+    count = np.count_nonzero(wanted)
+    whole = MOST * count > wanted.size
+    chosen: Index = (Ellipsis,) if whole else np.nonzero(wanted)
+    few = {name: np.broadcast_to(known[name], shape)[chosen].reshape(-1) for name in names_of(*roots)}
+    exact = np.empty(wanted.size if whole else count, bool)
     for start in range(0, exact.size, BLOCK):
         part = slice(start, start + BLOCK)
         exact[part] = is_exact_in(roots, {name: v[part] for name, v in few.items()}, FORMATS["float32"])
-    result[chosen] = exact
+    result[chosen] = exact.reshape(result[chosen].shape)
+    result &= wanted
     return result
 
 

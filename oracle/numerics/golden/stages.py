@@ -23,6 +23,7 @@ from ..exact.enclosures import constant_value
 from ..exact.rationals import Fraction64
 from ..expressions import LENGTH, TOTAL, ZERO, Expression
 from ..floats.blocks import Index
+from ..floats.codes import reduce_rows
 from ..floats.rounding import FLOAT64, Arithmetic, widen
 from ..orders.reducing import Graph, Level, Order, Reducing, types_of
 from ..programs import Operands, Values, program, release, shape_of, spare
@@ -99,7 +100,8 @@ class Stages:
         return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
 
     def stays_inside(self, roots: tuple[Expression, ...], totals: Totals) -> bool:
-        """Return whether ranges show that no step of some graphs overflows or divides by zero in any of these rows."""
+        """Return whether ranges show that no step of some graphs overflows or divides by zero for the operands of the
+        last call of :meth:`totals`, or in the one long row."""
         ranges: list[tuple[str, Range]] = []
         for name in names_of(*roots):
             found = range_of(totals.known[name]) if name in totals.known else self._range(name)
@@ -110,13 +112,17 @@ class Stages:
 
     def _range(self, name: str) -> Range | None:
         if name not in self._ranges:
-            value = self.length if name == LENGTH else self.operands[name]
-            parts = [widen(value[..., part]) for part in self.parts()] if isinstance(value, np.ndarray) else [value]
+            parts = [self._last[name]] if self._last is not None else self._pieces(name)
             found = [range_of(part) for part in parts]
             ends = [each for each in found if each is not None]
             known = len(ends) == len(found)
             self._ranges[name] = (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
         return self._ranges[name]
+
+    def _pieces(self, name: str) -> list[Any]:
+        """Return an operand of a long row in parts."""
+        value = self.operands.get(name, self.length)
+        return [widen(value[..., part]) for part in self.parts()] if isinstance(value, np.ndarray) else [value]
 
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, operands: Mapping[str, Any], *, fast: bool = False
@@ -124,7 +130,7 @@ class Stages:
         """Return the stages of some rows, computed from their ``operands``. The result is cached for the operands of
         the last call, and for a long row, which is the only one here."""
         if self.length <= TERMS and operands is not self._last:
-            self._kept, self._last = {}, operands
+            self._kept, self._ranges, self._last = {}, {}, operands
         key, kept = (graph.stages, id(arithmetic), fast), self._kept
         if key in kept:
             return kept[key]
@@ -164,8 +170,8 @@ class Stages:
                 size = run_sum(np.abs(known, out=value))
                 parts = [total, np.zeros_like(total) if spread is None else _summed(spread, value), size]
             else:
-                total = add.reduce(value, axis=-1, keepdims=True)
-                parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
+                total = reduce_rows(add, value)
+                parts = [total, np.zeros_like(total) if spread is None else reduce_rows(np.maximum, spread)]
             release(value, lost)
             steps = (add, worst, np.add)
             result = [step(one, part) for step, one, part in zip(steps, result, parts, strict=False)] or parts
