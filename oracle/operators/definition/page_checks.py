@@ -6,10 +6,13 @@ sentence with the field, the value and the requirement; one error reports all of
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import reprlib
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,7 @@ Rule = Callable[[str, Any], Iterator[str]]  # called with a field's name and its
 _POINTERS = ("workspaceSize", "executor")
 _MADE_OF = "; a formula is made of arithmetic, comparisons, abs, and the functions of oracle.page"
 _ALONG = ("axis", "lengths", "groups", "reduction")  # the attributes that say axes
+_WORDS = {"Check": "yield", "Checks": "yield from"}  # before the call of a function that returns it
 _REALS = ("aclScalar", "float", "double")
 _MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names of SoCs' kernels begin, right or wrong
 
@@ -88,6 +92,23 @@ def _function(*arguments: str) -> Rule:
             yield f"{field}, {place_of(value)}, takes {taken}; it is called as {_last(field)}({given})"
 
     return rule
+
+
+def _checks(field: str, value: Any) -> Iterator[str]:
+    """The function of a page's checks. A check that it calls without yield would be lost."""
+    yield from _function("a", "platform")(field, value)
+    try:
+        lines, first = inspect.getsourcelines(value)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):  # not from a file
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+            name = node.value.func.id
+            called = getattr(value, "__globals__", {}).get(name)
+            if word := _WORDS.get(getattr(called, "__annotations__", {}).get("return", "")):
+                place = f"{Path(value.__code__.co_filename).name}:{first + node.lineno - 1}"
+                yield f"{field} calls {name} at {place} and loses its answer; write {word} before it"
 
 
 def _formula(field: str, value: Any) -> Iterator[str]:
@@ -170,7 +191,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "name": _TEXT,
         "parameters": _tuple("parameters", _a("a parameter, as tensor(...) gives one", Parameter)),
         "documented": _tuple("SoCs", _TEXT),
-        "checks": _function("a", "platform"),
+        "checks": _checks,
         "empty": _optional(_NAMES),
         "kernel_type": _optional(_function("a", "platform")),
         "points": _mapping("values by symbol", _tuple("numbers", _a("a number", int, float))),

@@ -13,6 +13,7 @@ from oracle.model.errors import OracleError
 from oracle.numerics.expressions import exp, max_over, sum_over
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName, Operator, Result
+from oracle.operators.definition.checks import dtypes_in, not_null, same_shape
 from oracle.operators.definition.page_checks import accepted
 from oracle.operators.definition.parameters import axis, number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, SAME
@@ -27,6 +28,12 @@ PAGE = replace(
 
 def formula(g, x):
     return g * exp(x)
+
+
+def without_yield(a, platform):
+    yield not_null(a, "self")
+    same_shape(a, "gradOutput", "self")
+    dtypes_in(a, ("self",), ("float32",))
 
 
 def computes(*orders, **more):
@@ -72,6 +79,8 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"mean": 3}, "mean is 3; it must be a function, called as mean(a)"),
         ({"scalars": lambda b, c: {}}, "(<lambda>), takes (b, c); it is called as scalars(a)"),
         ({"checks": lambda a: iter(())}, "(<lambda>), takes (a); it is called as checks(a, platform)"),
+        ({"checks": without_yield}, "loses its answer; write yield before it; checks calls dtypes_in at test_"),
+        ({"checks": without_yield}, "loses its answer; write yield from before it"),
         ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
         ({"computes": formula}, "(formula); write Formula(formula)"),
         ({"computes": 3}, "computes is 3; it must be a Formula, or Given(function)"),
