@@ -39,6 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def convert(args: argparse.Namespace) -> int:
     """Read and write cases, and print the omissions. Return 0 if any case was written, 1 if none was."""
     from ..catalogue import select
+    from ..catalogue.loader import unique
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 
@@ -46,7 +47,7 @@ def convert(args: argparse.Namespace) -> int:
         raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
     at_least("--limit", limit)
-    cases = [case for path in args.cases for case in cases_of(path, limit=limit)]
+    cases = unique(case for path in args.cases for case in cases_of(path, limit=limit))
     planned = select(cases, tier=args.tier)
     if not planned:
         advice = f"no case of the {args.tier} tier; name another --tier" if cases else "no case is left to write"

@@ -53,3 +53,9 @@ def test_a_catalogue_is_one_whatever_its_name(atk: Path, capsys: pytest.CaptureF
     named = atk.with_name("catalogue.json")
     named.write_bytes((default_dir() / "log_sigmoid_backward.yaml").read_bytes())
     assert main(["convert", str(named), "--to", "ttk", "-o", ".", "--tier", "smoke"]) == 0
+
+
+def test_a_file_given_twice_is_an_error(atk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", NAME, NAME, "--to", "ttk", "-o", "out"]) == 2
+    assert "is already used at" in capsys.readouterr().err
+    assert not Path("out").exists()
