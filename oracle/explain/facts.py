@@ -21,6 +21,7 @@ from ..model.classes import IN_ORDER, form_class, stride_class
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..record.types import CaseRecord, WorstElement
+from .findings import MANY_WRONG
 
 NO_DATA = "(no data)"  # marks a tensor for which a call gives only shape and dtype
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
@@ -184,7 +185,7 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
 
 
 _LIMIT = re.compile(r"scattered: .*, where (the magnitude of )?(\w+) is at (least|most) (\S+)")
-SHOWN, SHARE = 3, 1 / 3  # failures that must show one limit, and their share of those with a description of the places
+SHOWN, SHARE = 3, 1 / 3  # failures that must show one limit, and their share of those with enough wrong elements
 ALIKE = 0.25  # most of the limits that are shown differ by no more than this share
 
 
@@ -211,7 +212,8 @@ class Limit(NamedTuple):
 
 def common_limit(cases: Iterable[CaseRecord]) -> Limit | None:
     """Return the limit that the most failures without a cause show; None if too few of them show it."""
-    places = [case.detail.pattern for case in cases if case.detail and not case.detail.cause and case.detail.pattern]
+    details = [case.detail for case in cases if case.detail and not case.detail.cause]
+    places = [detail.pattern for detail in details if detail.pattern and (detail.bad or 0) >= MANY_WRONG]
     limits = [Limit(m[1] or "", m[2], m[3], float(m[4])) for text in places if (m := _LIMIT.fullmatch(text))]
     counts = Counter(limit[:3] for limit in limits)
     kind = max(counts, key=counts.__getitem__, default=("", "", ""))

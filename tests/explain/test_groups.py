@@ -353,16 +353,18 @@ def beyond(number: int, value: float, limit: str = "", cause: str = "") -> CaseR
     pattern = f"scattered: 9 of 64, where {limit}" if limit else "one element, [3]"
     failing = wrong_at(number, value)
     assert failing.detail is not None
-    return replace(failing, detail=replace(failing.detail, pattern=pattern, cause=cause))
+    return replace(failing, detail=replace(failing.detail, bad=9 if limit else 1, pattern=pattern, cause=cause))
 
 
 def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
-    """A failure with few wrong elements shows no limit, but belongs to the others; one with a cause does not."""
+    """Failures with few wrong elements show no limit, however many, and belong to the others; one with a cause does
+    not."""
     shown = [beyond(number, 2.5 + number, f"output is at least {2 + number / 4:g}") for number in range(3)]
-    others = [beyond(3, 2.25), beyond(4, 1.5), beyond(5, 7.5, cause="NaN is replaced by a number")]
+    others = [beyond(4, 1.5), beyond(5, 7.5, cause="NaN is replaced by a number")]
+    few = [beyond(number, 2.25) for number in range(40, 52)]
     passing = [case(number, False, "float32", (64,)) for number in range(10, 40)]
-    first, *rest = grouped([*shown, *others, *passing]).groups
-    assert (first.cause, first.failures, first.explained) == ("wrong where output is at least 2", 4, 4)
+    first, *rest = grouped([*shown, *others, *few, *passing]).groups
+    assert (first.cause, first.failures, first.explained) == ("wrong where output is at least 2", 15, 15)
     assert sum(group.failures for group in rest) == 2
     far = [beyond(number, 50.0, f"output is at least {2.0**number:g}") for number in range(6)]
     for unshared in (shown[:2], far):
