@@ -233,13 +233,13 @@ def _first(array: Array, shape: tuple[int, ...]) -> Array:
 def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
     padded = array.shape + (1,) * (len(shape) - array.ndim)
     fits = len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True))
-    return np.broadcast_to(array.reshape(padded), shape) if fits else _modulo(array, shape)
+    return np.broadcast_to(array.reshape(padded) if fits else array, shape)
 
 
 SPREADS: dict[str, tuple[str, Spread, str]] = {
     "modulo": ("is read at the flat index modulo its size", _modulo, "that broadcasts along its last axis"),
     "first": ("gives its first element to all", _first, "that broadcasts along some of its axes"),
-    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank"),
+    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank and of as many elements as the first axes"),
 }
 
 
