@@ -13,6 +13,7 @@ from truth import TYPES, rounded
 
 from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, min_over, sqrt, stored, sum_over
 from oracle.numerics.golden import reductions
+from oracle.numerics.golden.sums import TERMS
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.numerics.orders.reducing import reducing
 from oracle.numerics.programs import simulate
@@ -248,6 +249,18 @@ def test_a_step_in_16_bits_that_overflows_leaves_its_row_unspecified(place):
     formula = Formula(lambda x: x / sqrt(mean_over(x * x)), {"kernel": Form(kernel, departs=True)}, over="dim")
     reductions.evaluate(formula, {"x": x}, (1,), sink)
     assert sink.unspecified.tolist() == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize("length", [1000, TERMS + 1000])
+@pytest.mark.parametrize("place", [5, -5])
+def test_a_step_that_overflows_in_one_part_of_a_row_leaves_all_its_parts_unspecified(length: int, place: int) -> None:
+    """g x overflows float32, and g x w does not: a kernel that multiplies so has an infinite sum."""
+    given = {name: np.ones((2, length), np.float32) for name in "gxw"}
+    given["g"][0, place] = given["x"][0, place] = 1e20
+    given["w"][0, place] = 1e-10
+    sink = judged(lambda g, x, w: g - sum_over(g * x * w), given)
+    assert sink.unspecified.all(axis=1).tolist() == [True, False]
+    assert sink.unspecified.any(axis=1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(("formula", "answer"), [(log_softmax, 0.0), (softmax, 1.0)])
