@@ -14,10 +14,7 @@ import numpy as np
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.plan.planning import word
 from ..model.call import Array, Call
-from ..numerics.orders.formula import sums_place_values
-from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
-from ..record.codec import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from ..settings.settings import DEVICE_BACKENDS, Settings
 from . import diagnosis, findings
@@ -105,7 +102,6 @@ def elements(
     else:
         distance = np.abs(actual.astype(np.float64) - golden.astype(np.float64)).reshape(-1).astype(np.uint64)
     places, cause = "", ""
-    shape = actual.shape
     if bad.any() and explained:
         places = findings.pattern(bad, ignored_rows(reference))
         where = places if np.array_equal(wrong, bad) else findings.pattern(wrong, ignored_rows(reference))
@@ -114,11 +110,15 @@ def elements(
             cause = diagnosis.cause_of_values(own, steps=steps)
             if not cause and places.startswith("scattered") and (limit := findings.limit_of(own)):
                 places += f", where {limit}"
+    operands = dict(findings.placed(call, output, actual.shape))
     return Detail(
         rule=rule,
         output=output,
         worst=tuple(
-            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, output, shape, i))
+            replace(
+                _element(i, actual, golden, bound, distance, score),
+                operands={name: _number(array[np.unravel_index(i, array.shape)]) for name, array in operands.items()},
+            )
             for i in _worst(score, bad)
         ),
         ulp_histogram=histogram(distance[judged.reshape(-1)]),
@@ -208,25 +208,6 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
 def _number(value: Any) -> float:
     """Return a number for a record: an integer stays an integer, because a float may not represent it."""
     return int(value) if value.dtype.kind in "iub" else float(value)
-
-
-def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
-    """Return the operands of one element of an output, by name; without operands that are summed over many elements."""
-    if call is None or call.op not in OPERATORS:
-        return {}
-    op, index, result = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
-    if op.of(output).kept is not None or sums_place_values(op.of(output).computes):
-        return {}
-    for name, array in call.inputs.items():
-        if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):
-            continue
-        axes = op.axes_of(name, shape, array.shape, call.attrs)
-        if len(axes) == array.ndim and all(axis is None or axis < len(shape) for axis in axes):
-            places = zip(axes, array.shape, strict=True)
-            at = tuple(0 if axis is None or n == 1 else int(index[axis]) for axis, n in places)
-            if all(i < n for i, n in zip(at, array.shape, strict=True)) and array.dtype.kind != "c":
-                result[name] = _number(array[at])
-    return result
 
 
 def _hex(scalar: Any) -> str:

@@ -162,15 +162,18 @@ def _of_tensor(
 
 # Common properties of the wrong elements of failures.
 
-DRAWN = ("normal", "uniform", "nonzero", "magnitudes")  # generators of many numbers: a shared number is no chance
+# The weight of a case, by the generator of an operand, as evidence that a shared number is no chance: two cases with
+# many numbers are enough, or twelve with few classes.
+DRAWN = {"normal": 6, "uniform": 6, "nonzero": 6, "magnitudes": 6, "classes": 1}
+ENOUGH = 12
 
 
 def shared_value(cases: Iterable[CaseRecord]) -> str:
     """Return an operand's value that all shown wrong elements share, as a number or as an attribute's name.
 
-    Return "" if there is no such value, or if fewer than two cases have many values of the operand."""
+    Return "" if there is no such value, or if too few cases have many values of the operand."""
     shared: set[tuple[str, str]] | None = None
-    drawn: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for case in cases:
         worst = case.detail.worst if case.detail else ()
         values = set.intersection(*(_values_at(element, case) for element in worst)) if worst else set()
@@ -178,14 +181,15 @@ def shared_value(cases: Iterable[CaseRecord]) -> str:
         if not shared:
             return ""
         tensors = {name: Tensor.of(words) for name, words in case.inputs.items()}
-        drawn.update(name for name, tensor in tensors.items() if tensor is not None and tensor.values in DRAWN)
-    known = [(name, value) for name, value in shared or () if drawn[name] > 1]
+        shown.update({name: DRAWN.get(tensor.values, 0) for name, tensor in tensors.items() if tensor is not None})
+    known = [(name, value) for name, value in shared or () if shown[name] >= ENOUGH]
     name, value = min(known, default=("", ""), key=lambda each: (len(each[1]), each))
     return f"{name} is {value} at every wrong element that is shown" if name else ""
 
 
 _LIMIT = re.compile(r"scattered: .*, where (the magnitude of )?(\w+) is at (least|most) (\S+)")
 SHOWN, SHARE = 3, 1 / 3  # failures that must show one limit, and their share of those with enough wrong elements
+PART, NEARLY_ALL = 1 / 8, 0.9  # a smaller share is enough if this share of the failures lies beyond the limit
 ALIKE = 0.25  # most of the limits that are shown differ by no more than this share
 
 
@@ -211,18 +215,23 @@ class Limit(NamedTuple):
 
 
 def common_limit(cases: Iterable[CaseRecord]) -> Limit | None:
-    """Return the limit that the most failures without a cause show; None if too few of them show it."""
-    details = [case.detail for case in cases if case.detail and not case.detail.cause]
+    """Return the limit that the most failures without a cause show; None if too few of them show it, or show alike
+    numbers. A part of them is enough for a number beyond which nearly all failures lie."""
+    failures = [case for case in cases if case.detail and not case.detail.cause]
+    details = [case.detail for case in failures if case.detail]
     places = [detail.pattern for detail in details if detail.pattern and (detail.bad or 0) >= MANY_WRONG]
     limits = [Limit(m[1] or "", m[2], m[3], float(m[4])) for text in places if (m := _LIMIT.fullmatch(text))]
     counts = Counter(limit[:3] for limit in limits)
     kind = max(counts, key=counts.__getitem__, default=("", "", ""))
-    if counts[kind] < max(SHOWN, SHARE * len(places)):
-        return None
-    numbers = sorted((limit.number for limit in limits if limit[:3] == kind), reverse=kind[2] == "most")
-    for number in numbers:  # from the one that covers most: one failure may show a limit by chance
-        if 2 * sum(abs(other - number) <= ALIKE * abs(number) for other in numbers) > len(numbers):
-            return Limit(*kind, number)
+    shown = sorted((limit for limit in limits if limit[:3] == kind), reverse=kind[2] == "most")
+    if len(shown) >= max(SHOWN, SHARE * len(places)):
+        for limit in shown:  # from the one that covers most: one failure may show a limit by chance
+            if 2 * sum(abs(other.number - limit.number) <= ALIKE * abs(limit.number) for other in shown) > len(shown):
+                return limit
+    elif len(shown) >= PART * len(places):
+        for limit in reversed(shown):
+            if shown.count(limit) >= SHOWN and sum(map(limit.covers, failures)) >= NEARLY_ALL * len(failures):
+                return limit
     return None
 
 

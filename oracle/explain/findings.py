@@ -12,6 +12,7 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import FORMATS, find
 from ..numerics.floats.codes import any_true, code, codes, has_nan, highest, lowest, magnitude_codes
+from ..numerics.orders.formula import sums_place_values
 from ..operators import OPERATORS, Reference
 from ..operators.definition.operator import Operator
 from ..record.types import ULPS
@@ -19,7 +20,7 @@ from ..record.types import ULPS
 LARGEST = 1 << 18  # elements; for a larger output the operands are not read again
 MANY_WRONG = 8  # wrong elements that show a limit of their operands
 EXCEPTIONS = 0.02  # share of them that may lie elsewhere
-SHOWN_BITS = 40.0  # evidence for a limit: as many wrong elements lie under a limit of no meaning once in 2^40
+SHOWN_BITS = 24.0  # evidence for a limit: as many wrong elements lie under a limit of no meaning once in 2^24
 NEAR = 4  # units in the last place within which two values are treated as equal
 SELDOM = 0.05  # share of the right elements that may have an operand value of a wrong element
 
@@ -69,11 +70,13 @@ def limit_of(findings: Findings) -> str:
     Return "" if they share none. A few wrong elements may lie elsewhere. Some elements beyond the limit may be right,
     because their errors are small.
     """
-    bad, count = findings.bad, np.count_nonzero(findings.bad)
-    best, result = SHOWN_BITS, ""
+    only = bool((findings.golden[findings.bad] != 0).all())  # results of 0 show nothing of a factor
+    shown = findings.golden != 0 if only else np.ones(findings.bad.shape, bool)
+    bad = findings.bad[shown]
+    count, best, result = np.count_nonzero(bad), SHOWN_BITS, ""
     for subject, numbers in _numbers(findings) if MANY_WRONG <= count <= bad.size / 2 else ():
         for side, sign in (("at least", 1.0), ("at most", -1.0)):
-            signed = sign * numbers
+            signed = sign * numbers[shown]
             limit = np.quantile(signed[bad], EXCEPTIONS, method="lower")
             beyond = np.count_nonzero(signed >= limit)
             bits = count * math.log2(bad.size / beyond) if beyond else 0.0  # none is beyond NaN
@@ -85,11 +88,36 @@ def limit_of(findings: Findings) -> str:
 
 def _numbers(findings: Findings) -> Iterator[tuple[str, Array]]:
     """Yield the operands and the right result, each element's number and its magnitude."""
-    for name, array in {**findings.inputs, findings.output: findings.golden}.items():
-        if str(array.dtype) in FORMATS and spreads(array.shape, findings.bad.shape):
-            numbers = np.broadcast_to(array, findings.bad.shape).astype(np.float64)
+    operands = placed(findings.call, findings.output, findings.bad.shape)
+    for name, array in (*operands, (findings.output, findings.golden)):
+        if str(array.dtype) in FORMATS:
+            numbers = array.astype(np.float64)
             yield name, numbers
             yield f"the magnitude of {name}", np.abs(numbers)
+
+
+def placed(call: Call | None, output: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
+    """Yield the operands of an output's elements by name, each in the output's shape; none for an output whose elements
+    are sums over operands."""
+    if call is None or call.op not in OPERATORS:
+        return
+    op = OPERATORS[call.op]
+    if op.of(output).kept is not None or sums_place_values(op.of(output).computes):
+        return
+    for name, array in call.inputs.items():
+        if not isinstance(array, np.ndarray) or not array.size or array.dtype.kind == "c":
+            continue
+        if op.by_name[name].holds("nothing"):
+            continue
+        axes = op.axes_of(name, shape, array.shape, call.attrs)
+        if len(axes) == array.ndim and all(axis is None or axis < len(shape) for axis in axes):
+            first = array[tuple(slice(1 if axis is None else shape[axis]) for axis in axes)]  # of Glu: its first part
+            own = [1] * len(shape)
+            for axis, n in zip(axes, first.shape, strict=True):
+                if axis is not None:
+                    own[axis] *= n
+            if spreads(tuple(own), shape):
+                yield name, np.broadcast_to(first.reshape(own), shape)
 
 
 def _roundest(below: float, limit: float) -> float:

@@ -332,12 +332,17 @@ def wrong_at(number: int, value: float, lambd: float = 0.5, generator: str = "no
     return case(number, True, "float32", (64,), detail=detail, inputs=words, attrs={"lambd": lambd})
 
 
+CLASSES = [wrong_at(number, 3.0, generator="classes") for number in range(20, 32)]
+
+
 @pytest.mark.parametrize(
     ("cases", "cause"),
     [
         ([wrong_at(1, -3.0), wrong_at(2, -3.0, 0.25)], "output is -3 at every wrong element that is shown"),
         ([wrong_at(1, -1.5, 1.5), wrong_at(2, -3.0, 3.0)], "output is -lambd at every wrong element that is shown"),
         ([wrong_at(1, -3.0), wrong_at(2, 3.0)], ""),
+        (CLASSES, "output is 3 at every wrong element that is shown"),
+        (CLASSES[1:], ""),
         ([wrong_at(1, -3.0)], ""),
         ([wrong_at(1, -3.0, generator="constant"), wrong_at(2, -3.0, generator="constant")], ""),
     ],
@@ -369,6 +374,14 @@ def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
     far = [beyond(number, 50.0, f"output is at least {2.0**number:g}") for number in range(6)]
     for unshared in (shown[:2], far):
         assert all("wrong where" not in group.cause for group in grouped([*unshared, *others, *passing]).groups)
+
+
+@pytest.mark.parametrize(("value", "cause"), [(4.0, "wrong where output is at least 2"), (1.0, "")])
+def test_a_limit_that_few_failures_show_is_one_if_nearly_all_lie_beyond_it(value: float, cause: str) -> None:
+    shown = [beyond(number, 3.0, "output is at least 2") for number in range(3)]
+    others = [beyond(number, value + number / 100, "output is of no use") for number in range(20, 37)]
+    passing = [case(number, False, "float32", (64,)) for number in range(40, 60)]
+    assert grouped([*shown, *others, *passing]).groups[0].cause == cause
 
 
 def of_cause(number: int, cause: str) -> CaseRecord:
