@@ -112,17 +112,19 @@ class Stages:
 
     def _range(self, name: str) -> Range | None:
         if name not in self._ranges:
-            parts = [self._last[name]] if self._last is not None else self._pieces(name)
-            found = [range_of(part) for part in parts]
+            found = [range_of(part) for part in (self._pieces(name) if self._last is None else [self._last[name]])]
             ends = [each for each in found if each is not None]
             known = len(ends) == len(found)
             self._ranges[name] = (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
         return self._ranges[name]
 
-    def _pieces(self, name: str) -> list[Any]:
-        """Return an operand of a long row in parts."""
+    def _pieces(self, name: str) -> Iterator[Any]:
+        """Yield an operand of a long row, part by part."""
         value = self.operands.get(name, self.length)
-        return [widen(value[..., part]) for part in self.parts()] if isinstance(value, np.ndarray) else [value]
+        if isinstance(value, np.ndarray):
+            yield from (widen(value[..., part]) for part in self.parts())
+        else:
+            yield value
 
     def totals(
         self, graph: Graph, arithmetic: Arithmetic, rows: Index, operands: Mapping[str, Any], *, fast: bool = False
