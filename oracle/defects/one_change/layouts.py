@@ -239,7 +239,7 @@ def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
 SPREADS: dict[str, tuple[str, Spread, str]] = {
     "modulo": ("is read at the flat index modulo its size", _modulo, "that broadcasts along its last axis"),
     "first": ("gives its first element to all", _first, "that broadcasts along some of its axes"),
-    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank and of as many elements as the first axes"),
+    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank that fits there"),
 }
 
 
