@@ -3,7 +3,7 @@
     python benchmarks/commits.py COMMIT [OPERATOR ...] [--rounds N]
 
 For each operator: the processor time of `aclnn-oracle run` by one process, start and report included. The two commits
-take turns; the median of three runs each, after a first one that fills the caches. A ratio above 1: this checkout is
+take turns; the median of N runs each (3), after a first one that fills the caches. A ratio above 1: this checkout is
 faster.
 """
 

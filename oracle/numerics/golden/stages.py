@@ -142,7 +142,8 @@ class Stages:
             if stage.kind == TOTAL:
                 self._take(totals, graph, stage, arithmetic, max(map(np.ndim, operands.values())))
                 continue
-            if arithmetic is FLOAT64 or not self._add_relative(totals, stage, level, graph, rows, operands):
+            exactly = None if arithmetic is FLOAT64 else kept.get((graph.stages, id(FLOAT64), fast))
+            if exactly is None or not self._add_relative(totals, stage, level, exactly):
                 self._add(totals, stage, self._terms(level, totals, rows, operands, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, operands, fast))
@@ -184,15 +185,12 @@ class Stages:
             slack += 1.01 * U * steps64 * result[2]
         totals.known |= {stage.name: total, stage.error: slack}
 
-    def _add_relative(
-        self, totals: Totals, stage: Stage, level: Level, graph: Graph, rows: Index, operands: Mapping[str, Any]
-    ) -> bool:
+    def _add_relative(self, totals: Totals, stage: Stage, level: Level, exactly: Totals) -> bool:
         """Add a stage whose terms lose only a part of their size, without another look at them. Return whether it is
-        such a stage."""
+        such a stage. ``exactly``: the same stages in float64."""
         underflow = level.loss.underflow
         if stage.kind != "sum" or level.running is not ZERO or not underflow.is_constant:
             return False
-        exactly = self.totals(graph, FLOAT64, rows, operands)
         total, size = exactly.known[stage.name], exactly.sizes[stage.name]
         if not np.isfinite(total).all():
             return False
