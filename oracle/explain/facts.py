@@ -218,18 +218,17 @@ def common_limit(cases: Iterable[CaseRecord]) -> Limit | None:
     """Return the limit that the most failures without a cause show; None if too few of them show it, or show alike
     numbers. A part of them is enough for a number beyond which nearly all failures lie."""
     failures = [case for case in cases if case.detail and not case.detail.cause]
-    details = [case.detail for case in failures if case.detail]
-    places = [detail.pattern for detail in details if detail.pattern and (detail.bad or 0) >= MANY_WRONG]
+    places = [d.pattern for case in failures if (d := case.detail) and d.pattern and (d.bad or 0) >= MANY_WRONG]
     limits = [Limit(m[1] or "", m[2], m[3], float(m[4])) for text in places if (m := _LIMIT.fullmatch(text))]
     counts = Counter(limit[:3] for limit in limits)
     kind = max(counts, key=counts.__getitem__, default=("", "", ""))
     shown = sorted((limit for limit in limits if limit[:3] == kind), reverse=kind[2] == "most")
     if len(shown) >= max(SHOWN, SHARE * len(places)):
-        for limit in shown:  # from the one that covers most: one failure may show a limit by chance
+        for limit in dict.fromkeys(shown):  # from the one that covers most: one failure may show a limit by chance
             if 2 * sum(abs(other.number - limit.number) <= ALIKE * abs(limit.number) for other in shown) > len(shown):
                 return limit
     elif len(shown) >= PART * len(places):
-        for limit in reversed(shown):
+        for limit in dict.fromkeys(reversed(shown)):
             if shown.count(limit) >= SHOWN and sum(map(limit.covers, failures)) >= NEARLY_ALL * len(failures):
                 return limit
     return None

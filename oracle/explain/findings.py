@@ -14,6 +14,7 @@ from ..model.dtypes import FORMATS, find
 from ..numerics.floats.codes import any_true, code, codes, has_nan, highest, lowest, magnitude_codes
 from ..numerics.orders.formula import sums_place_values
 from ..operators import OPERATORS, Reference
+from ..operators.definition.operands import spaced
 from ..operators.definition.operator import Operator
 from ..record.types import ULPS
 
@@ -111,13 +112,10 @@ def placed(call: Call | None, output: str, shape: tuple[int, ...]) -> Iterator[t
             continue
         axes = op.axes_of(name, shape, array.shape, call.attrs)
         if len(axes) == array.ndim and all(axis is None or axis < len(shape) for axis in axes):
-            first = array[tuple(slice(1 if axis is None else shape[axis]) for axis in axes)]  # of Glu: its first part
-            own = [1] * len(shape)
-            for axis, n in zip(axes, first.shape, strict=True):
-                if axis is not None:
-                    own[axis] *= n
-            if spreads(tuple(own), shape):
-                yield name, np.broadcast_to(first.reshape(own), shape)
+            first = array[tuple(slice(None if axis is None else shape[axis]) for axis in axes)]  # of Glu: one part
+            along = spaced(first, axes, len(shape))
+            if spreads(along.shape, shape):
+                yield name, np.broadcast_to(along, shape)
 
 
 def _roundest(below: float, limit: float) -> float:

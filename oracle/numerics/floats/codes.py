@@ -39,11 +39,6 @@ def lowest(values: Array) -> Any:
         return values.min().item()
 
 
-def highest_of_rows(rows: Array) -> Array:
-    """Return the largest element of each row along the last axis, which is kept; -inf for an empty row."""
-    return reduce_rows(np.maximum, rows, initial=-np.inf)
-
-
 def reduce_rows(step: np.ufunc, rows: Array, **initial: Any) -> Array:
     """Reduce each row along the last axis, which is kept. NumPy restarts at every row, which costs as much as 50
     elements: short rows are transposed first."""

@@ -151,9 +151,9 @@ class RowBound:
             return None
         exact = value.astype(np.float32) == value  # otherwise the last step is rounded
         candidates = reduce_rows(np.logical_or, exact)[..., 0]
-        if not (count := np.count_nonzero(candidates)):
+        if not candidates.any():
             return None
-        some: Index = (Ellipsis,) if MOST * count > candidates.size else np.nonzero(candidates)
+        some = _chosen(candidates)
         few, kept = index_arrays(inner, some), exact[some]
         shape = shape_of(few)
         for graph in {graph.stages: graph for graph in graphs}.values():
@@ -172,14 +172,17 @@ class RowBound:
         return exact if kept.any() else None
 
 
+def _chosen(mask: Array) -> Index:
+    """Return the index of a mask's elements, or of all if it marks most of them."""
+    return (Ellipsis,) if MOST * np.count_nonzero(mask) > mask.size else np.nonzero(mask)
+
+
 def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shape, where: Array) -> Array:
     """Return where every step is exact in float32, for some rows or elements; False elsewhere."""
     wanted, result = np.broadcast_to(where, shape), np.zeros(shape, bool)
-    count = np.count_nonzero(wanted)
-    whole = MOST * count > wanted.size
-    chosen: Index = (Ellipsis,) if whole else np.nonzero(wanted)
+    chosen = _chosen(wanted)
     few = {name: np.broadcast_to(known[name], shape)[chosen].reshape(-1) for name in names_of(*roots)}
-    exact = np.empty(wanted.size if whole else count, bool)
+    exact = np.empty(result[chosen].size, bool)
     for start in range(0, exact.size, BLOCK):
         part = slice(start, start + BLOCK)
         exact[part] = is_exact_in(roots, {name: v[part] for name, v in few.items()}, FORMATS["float32"])

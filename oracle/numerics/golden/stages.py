@@ -82,7 +82,7 @@ class Stages:
         self._kept: dict[tuple[tuple[Stage, ...], int, bool], Totals] = {}
         self._last: Mapping[str, Any] | None = None
         self._paired: Any = None  # its stages in pairs
-        self._ranges: dict[str, Range | None] = {}  # of the operands in all rows
+        self._ranges: dict[str, Range | None] = {}  # of the last operands, or of the long row
 
     def loaded(self, index: Index) -> dict[str, Any]:
         """Return the operands of some elements in float64, and the length."""

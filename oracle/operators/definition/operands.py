@@ -105,12 +105,17 @@ def _along(op: Operator, parameter: Parameter, value: Array, shape: Shape, a: Ar
         value = value.reshape(usual) if value.size == math.prod(usual) else value
     if parameter.role is PER_GROUP and len(shape) > 1:
         value = np.repeat(value, shape[1] // value.shape[1], 1)
-    own, axes = [1] * len(shape), op.axes_of(parameter.name, shape, value.shape, a)
+    return spaced(value, op.axes_of(parameter.name, shape, value.shape, a), len(shape))
+
+
+def spaced(value: Array, axes: tuple[int | None, ...], rank: int) -> Array:
+    """Return a tensor with as many axes as ``rank``, whose own axes run along the given ones. Along an axis that is
+    None, only the first element is used."""
+    own = [1] * rank
     for axis, n in zip(axes, value.shape, strict=True):
         if axis is not None:
             own[axis] *= n  # several axes can run along one: a weight of (2, 2) for four channels
-    value = value[tuple(slice(1) if axis is None else slice(None) for axis in axes)]
-    return value.reshape(own)
+    return value[tuple(slice(1) if axis is None else slice(None) for axis in axes)].reshape(own)
 
 
 def _again(value: Array, shape: Shape, axis: int) -> Array:

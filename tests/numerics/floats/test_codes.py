@@ -20,10 +20,10 @@ from oracle.numerics.floats.codes import (
     codes,
     has_nan,
     highest,
-    highest_of_rows,
     is_finite,
     lowest,
     magnitude_codes,
+    reduce_rows,
 )
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
@@ -73,9 +73,10 @@ def test_extremes_of_rows_are_those_of_numpy_for_rows_of_every_length():
     for length in (1, 2, 63, 64, 65, 200):
         rows = values[..., :length]
         for layout in (rows, rows[::2], np.moveaxis(rows, 0, 1), rows[0, 0]):
-            assert np.array_equal(highest_of_rows(layout), layout.max(axis=-1, keepdims=True), equal_nan=True)
-    assert highest_of_rows(values[..., :0]).tolist() == [[[-np.inf]] * 5] * 3
-    assert highest_of_rows(values[:0]).shape == (0, 5, 1)
+            largest = reduce_rows(np.maximum, layout, initial=-np.inf)
+            assert np.array_equal(largest, layout.max(axis=-1, keepdims=True), equal_nan=True)
+    assert reduce_rows(np.maximum, values[..., :0], initial=-np.inf).tolist() == [[[-np.inf]] * 5] * 3
+    assert reduce_rows(np.maximum, values[:0], initial=-np.inf).shape == (0, 5, 1)
 
 
 def test_masks_are_asked_as_numpy_does():

@@ -11,7 +11,7 @@ import numpy as np
 from ....model.call import Array
 from ....model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from ....model.errors import VALUES, OracleError, bounded
-from ....numerics.floats.codes import codes, highest_of_rows
+from ....numerics.floats.codes import codes, reduce_rows
 from ....numerics.floats.rounding import round_to
 from .registry import Shape, generator
 from .streams import Stream, exp, fold_sum
@@ -159,7 +159,7 @@ def _restore(rows: Array, shape: Shape, axis: int) -> Array:
 
 
 def _softmax_of_rows(logits: Array, shape: Shape, axis: int) -> Array:
-    weights = exp(logits - highest_of_rows(logits))
+    weights = exp(logits - reduce_rows(np.maximum, logits, initial=-np.inf))
     return _restore(weights / fold_sum(weights), shape, axis)
 
 
